@@ -71,10 +71,10 @@ def trust_lengths(monkeypatch: pytest.MonkeyPatch) -> None:
 def merge_data_first(monkeypatch: pytest.MonkeyPatch) -> None:
     skip_and_merge = merging._skip_and_merge
 
-    async def data_first(store: Any, merge: Any, target: str, sources: Any, lengths: Any) -> Any:
+    async def data_first(store: Any, merge: Any, target: str, sources: Any, *rest: Any) -> Any:
         infos = [await early_lengths.info(store, source) for source in sources]
         await merge(target, [s for s, info in zip(sources, infos, strict=True) if info is not None and info.length])
-        return await skip_and_merge(store, merge, target, sources, lengths)
+        return await skip_and_merge(store, merge, target, sources, *rest)
 
     monkeypatch.setattr(merging, "_skip_and_merge", data_first)
 
@@ -172,7 +172,7 @@ def leave_what_was_created_late(monkeypatch: pytest.MonkeyPatch) -> None:
         (abort_early, "before its lease and grace were over"),
         (ignore_outages, "no ping could be received"),
         (forget_leases, "is open at"),
-        (forget_what_others_left, "is left over, it was reserved and is opened"),
+        (forget_what_others_left, "never ended"),
         (guard_nothing, "Violation"),
         (prepare_without_segments, "are missing"),
         (discard_nothing, "still has"),

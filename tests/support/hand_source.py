@@ -11,7 +11,7 @@ from support.engine_world import REQUESTS, EngineWorld, settle
 
 
 class HandSource:
-    """See RequestSource. While `away` the topic's identity is not known."""
+    """See RequestSource. While `away` the topic's identity is not known, while `uncommitted` no commit succeeds."""
 
     topic = REQUESTS
 
@@ -21,6 +21,7 @@ class HandSource:
         self.away = False
         self.creation = 1
         self.commits = 0
+        self.uncommitted = False
         self.listener: SourceListener | None = None
         self.is_stopped = False
         self.at_stop: list[MemoryMessage] = []
@@ -35,8 +36,9 @@ class HandSource:
         await asyncio.sleep(0.1)
         self.is_stopped = True
 
-    def commit(self) -> None:
+    def commit(self) -> bool:
         self.commits += 1
+        return self.uncommitted
 
     def pause(self, partitions: Collection[int] | None) -> None:
         self.paused = None if partitions is None else set(partitions)

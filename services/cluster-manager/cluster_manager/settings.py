@@ -29,7 +29,7 @@ class ClusterManagerSettings(ServiceSettings):
     """
 
     container_count: int = Field(default=4, ge=1)
-    journal_gather_ms: int = Field(default=100, ge=0, le=1000)
+    journal_gather_ms: int = Field(default=250, ge=0, le=1000)
     settle_s: float = Field(default=0.5, ge=0)
     rebalance_interval_s: float = Field(default=10.0, ge=0)
     member_timeout_s: float = Field(default=150.0, gt=HEARTBEAT_S)

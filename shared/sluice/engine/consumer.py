@@ -22,7 +22,8 @@ from sluice.telemetry.scrape import on_scrape
 
 log = logging.getLogger(__name__)
 
-COMMIT_INTERVAL_S = 0.5
+COMMIT_AFTER_S = 0.5
+"""How long after a request is acknowledged the offsets are committed, with all that are acknowledged by then."""
 RETRY_TAKE_OVER_S = 1.0
 CONTROL_CONCURRENCY = 16
 CONTROL_HEADER = "ce_control"
@@ -109,11 +110,11 @@ class RequestConsumer:
         self._unkept: dict[int, Exception] = {}
         self._taking_over: dict[int, asyncio.Task[None]] = {}
         self._background: set[asyncio.Task[Any]] = set()
+        self._committing: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
 
     def start(self) -> None:
         self._source.start(self)
-        self._spawn(self._commit_for_ever())
         on_scrape(f"consumer of {self._source.topic}", self.publish)
 
     async def stop(self) -> None:
@@ -131,6 +132,8 @@ class RequestConsumer:
         self.executor.cancel()
         for background in list(self._background):
             background.cancel()
+        if self._committing is not None:
+            self._committing.cancel()
 
     @property
     def failure(self) -> BaseException | None:
@@ -303,11 +306,16 @@ class RequestConsumer:
         """One more of these is; those of an earlier assignment count no more."""
         if self._offsets.get(partition) is offsets:
             self._flow.acknowledged(partition, offsets.behind_first)
+            self._commit_later()
 
-    async def _commit_for_ever(self) -> None:
-        while True:
-            await asyncio.sleep(COMMIT_INTERVAL_S)
-            self._source.commit()
+    def _commit_later(self) -> None:
+        if self._committing is None:
+            self._committing = self._loop.call_later(COMMIT_AFTER_S, self._commit)
+
+    def _commit(self) -> None:
+        self._committing = None
+        if self._source.commit():
+            self._commit_later()
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = self._loop.create_task(work)

@@ -197,8 +197,8 @@ class RequestSource(Protocol):
         """Commit what is acknowledged and leave the group."""
         ...
 
-    def commit(self) -> None:
-        """Have the listener's positions committed soon.
+    def commit(self) -> bool:
+        """Have the listener's positions committed soon; says whether any was not, so that a failure is tried again.
 
         The next owner begins at what was committed, or where the requests of that leader epoch end, if that is earlier.
         """

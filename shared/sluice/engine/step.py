@@ -43,7 +43,11 @@ def with_outcome(finish: Callable[[Reader, Any, Any], Decision]) -> InputRecord:
 
 async def all_done(calls: Iterable[Awaitable[T]]) -> list[T]:
     """Await all of them, side by side; then raise the first failure, if any."""
-    outcomes = await asyncio.gather(*calls, return_exceptions=True)
+    pending = list(calls)
+    if len(pending) == 1:
+        # Nothing runs beside it, so it needs no task.
+        return [await pending[0]]
+    outcomes = await asyncio.gather(*pending, return_exceptions=True)
     for outcome in outcomes:
         if isinstance(outcome, BaseException):
             raise outcome

@@ -20,6 +20,10 @@ log = logging.getLogger(__name__)
 Batch = list[Message]
 
 
+POLL_S = 0.5
+"""How often the thread looks for jobs, and whether it shall end; messages wake it at once."""
+
+
 class ConsumerReplaced(Exception):
     """Another consumer, with this configuration, takes the place of the one that reported an error."""
 
@@ -110,7 +114,7 @@ class PollThread:
                 log.warning("job on consumer failed", extra={"error": str(error)})
 
     def _take(self, consumer: Consumer) -> Batch:
-        first = consumer.poll(0.25)
+        first = consumer.poll(POLL_S)
         if first is None:
             return []
         batch = [first, *consumer.consume(self._max_batch - 1, 0)]
@@ -125,7 +129,7 @@ class PollThread:
         return good
 
     def _deliver(self, batch: Batch) -> None:
-        while not self._slots.acquire(timeout=0.25):
+        while not self._slots.acquire(timeout=POLL_S):
             if self._stopping.is_set():
                 return
         self._loop.call_soon_threadsafe(self._hand_over, batch)

@@ -69,11 +69,14 @@ class KafkaRequestSource:
             self._poll.submit(self._commit)
             await self._poll.stop()
 
-    def commit(self) -> None:
+    def commit(self) -> bool:
         """See RequestSource."""
-        if self._poll is not None and not self._commit_due and self._uncommitted():
+        if self._poll is None or not self._uncommitted():
+            return False
+        if not self._commit_due:
             self._commit_due = True
             self._poll.submit(self._commit)
+        return True
 
     def pause(self, partitions: Collection[int] | None) -> None:
         """See RequestSource."""

@@ -17,7 +17,7 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 DEFAULT_SESSION_S = 6.0
 """The shortest session that a broker with Kafka's own settings allows (`group.min.session.timeout.ms`)."""
 
-MAX_HEARTBEAT_MS = 300
+MAX_HEARTBEAT_MS = 500
 """A member learns from the reply to a heartbeat that partitions move."""
 
 MAX_POLL_MS = 30_000

@@ -45,9 +45,9 @@ class MemoryRequestSource:
         if owned:
             self.revoke(owned)
 
-    def commit(self) -> None:
+    def commit(self) -> bool:
         """See RequestSource."""
-        self._group.commit(self)
+        return self._group.commit(self)
 
     def pause(self, partitions: Collection[int] | None) -> None:
         """See RequestSource."""
@@ -138,14 +138,18 @@ class MemoryGroup:
                 delay_s = self.broker.random.choice((0.001, 0.05, 0.3))
                 self.broker.loop.call_later(delay_s, self._rejoin, member, context=member.context)
 
-    def commit(self, member: MemoryRequestSource) -> None:
-        if self.broker.back_s is not None or not self.broker.is_running(member.process):
-            return
+    def commit(self, member: MemoryRequestSource) -> bool:
+        """Whether something was to be committed; it is only while the broker and the process run."""
         self._forget_deleted_topic()
+        due: dict[int, Mark] = {}
         for partition, owner in enumerate(self.owners):
             position = member.position(partition) if owner is member else None
-            if position is not None:
+            if position is not None and position != self.committed[partition]:
+                due[partition] = position
+        if self.broker.back_s is None and self.broker.is_running(member.process):
+            for partition, position in due.items():
                 self.committed[partition] = position
+        return bool(due)
 
     def lose_offsets(self) -> None:
         """Nothing is committed any more: a new owner reads all there is."""

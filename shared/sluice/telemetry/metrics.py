@@ -11,7 +11,7 @@ from prometheus_client import Counter, Gauge, Histogram, Info
 PROCESS = Info("sluice_process", "Which service this is, which instance of it, and its version")
 EVENT_LOOP_LAG = Histogram(
     "sluice_event_loop_lag_seconds",
-    "How late the event loop comes to what is due, looked at four times a second",
+    "How late the event loop comes to what is due, looked at twice a second",
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10),
 )
 READY = Gauge("sluice_ready", "1 while /readyz says that the service can serve")

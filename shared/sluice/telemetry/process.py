@@ -5,7 +5,7 @@ from importlib.metadata import version
 
 from sluice.telemetry.metrics import EVENT_LOOP_LAG, PROCESS
 
-TICK_S = 0.25
+TICK_S = 0.5
 
 VERSION = version("sluice-streams")
 """That of all of Sluice: its distributions are released together."""

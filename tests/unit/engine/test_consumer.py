@@ -8,7 +8,7 @@ from support.counters import add
 from support.engine_world import REQUESTS, EngineWorld, engine_world, settle
 from support.hand_source import HandConsumer
 
-from sluice.engine.consumer import COMMIT_INTERVAL_S, RETRY_TAKE_OVER_S, Delivery, WrongPartitionError
+from sluice.engine.consumer import COMMIT_AFTER_S, RETRY_TAKE_OVER_S, Delivery, WrongPartitionError
 from sluice.engine.executor import Permit
 from sluice.engine.record import Source
 from sluice.memory.broker import MemoryMessage
@@ -300,8 +300,23 @@ async def test_open_requests_that_went_with_their_partition_make_room(made: Hand
 # The end.
 
 
-async def test_offsets_are_committed_now_and_then(made: HandConsumer) -> None:
-    await asyncio.sleep(4.5 * COMMIT_INTERVAL_S)
+async def test_offsets_are_committed_a_moment_after_requests_are_acknowledged(made: HandConsumer) -> None:
+    await made.assign(0)
+    await asyncio.sleep(4.5 * COMMIT_AFTER_S)
+    assert made.source.commits == 0, "there is nothing to commit"
+    await made.take(0, "a", 0, 1)
+    await asyncio.sleep(4.5 * COMMIT_AFTER_S)
+    assert made.source.commits == 1
+
+
+async def test_offsets_whose_commit_fails_are_committed_again(made: HandConsumer) -> None:
+    await made.assign(0)
+    made.source.uncommitted = True
+    await made.take(0, "a", 0)
+    await asyncio.sleep(3.5 * COMMIT_AFTER_S)
+    assert made.source.commits == 3
+    made.source.uncommitted = False
+    await asyncio.sleep(4.5 * COMMIT_AFTER_S)
     assert made.source.commits == 4
 
 
