@@ -16,7 +16,9 @@ FROM ${BASE_IMAGE}
 COPY --from=build /opt/sluice/passwd /etc/passwd
 COPY --from=build /opt/sluice/lib /opt/sluice/lib
 COPY --from=build /opt/sluice/app /opt/sluice/app
-ENV PATH=/usr/local/bin:/usr/bin:/bin \
+# By default glibc has 8 arenas for each core, and what is freed in one stays there (docs/security.md).
+ENV MALLOC_ARENA_MAX=2 \
+    PATH=/usr/local/bin:/usr/bin:/bin \
     PYTHONPATH=/opt/sluice/app:/opt/sluice/lib \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \

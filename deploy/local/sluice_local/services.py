@@ -132,6 +132,7 @@ def _part(
             "SLUICE_INSTANCE": name,
             "SLUICE_HEALTH_PORT": str(health_port),
             "PYTHONUNBUFFERED": "1",
+            "MALLOC_ARENA_MAX": "2",
             **security.service_environment(settings),
             **more,
         },

@@ -1,4 +1,8 @@
-"""Structured logs: one JSON object a line on standard error, with what the code gave as `extra` beside the message."""
+"""Structured logs: one JSON object a line on standard error, with what the code gave as `extra` beside the message.
+
+JSON leaves most control characters as they are, and a caller may choose what is logged: those that end a line for
+some readers, or command a terminal, are escaped.
+"""
 
 import logging
 import sys
@@ -10,6 +14,8 @@ import msgspec
 from sluice.telemetry import tracing
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+_ESCAPED = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), 0x2028, 0x2029)}
 
 _TALKATIVE = ("faust", "kazoo", "mode", "uvicorn.access")
 _GRPC = "grpc._cython.cygrpc"
@@ -48,7 +54,7 @@ class JsonFormatter(logging.Formatter):
         line.update({k: v for k, v in vars(record).items() if k not in _STANDARD})
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return msgspec.json.encode(line, enc_hook=repr).decode()
+        return msgspec.json.encode(line, enc_hook=repr).decode().translate(_ESCAPED)
 
 
 class WithoutHeaders(logging.Filter):

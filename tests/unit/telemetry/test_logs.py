@@ -1,0 +1,16 @@
+"""What a service writes as its log."""
+
+import json
+import logging
+
+from sluice.telemetry.logs import JsonFormatter
+
+
+def test_what_a_caller_has_logged_is_one_line_and_commands_no_terminal() -> None:
+    """U+0085 and U+2028 end a line for some readers, U+009B begins a terminal's command."""
+    said = "a\nb\x85c\u2028d\x9b2Je\x1b[2Jé"
+    record = logging.makeLogRecord({"msg": said, "path": said})
+    line = JsonFormatter("api-gateway", "api-gateway-0").format(record)
+    assert line.splitlines() == [line] and not set(line) & {"\x9b", "\x1b"}
+    read = json.loads(line)
+    assert read["message"] == read["path"] == said
