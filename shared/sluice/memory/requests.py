@@ -139,7 +139,7 @@ class MemoryGroup:
                 self.broker.loop.call_later(delay_s, self._rejoin, member, context=member.context)
 
     def commit(self, member: MemoryRequestSource) -> bool:
-        """Whether something was to be committed; it is only while the broker and the process run."""
+        """Whether something was to be committed; that is done only while the broker and the process run."""
         self._forget_deleted_topic()
         due: dict[int, Mark] = {}
         for partition, owner in enumerate(self.owners):
