@@ -40,6 +40,8 @@ CURRENT_SEGMENTS_ALL = f"getCurrentSegments, {CALLERS} callers"
 _DEADLINE_S = 60.0
 _DRAINED_S = 300.0
 _LEASE_MS = 60_000
+_WITHOUT_TIME = -(2**63)
+"""What Pravega's clients send where their user gave a transaction no time; the controller notes it as any other."""
 _WARM_UP_S = 60.0
 REST_S = 20.0
 """After the warm-up: commits and deletions that it left end, compilers too, and a lone call meets a system at rest."""
@@ -202,7 +204,10 @@ class Calls:
             until(lambda opened=opened: self._is_committed(opened), pause_s=0.05)  # type: ignore[misc]
 
     def _commit(self, opened: OpenTransaction) -> None:
-        _expect(self._stub.commitTransaction(opened.request, timeout=_DEADLINE_S).status, "commitTransaction")
+        """Naming the writer, as Pravega's clients do: both controllers then note how far it got."""
+        request = pb.TxnRequest(writerId=self._scope, timestamp=_WITHOUT_TIME)
+        request.MergeFrom(opened.request)
+        _expect(self._stub.commitTransaction(request, timeout=_DEADLINE_S).status, "commitTransaction")
 
     def _write(self, opened: OpenTransaction, segments: int) -> None:
         self._writer.write(opened.segments[:segments])

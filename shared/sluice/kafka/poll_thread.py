@@ -20,8 +20,11 @@ log = logging.getLogger(__name__)
 Batch = list[Message]
 
 
-POLL_S = 0.5
-"""How often the thread looks for jobs, and whether it shall end; messages wake it at once."""
+POLL_S = 0.2
+"""How often the thread looks for jobs, and whether it shall end; messages wake it at once.
+
+The client's Python binding wakes in a longer poll as often as that, to look for signals: a longer one saves nothing.
+"""
 
 
 class ConsumerReplaced(Exception):
