@@ -228,7 +228,7 @@ async def test_a_batch_holds_what_is_flushed_after_its_lengths_in_order(
         await store.append(names[second][number], UUID(int=2), b"second")
     await store.append(names[first][1], UUID(int=1), b"first")
     late = FlushingStore(lambda container: plane.routes.get(container), CONTAINERS)
-    await merge_into(late, log.stream, (first, second), goals, may_skip=True, lengths=EarlyLengths(late))
+    await merge_into(late, log.stream, (first, second), goals, True, True, EarlyLengths(late))
     await late.close()
     found = [(await store.read_segment(segment_name(*id, goal), 0, 1000)).data for goal in goals]
     early, later, other = (frame_event(event) for event in (b"late", b"second", b"first"))

@@ -71,10 +71,10 @@ def trust_lengths(monkeypatch: pytest.MonkeyPatch) -> None:
 def merge_data_first(monkeypatch: pytest.MonkeyPatch) -> None:
     skip_and_merge = merging._skip_and_merge
 
-    async def data_first(store: Any, merge: Any, target: str, sources: Any, lengths: Any) -> Any:
+    async def data_first(store: Any, merge: Any, target: str, sources: Any, *rest: Any) -> Any:
         infos = [await early_lengths.info(store, source) for source in sources]
         await merge(target, [s for s, info in zip(sources, infos, strict=True) if info is not None and info.length])
-        return await skip_and_merge(store, merge, target, sources, lengths)
+        return await skip_and_merge(store, merge, target, sources, *rest)
 
     monkeypatch.setattr(merging, "_skip_and_merge", data_first)
 

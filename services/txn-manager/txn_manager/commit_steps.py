@@ -60,7 +60,8 @@ async def _merge(context: TransactionStepContext, commits: Commits, stream: Stre
     assert commits.workflow is not None
     aggregate, transactions = commits.stream.commits, commits.workflow.transactions
     may_skip = commits.may_skip(len(transactions) * len(goals))
-    merged = await merge_into(context.store, stream, transactions, goals, may_skip, context.lengths)
+    needs_positions = batch.needs_positions(context.reader(stream.id.key), stream.id, transactions)
+    merged = await merge_into(context.store, stream, transactions, goals, may_skip, needs_positions, context.lengths)
     return msgspec.structs.replace(merged, deleted=context.deleted.get(aggregate, 0))
 
 

@@ -36,7 +36,7 @@ class StillUnsealed(TryLater):
 
 
 class _Target(msgspec.Struct, frozen=True):
-    """How far the target reaches behind each source, and which of the sources, by their places, were skipped."""
+    """How far the target reaches behind each source, if that is known; which of them, by their places, were skipped."""
 
     ends: list[int]
     skipped: frozenset[int] = frozenset()
@@ -48,10 +48,12 @@ async def merge_into(
     transactions: tuple[str, ...],
     goals: Mapping[int, int],
     may_skip: bool,
+    needs_positions: bool,
     lengths: EarlyLengths,
 ) -> Merged:
     """Append the transactions to their targets, side by side, each in this order. `goals` has their ids by number.
 
+    A position behind nothing that was merged takes a call: it is left out unless the batch `needs_positions`.
     Raises SegmentStoreError; whatever was done by then is found done by the next attempt.
     """
     names = [segment_names(stream, transaction) for transaction in transactions]
@@ -62,7 +64,7 @@ async def merge_into(
         target, sources = segment_name(*stream.id, goal), [of[number] for of in names]
         if not may_skip:
             return _merge_all(merge, target, sources)
-        return _skip_and_merge(store, merge, target, sources, lengths)
+        return _skip_and_merge(store, merge, target, sources, needs_positions, lengths)
 
     found = await all_done(merge_target(*goal) for goal in goals.items())
     targets = dict(zip(goals.items(), found, strict=True))
@@ -72,7 +74,7 @@ async def merge_into(
         if (numbers := tuple(number for (number, _), target in targets.items() if i in target.skipped))
     }
     positions = {
-        transaction: {goal: target.ends[i] for (_, goal), target in targets.items()}
+        transaction: {goal: target.ends[i] for (_, goal), target in targets.items() if target.ends}
         for i, transaction in enumerate(transactions)
     }
     return Merged(positions, skipped)
@@ -83,25 +85,31 @@ async def _merge_all(merge: Merge, target: str, sources: Sequence[str]) -> _Targ
 
 
 async def _skip_and_merge(
-    store: SegmentStore, merge: Merge, target: str, sources: Sequence[str], lengths: EarlyLengths
+    store: SegmentStore,
+    merge: Merge,
+    target: str,
+    sources: Sequence[str],
+    needs_positions: bool,
+    lengths: EarlyLengths,
 ) -> _Target:
     found = await all_done(map(lengths.info, sources))
     empty = [i for i, one in enumerate(found) if one is not None and not one.length]
     if not empty:
         return await _merge_all(merge, target, sources)
     await all_done(_seal(store, sources[i]) for i in empty)
-    calls: list[Awaitable[SegmentInfo | None]] = [_sealed(store, sources[i]) for i in empty]
-    *sealed, itself = await all_done([*calls, store.segment_info(target)])
-    assert itself is not None
+    sealed = await all_done(_sealed(store, sources[i]) for i in empty)
     skipped = frozenset(i for i, one in zip(empty, sealed, strict=True) if one is not None and not one.length)
     left = [i for i in range(len(sources)) if i not in skipped]
-    ends = dict(zip(left, await merge(target, [sources[i] for i in left]), strict=True)) if left else {}
-    return _Target(_reached(len(sources), ends, itself.length), skipped)
+    if left:
+        ends = dict(zip(left, await merge(target, [sources[i] for i in left]), strict=True))
+        return _Target(_reached(len(sources), ends), skipped)
+    length = [(await store.segment_info(target)).length] if needs_positions else []
+    return _Target(length * len(sources), skipped)
 
 
-def _reached(count: int, ends: Mapping[int, int], length: int) -> list[int]:
+def _reached(count: int, ends: Mapping[int, int]) -> list[int]:
     """A length of the target at or after each source: of one that was skipped that of its neighbour."""
-    reached = ends[min(ends)] if ends else length
+    reached = ends[min(ends)]
     return [reached := ends.get(i, reached) for i in range(count)]
 
 

@@ -28,7 +28,7 @@ from sluice.domain.transaction.events import (
     TransactionOpened,
 )
 from sluice.domain.transaction.ids import transaction_id
-from sluice.domain.transaction.state import TransactionState
+from sluice.domain.transaction.state import NO_TIME, TransactionState
 from sluice.domain.workflow import WorkflowKind
 from sluice.engine.fold import GuardedReader, Outcome
 from sluice.engine.record import Entry
@@ -220,10 +220,20 @@ def times(log: TxnLog) -> dict[str, tuple[int, dict[int, int]]]:
 
 def test_the_latest_time_of_each_named_writer_is_noted_the_first_of_equal_ones() -> None:
     log = TxnLog()
-    of_w, of_others = [("a", "w", 5), ("b", "w", 9), ("c", "w", 9), ("d", "w", 7)], [("e", "v", -(2**63)), ("f", "", 5)]
+    of_w, of_others = [("a", "w", 5), ("b", "w", 9), ("c", "w", 9), ("d", "w", 7)], [("e", "v", -1), ("f", "", 5)]
     ids = committed_by(log, *of_w, *of_others)
     log.end({id: {0: number, 1: number} for number, id in enumerate(ids)})
-    assert times(log) == {"w": (9, {0: 1, 1: 1}), "v": (-(2**63), {0: 4, 1: 4})}
+    assert times(log) == {"w": (9, {0: 1, 1: 1}), "v": (-1, {0: 4, 1: 4})}
+
+
+@pytest.mark.parametrize(("writer", "timestamp"), [("w", NO_TIME), ("", 5)], ids=["no time", "no writer"])
+def test_a_commit_without_a_writers_time_notes_nothing_and_needs_no_positions(writer: str, timestamp: int) -> None:
+    log = TxnLog()
+    (id,) = committed_by(log, ("a", writer, timestamp))
+    assert not batch.needs_positions(log, STREAM, (id,))
+    log.end({id: {0: 7}})
+    assert times(log) == {}
+    assert log.state(id) is COMMITTED
 
 
 @pytest.mark.parametrize(("timestamp", "position"), [(4, {0: 9}), (5, {0: 2})], ids=["time", "position"])

@@ -61,8 +61,10 @@ class Scene:
 
         self.measured = flush
 
-    async def merge(self, may_skip: bool = True) -> Merged:
-        return await merge_into(self.store, self.log.stream, self.ids, self.goals, may_skip, self.lengths)
+    async def merge(self, may_skip: bool = True, needs_positions: bool = True) -> Merged:
+        return await merge_into(
+            self.store, self.log.stream, self.ids, self.goals, may_skip, needs_positions, self.lengths
+        )
 
     def data(self) -> list[bytes]:
         return [self.store.segments[segment_name(*STREAM, goal)].data for goal in self.goals.values()]
@@ -147,6 +149,14 @@ async def test_where_nothing_is_merged_the_position_is_the_length_of_the_target(
     assert (await scene.merge()).positions == {scene.ids[0]: {0: 6}}
 
 
+async def test_without_a_writers_time_no_target_is_measured() -> None:
+    scene = Scene(3, {1: b"event"})
+    await scene.create()
+    merged = await scene.merge(needs_positions=False)
+    assert merged.positions == {scene.ids[0]: {1: 5}}
+    assert scene.requests["GetStreamSegmentInfo"] == 5, "each source once, and what is empty once more when sealed"
+
+
 async def test_a_second_attempt_finds_what_the_first_has_done() -> None:
     scene = Scene(2, {0: b"a"}, {1: b"b"})
     await scene.create()
@@ -192,7 +202,7 @@ async def test_empty_segments_are_skipped_for_duplicates_too() -> None:
     goals = {number: segment_id(2, number) for number in (0, 1)}
     for goal in goals.values():
         await scene.store.create_segment(segment_name(*STREAM, goal), 0, 0)
-    merged = await merge_into(scene.store, scene.log.stream, scene.ids, goals, True, EarlyLengths(scene.store))
+    merged = await merge_into(scene.store, scene.log.stream, scene.ids, goals, True, True, EarlyLengths(scene.store))
     assert merged.skipped == {scene.ids[0]: (0,)}
     assert merged.positions == {scene.ids[0]: {goals[0]: 0, goals[1]: 1}}
     assert scene.store.segments[segment_name(*STREAM, goals[1])].data == b"b"

@@ -10,7 +10,7 @@ stands in the state until a later batch's end, or a record of its own, says that
 Rules: stream-and-transaction-semantics 3.10, 5 and 6.7; the order is stricter than there.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import islice, takewhile
 
 import msgspec
@@ -36,7 +36,7 @@ from sluice.domain.transaction.state import Transaction, find_transaction, segme
 from sluice.domain.workflow import Workflow, WorkflowKind, running, running_as
 
 Positions = Mapping[str, Mapping[int, int]]
-"""For each transaction how far it reaches: byte offsets by segment id."""
+"""For each transaction how far it reaches: byte offsets by segment id; of all segments if any needs positions."""
 
 Skipped = Mapping[str, tuple[int, ...]]
 """For each transaction the numbers of those of its segments that were sealed and empty."""
@@ -151,12 +151,22 @@ def _fitting(reader: Reader, stream: Stream, transactions: tuple[str, ...]) -> t
         return transactions
     writers: set[str] = set()
     for count, transaction in enumerate(transactions):
-        found = find_transaction(reader, stream.id.transaction(transaction))
-        if isinstance(found, Transaction) and found.writer:
-            writers.add(found.writer)
+        writers.update(found.writer for found in _with_time(reader, stream.id, (transaction,)))
         if len(writers) > most:
             return transactions[:count]
     return transactions
+
+
+def needs_positions(reader: Reader, id: StreamId, transactions: tuple[str, ...]) -> bool:
+    """Whether any was committed with its writer's time: no other one's positions are recorded."""
+    return any(True for _ in _with_time(reader, id, transactions))
+
+
+def _with_time(reader: Reader, id: StreamId, transactions: tuple[str, ...]) -> Iterator[Transaction]:
+    for transaction in transactions:
+        found = find_transaction(reader, id.transaction(transaction))
+        if isinstance(found, Transaction) and found.has_writers_time:
+            yield found
 
 
 def targets(stream: Stream, transactions: tuple[str, ...], rolls: bool) -> dict[int, int]:
@@ -269,12 +279,10 @@ def _marks(
     if stream is None:
         return []
     latest: dict[str, Transaction] = {}
-    for transaction in transactions:
-        found = find_transaction(reader, id.transaction(transaction))
-        if isinstance(found, Transaction) and found.writer:
-            before = latest.get(found.writer)
-            if before is None or found.timestamp > before.timestamp:
-                latest[found.writer] = found
+    for found in _with_time(reader, id, transactions):
+        before = latest.get(found.writer)
+        if before is None or found.timestamp > before.timestamp:
+            latest[found.writer] = found
     noted: list[Event] = []
     for writer, found in latest.items():
         known = stream.writers[writer].position if writer in stream.writers else {}

@@ -37,7 +37,7 @@ class PingTransaction(TransactionCommand, frozen=True):
 
 
 class CommitTransaction(TransactionCommand, frozen=True):
-    """`writer` "" notes no time; `timestamp` is the writer's own time."""
+    """`timestamp` is the writer's own time; a `writer` of "" or a time of NO_TIME notes none."""
 
     writer: str = ""
     timestamp: int = 0

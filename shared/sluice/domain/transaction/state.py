@@ -23,6 +23,10 @@ LONGEST_CREATION_MS = 120_000
 """How long the segments of a transaction may take to be created before its lease begins to run all the same."""
 
 
+NO_TIME = -(2**63)
+"""What Pravega's clients send as the time of a commit whose user gave none (controller-grpc-api 9.4)."""
+
+
 class TransactionState(Enum):
     """Pravega's names for the states, as clients see them."""
 
@@ -58,6 +62,11 @@ class Transaction(msgspec.Struct, array_like=True):
     @property
     def uuid(self) -> str:
         return self.id.transaction
+
+    @property
+    def has_writers_time(self) -> bool:
+        """Whether it was committed with a time of its writer's own, which a watermark may follow from."""
+        return self.writer != "" and self.timestamp != NO_TIME
 
     @property
     def lease_ends_at(self) -> int:
