@@ -9,6 +9,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 from uuid import uuid4
 
+from support.segments import content
+
 from conformance import views
 from conformance.answers import Such
 from conformance.calls import info
@@ -36,7 +38,6 @@ event, until the merge has come to its long-term storage.
 
 Transaction = str | tuple[int, int] | None
 
-_MUCH = 1 << 20
 _ENDS_IN_S = 40.0
 
 
@@ -226,7 +227,7 @@ def events(segment: int = 0, stream: str = "st") -> Step:
 
     async def act(run: Run) -> Any:
         async def read(store: SegmentStoreClient) -> list[str]:
-            data = (await store.read_segment(segment_name(run.scope("sc"), stream, segment), 0, _MUCH)).data
+            data = await content(store, segment_name(run.scope("sc"), stream, segment))
             found = split_events(data, 0)
             assert found.end == len(data)
             return [event.data.decode() for event in found.events]

@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 import pytest
 import pytest_asyncio
 from kazoo.client import KazooClient
+from support.segments import content
 from support.txn_log import TxnLog
 from unit.pravega.suite import SegmentStoreSuite
 
@@ -230,6 +231,6 @@ async def test_a_batch_holds_what_is_flushed_after_its_lengths_in_order(
     late = FlushingStore(lambda container: plane.routes.get(container), CONTAINERS)
     await merge_into(late, log.stream, (first, second), goals, True, True, EarlyLengths(late))
     await late.close()
-    found = [(await store.read_segment(segment_name(*id, goal), 0, 1000)).data for goal in goals]
+    found = [await content(store, segment_name(*id, goal)) for goal in goals]
     early, later, other = (frame_event(event) for event in (b"late", b"second", b"first"))
     assert found == [early + later, other + later, early + early, early + early]

@@ -1,4 +1,4 @@
-"""Segments on their segment stores, for callers that have only the gateway. Blocking."""
+"""Segments on their segment stores, also for callers that have only the gateway; those calls block."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -6,7 +6,7 @@ from typing import TypeVar
 from uuid import uuid4
 
 from sluice.domain.segment import segment_name
-from sluice.pravega import Host, SegmentStoreClient
+from sluice.pravega import Host, SegmentStore, SegmentStoreClient
 from support.controller import Controller
 
 CONTAINERS = 4
@@ -28,6 +28,14 @@ def on_store(
             await store.close()
 
     return asyncio.run(connected())
+
+
+async def content(store: SegmentStore, name: str) -> bytes:
+    """All that a segment holds. A store may give what was merged into it piece by piece."""
+    data, end = b"", (await store.segment_info(name)).length
+    while len(data) < end:
+        data += (await store.read_segment(name, len(data), end - len(data))).data
+    return data
 
 
 def append(client: Controller, stream: tuple[str, str], segment: int, event: bytes) -> int:
