@@ -198,7 +198,7 @@ class SegmentCalls(ABC):
 
     async def _exchange(self, channel: RequestChannel, request: Numbered, segment: str) -> Command:
         """Sends the request and returns the reply if it means done or already done."""
-        host = str(getattr(channel, "host", ""))
+        host = getattr(channel, "host", "")
         command = cast(Command, request)
         try:
             reply = await channel.call(request, self._call_timeout_s)

@@ -217,12 +217,12 @@ def rule_for(request: type[Command], answer: Command | Failure) -> Rule:
     return Rule(request, kind, Outcome.PERMANENT, UnexpectedReply)
 
 
-def check(request: Command, answer: Command | Failure, segment: str, host: str = "", detail: str = "") -> None:
+def check(request: Command, answer: Command | Failure, segment: str, host: object = "", detail: str = "") -> None:
     """Returns if the answer means done or already done, else raises the SegmentStoreError that the table names."""
     rule = rule_for(type(request), answer)
     if rule.error is None:
         return
     if isinstance(answer, Failure):
         text = f"{answer.value}, {detail}" if detail else answer.value
-        raise rule.error(type(request).__name__, segment, host, text)
-    raise rule.error(type(request).__name__, segment, host, repr(answer), answer)
+        raise rule.error(type(request).__name__, segment, f"{host}", text)
+    raise rule.error(type(request).__name__, segment, f"{host}", repr(answer), answer)

@@ -5,6 +5,7 @@ Segment stores, clients and the controller all compute this for themselves and m
 """
 
 import itertools
+from functools import lru_cache
 
 import mmh3
 
@@ -14,6 +15,9 @@ _TRANSIENT_MARK = "#transient."
 _SHORTEST_SUFFIX = 32
 _EPOCH_MARK = ".#epoch."
 _CONTAINER_SEGMENTS = ("_system/containers/metadata_", "_system/containers/storage_metadata_")
+
+_NAMES_REMEMBERED = 10_000
+"""A segment of a transaction is spoken of five times in a moment, and its target with each."""
 
 _MULTIPLIER = 2862933555777941757
 _MASK_64 = 0xFFFFFFFFFFFFFFFF
@@ -32,6 +36,7 @@ def primary_name(name: str) -> str:
     return name if cut < 0 else name[:cut]
 
 
+@lru_cache(maxsize=_NAMES_REMEMBERED)
 def container_of(name: str, container_count: int) -> int:
     """The container, 0 to `container_count` - 1, of a segment. Raises ValueError if there are no containers."""
     if container_count < 1:
