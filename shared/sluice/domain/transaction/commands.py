@@ -37,7 +37,7 @@ class PingTransaction(TransactionCommand, frozen=True):
 
 
 class CommitTransaction(TransactionCommand, frozen=True):
-    """`timestamp` is the writer's own time; a `writer` of "" or a time of NO_TIME notes none."""
+    """`timestamp` is the writer's own time; a `writer` of "" or a time of -2^63 notes none."""
 
     writer: str = ""
     timestamp: int = 0
