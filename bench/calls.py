@@ -16,6 +16,7 @@ from bench.figures import Figures
 from bench.stopwatch import CALLERS, WARM_UP_CALLS, UnexpectedReplyError, at_once, one_by_one, outcome, own_times, until
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.segment import parse_segment_name, transaction_segment_name
+from sluice.domain.transaction.state import NO_TIME
 from sluice.pravega.host import Host
 
 CREATE_SCOPE = "createScope"
@@ -40,8 +41,6 @@ CURRENT_SEGMENTS_ALL = f"getCurrentSegments, {CALLERS} callers"
 _DEADLINE_S = 60.0
 _DRAINED_S = 300.0
 _LEASE_MS = 60_000
-_WITHOUT_TIME = -(2**63)
-"""What Pravega's clients send where their user gave a transaction no time; the controller notes it as any other."""
 _WARM_UP_S = 60.0
 REST_S = 20.0
 """After the warm-up: commits and deletions that it left end, compilers too, and a lone call meets a system at rest."""
@@ -204,8 +203,8 @@ class Calls:
             until(lambda opened=opened: self._is_committed(opened), pause_s=0.05)  # type: ignore[misc]
 
     def _commit(self, opened: OpenTransaction) -> None:
-        """Naming the writer, as Pravega's clients do: both controllers then note how far it got."""
-        request = pb.TxnRequest(writerId=self._scope, timestamp=_WITHOUT_TIME)
+        """As Pravega's clients do where their user gives no time: with the name of the writer."""
+        request = pb.TxnRequest(writerId=self._scope, timestamp=NO_TIME)
         request.MergeFrom(opened.request)
         _expect(self._stub.commitTransaction(request, timeout=_DEADLINE_S).status, "commitTransaction")
 
