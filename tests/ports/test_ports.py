@@ -58,7 +58,7 @@ def test_requests_of_a_key_are_decided_in_the_order_in_which_they_were_sent(play
     async def scenario(play: Play) -> None:
         member = await play.member()
         await play.send(KEYS, 20)
-        await play.until_decided(member)
+        await play.until_handled(member)
         assert all(member.total(key) == 20 for key in KEYS)
         assert {o.reply for o in member.outcomes if o.request.startswith(f"{KEY}/")} == {str(n) for n in range(20)}
 
@@ -90,7 +90,7 @@ def test_what_is_committed_is_not_delivered_to_the_next_member(play: PlayAll) ->
         await play.leave(first)
         second = await play.member()
         await play.send(KEYS)
-        await play.until_decided(second)
+        await play.until_handled(second)
         assert len(second.outcomes) == len(KEYS)
 
     play(scenario)

@@ -300,6 +300,11 @@ class Play:
             assert [r for r in decided if r.rpartition("/")[0] == key] == requests
         assert len(decided) == self.sent
 
+    async def until_handled(self, member: Member) -> None:
+        """Return once that is so, and the member that handles it has noted and acknowledged all outcomes."""
+        await self.until_decided(member)
+        await eventually_async(lambda: member.consumer.open_requests == 0, DEADLINE_S, "all is acknowledged")
+
     async def stop(self) -> None:
         for member in self.members:
             await member.stop()

@@ -1,7 +1,7 @@
 """The periodic work on streams: each job looks at intervals at the streams that need it, and only at those.
 
-It is done for the streams of the partitions that this instance owns, so it spreads with the consumer group. A round
-begins behind the read barrier. One that goes on for streams which meanwhile have another owner does no harm: what
+It is done for the streams of the partitions that this instance owns, so it spreads with the consumer group. A round's
+work begins behind the read barrier. One that goes on for streams which meanwhile have another owner does no harm: what
 it appends to the journal is void if it is out of date, what it appends to segments names the length it expects, and
 what it sends to topics may be there twice. One task for all jobs; each job has its own rhythm and its own bound on how
 many streams it works on at a time. Whatever fails is logged, counted, and tried again in the next round.
@@ -74,10 +74,11 @@ class Periodic:
             return
         with PERIODIC_SECONDS.labels(job.name).time():
             try:
-                await self._journal.barrier(owned)
                 if self._prepare is not None:
                     await self._prepare(owned)
                 due = job.due(owned)
+                if due:
+                    await self._journal.barrier(owned)
             except Exception as error:  # noqa: BLE001 - logged and counted; the next round comes
                 self._log_failure(job, None, error)
                 return

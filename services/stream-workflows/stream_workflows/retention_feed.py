@@ -101,13 +101,15 @@ class RetentionChanges(_RetentionJob):
     name = "retention-changes"
 
     def due(self, partitions: frozenset[int]) -> set[StreamId]:
-        return {*self._index.unannounced(partitions), *self._index.take_changed(partitions)}
+        return {*self._index.unannounced(partitions), *self._index.changed(partitions)}
 
     async def work(self, stream: StreamId) -> None:
+        partition = self._journal.partition_of(stream.key)
+        self._index.take_change(partition, stream)
         try:
             await self._publish(stream)
         except BaseException:
-            self._index.put_back(self._journal.partition_of(stream.key), stream)
+            self._index.put_back(partition, stream)
             raise
 
     async def _publish(self, stream: StreamId) -> None:

@@ -69,13 +69,18 @@ class StreamIndex:
         """The streams whose retention policy has yet to be announced."""
         return self._of(self._unannounced, partitions)
 
-    def take_changed(self, partitions: Collection[int]) -> list[StreamId]:
-        """The streams with a policy of which something else has changed, once; those of other partitions are dropped.
+    def changed(self, partitions: Collection[int]) -> list[StreamId]:
+        """The streams with a policy of which something else has changed; those of other partitions are dropped.
 
         The owners of those report them, and every sample reports everything anew.
         """
-        changed, self._changed = self._changed, defaultdict(set)
-        return self._of(changed, partitions)
+        for partition in self._changed.keys() - set(partitions):
+            del self._changed[partition]
+        return self._of(self._changed, partitions)
+
+    def take_change(self, partition: int, stream: StreamId) -> None:
+        """What has changed so far is about to be reported."""
+        self._changed[partition].discard(stream)
 
     def put_back(self, partition: int, stream: StreamId) -> None:
         """Put back what was taken and could not be reported."""

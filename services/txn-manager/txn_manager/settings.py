@@ -30,7 +30,7 @@ class TxnSettings(ServiceSettings):
     max_handlers: int = 256
     max_open: int = 20_000
     store_timeout_s: float = 20.0
-    tick_s: float = 0.5
+    tick_s: float = 1.0
     grace_s: float = 2.0
     claim_s: float = 10.0
     max_open_transactions: int = Limits().open

@@ -10,6 +10,7 @@ caller past that is refused at once. Every call has a deadline; a reply that com
 
 import asyncio
 import itertools
+import math
 import ssl
 from collections.abc import Callable
 from typing import cast
@@ -57,6 +58,7 @@ class ConnectionLimits(msgspec.Struct, frozen=True):
 class _Call(msgspec.Struct):
     request: Numbered
     reply: asyncio.Future[Command]
+    deadline: float
 
 
 class Connection(asyncio.Protocol):
@@ -77,6 +79,8 @@ class Connection(asyncio.Protocol):
         self._ended: asyncio.Future[None] = self._loop.create_future()
         self._lost: tuple[Failure, str] | None = None
         self._pending: dict[int, _Call] = {}
+        self._expiry: asyncio.TimerHandle | None = None
+        self._expires_at = math.inf
         self._slots = asyncio.Semaphore(limits.max_in_flight)
         self._waiting = 0
         self._writable = asyncio.Event()
@@ -130,16 +134,11 @@ class Connection(asyncio.Protocol):
             await self._wait_for_slot(deadline)
         else:
             await self._slots.acquire()
-        timer = None
         try:
             if self._lost is not None:
                 raise ConnectionFailure(*self._lost)
-            reply = self._submit(request)
-            timer = self._loop.call_at(deadline, self._expire, request.request_id)
-            return await reply
+            return await self._submit(request, deadline)
         finally:
-            if timer is not None:
-                timer.cancel()
             self._pending.pop(request.request_id, None)
             self._slots.release()
             self._end_if_worn_out(request)
@@ -173,7 +172,7 @@ class Connection(asyncio.Protocol):
         finally:
             self._waiting -= 1
 
-    def _submit(self, request: Numbered) -> "asyncio.Future[Command]":
+    def _submit(self, request: Numbered, deadline: float) -> "asyncio.Future[Command]":
         try:
             frame = encode(cast(Command, request))
         except Unencodable as error:
@@ -182,7 +181,9 @@ class Connection(asyncio.Protocol):
             self._count_setup()
         self._used_at = self._loop.time()
         reply: asyncio.Future[Command] = self._loop.create_future()
-        self._pending[request.request_id] = _Call(request, reply)
+        self._pending[request.request_id] = _Call(request, reply, deadline)
+        if deadline < self._expires_at:
+            self._expire_at(deadline)
         self._send(frame)
         return reply
 
@@ -192,10 +193,22 @@ class Connection(asyncio.Protocol):
             self._retired = True
             self._on_gone(self)
 
-    def _expire(self, request_id: int) -> None:
-        call = self._pending.pop(request_id, None)
-        if call is not None and not call.reply.done():
-            call.reply.set_exception(ConnectionFailure(Failure.TIMED_OUT, type(call.request).__name__))
+    def _expire_at(self, deadline: float) -> None:
+        """One timer, for the earliest deadline: nearly no call reaches its own, and a timer costs more than to look."""
+        if self._expiry is not None:
+            self._expiry.cancel()
+        self._expires_at = deadline
+        self._expiry = self._loop.call_at(deadline, self._expire)
+
+    def _expire(self) -> None:
+        self._expiry, self._expires_at = None, math.inf
+        now = self._loop.time()
+        for call in self._pending.values():
+            if call.deadline <= now and not call.reply.done():
+                call.reply.set_exception(ConnectionFailure(Failure.TIMED_OUT, type(call.request).__name__))
+        left = [call.deadline for call in self._pending.values() if not call.reply.done()]
+        if left:
+            self._expire_at(min(left))
 
     # Sending
 
@@ -311,8 +324,9 @@ class Connection(asyncio.Protocol):
         if self._lost is not None:
             return
         self._lost = (failure, detail)
-        if self._ticker is not None:
-            self._ticker.cancel()
+        for timer in (self._ticker, self._expiry):
+            if timer is not None:
+                timer.cancel()
         if self._transport is not None:
             self._transport.abort()
         self._writable.set()

@@ -94,7 +94,7 @@ async def test_without_partitions_or_behind_a_journal_that_is_away_nothing_is_do
 
     world.broker.go_away(60)
     await run_for(periodic, 3 * (ENDS_TIMEOUT_S + 1))
-    assert job.looked_at == [] and failures("idle") == 3
+    assert job.worked == [] and failures("idle") == 3
 
 
 async def test_the_index_follows_the_journal() -> None:
@@ -123,6 +123,14 @@ async def test_the_streams_of_our_own_scope_have_no_watermarks() -> None:
     assert index.with_writers(ALL) == [] == StreamIndex(world.first.journal).with_writers(ALL)
 
 
+async def test_nothing_is_asked_of_the_journal_where_nothing_is_due() -> None:
+    world = PeriodicWorld()
+    world.broker.go_away(60)
+    job = Job("undue", [], 1)
+    await run_for(Periodic(world.first.journal, lambda: {0}, [job]), 4.5)
+    assert len(job.looked_at) == 5 and failures("undue") == 0
+
+
 async def test_changes_are_taken_once_and_only_for_streams_with_a_policy() -> None:
     world = PeriodicWorld()
     index = StreamIndex(world.first.journal)
@@ -132,10 +140,11 @@ async def test_changes_are_taken_once_and_only_for_streams_with_a_policy() -> No
         await world.ask(AddSubscriber("sc", name, "sc/rg", "id", 0))
         assert await world.ask(UpdateSubscriberCut("sc", name, "sc/rg", "id", 0, {0: 0})) is not None
     partition = world.first.journal.partition_of("sc/kept")
-    assert index.take_changed(ALL) == [("sc", "kept")]
-    assert index.take_changed(ALL) == []
+    assert index.changed(ALL) == [("sc", "kept")] == index.changed(ALL)
+    index.take_change(partition, StreamId("sc", "kept"))
+    assert index.changed(ALL) == []
     index.put_back(partition, StreamId("sc", "kept"))
-    assert index.take_changed(ALL - {partition}) == [] == index.take_changed(ALL), "that of others is dropped"
+    assert index.changed(ALL - {partition}) == [] == index.changed(ALL), "that of others is dropped"
 
 
 async def test_a_deletion_is_a_change() -> None:
@@ -147,6 +156,6 @@ async def test_a_deletion_is_a_change() -> None:
     await world.do(key, lambda reader, _: decide.finish_seal(reader, StreamId("sc", "st")))
     await world.ask(DeleteStream("sc", "st"))
     await world.do(key, lambda reader, _: decide.finish_delete(reader, StreamId("sc", "st")))
-    assert index.take_changed(ALL) == [("sc", "st")] and index.retained(ALL) == []
+    assert index.changed(ALL) == [("sc", "st")] and index.retained(ALL) == []
     await world.ask(CreateStream("sc", "st", StreamConfig()), "again")
     assert index.retained(ALL) == [] == index.unannounced(ALL)

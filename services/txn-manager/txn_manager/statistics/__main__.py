@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 
+import uvloop
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
@@ -28,6 +29,8 @@ def main() -> None:
     set_up_logs("txn-manager", f"{settings.instance}/statistics", settings.log_level)
     logging.getLogger("faust.agents.actor").addFilter(_is_no_rebalance)
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    # Faust makes a loop for a thread of its own, too.
+    asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
     with contextlib.suppress(asyncio.CancelledError):
         asyncio.run(_live(settings))
 
