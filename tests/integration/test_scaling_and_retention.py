@@ -200,7 +200,9 @@ def test_retention_by_size_keeps_its_minimum(
 
     eventually(is_truncated, SOON_S, "the stream is truncated")
     assert head(client, scope) <= written - 500
-    assert "beyond-minimum" in noted(spark_system, scope, DecisionKind.RETENTION)
+    eventually(
+        lambda: "beyond-minimum" in noted(spark_system, scope, DecisionKind.RETENTION), SOON_S, "why is noted beside it"
+    )
     went_in_time(spark_system, batches, scope, partial(beyond_size, minimum=500))
 
 
