@@ -55,7 +55,7 @@ class Timers:
         on_due: OnDue,
         open_leases: OpenLeases,
         listening: Listening,
-        tick_s: float = 0.5,
+        tick_s: float = 1.0,
         flush_s: float = 0.03,
         max_pending: int = 100_000,
         again_s: float = 5.0,

@@ -85,7 +85,6 @@ def build_app(settings: TxnSettings, alive: Callable[[], None]) -> faust.App:
         broker_client_id=settings.instance,
         broker_credentials=credentials(settings.given_kafka_conf()),
         broker_session_timeout=max(MIN_SESSION_S, settings.kafka_session_timeout_s),
-        broker_heartbeat_interval=3.0,
         consumer_auto_offset_reset="earliest",
         consumer_max_fetch_size=MAX_RECORD_BYTES,
         store="memory://",
