@@ -3,13 +3,15 @@
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.effort import load_profile
+from support.ports import free_port
 from support.side_by_side import DISTURBED, PLATFORM, SYSTEM, SideBySide, UntilLast, put_in_order
 
 from harness import System
@@ -49,14 +51,27 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     put_in_order(items)
 
 
+@pytest.fixture
+def unused_tcp_port() -> int:
+    """In place of that of pytest-asyncio, which a connection may draw before it is listened on."""
+    return free_port()
+
+
+@pytest.fixture(scope="session")
+def unused_tcp_port_factory() -> Callable[[], int]:
+    return free_port
+
+
 @pytest.fixture(scope="session")
 def runs_folder() -> Path:
     """A folder for the systems of this run of the tests; the logs of the last few runs stay for reading."""
     runs = LocalSettings().home / "test-runs"
     runs.mkdir(parents=True, exist_ok=True)
     for old in sorted(runs.iterdir())[: -_RUNS_KEPT + 1]:
-        if time.time() - old.stat().st_mtime > _RUN_LASTS_S:
-            shutil.rmtree(old, ignore_errors=True)
+        # Another process may remove it, too.
+        with suppress(FileNotFoundError):
+            if time.time() - old.stat().st_mtime > _RUN_LASTS_S:
+                shutil.rmtree(old, ignore_errors=True)
     folder = runs / f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{os.getpid()}"
     folder.mkdir()
     return folder

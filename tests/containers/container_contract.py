@@ -28,8 +28,7 @@ class ContainerContract:
 
     def test_tells_about_its_health(self, service: ServiceContainer) -> None:
         assert service.get("/livez").status_code == httpx.codes.OK
-        ready = service.get("/readyz")
-        assert ready.status_code == httpx.codes.OK and ready.json()["ready"] is True
+        eventually(lambda: service.get("/readyz").json()["ready"] is True, SHOWS_S, "it is ready")
         metrics = {family.name for family in text_string_to_metric_families(service.get("/metrics").text)}
         assert any(name.startswith("sluice_") for name in metrics)
 

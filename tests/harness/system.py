@@ -15,13 +15,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from support.ports import free_ports
 from support.processes import stands_still
 from support.wait import eventually
 
 from sluice_local import java, kafka
 from sluice_local.home import HOST
 from sluice_local.parts import parts_of
-from sluice_local.ports import find_block
 from sluice_local.services import SERVICES
 from sluice_local.settings import LocalSettings
 from sluice_local.system import System as LocalSystem
@@ -254,7 +254,7 @@ def _free_ports(counts: dict[str, int]) -> dict[str, int]:
         "page_port": counts["api_gateways"],
         "health_port": services,
     }
-    port = find_block(sum(max(1, size) for size in sizes.values())).start
+    port = free_ports(sum(max(1, size) for size in sizes.values())).start
     chosen = {}
     for name, size in sizes.items():
         chosen[name] = port

@@ -42,7 +42,7 @@ STOPS_S = 1.0
 """Within which a task that was cancelled notes that it has stopped, beside what its process did not run."""
 CALM_PAUSE_S = 0.5
 """For how long a process may not run in a round that is judged by how evenly tasks are spread."""
-CALM_ROUNDS = 5
+CALM_ROUNDS = 10
 PATIENT = LeaseSettings(lease_s=90.0, margin_s=30.0)
 """For the one that submits, to which nothing is done."""
 

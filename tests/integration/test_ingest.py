@@ -215,11 +215,11 @@ async def test_a_node_that_is_killed_loses_nothing(shell: Shell) -> None:
 
     When it is killed far more than a batch for each worker is noted of its windows; that is not written again.
     """
-    lines = [f"{file}-{number}-{'x' * 2_000}" for file in range(2) for number in range(8_000)]
+    lines = [f"{file}-{number}-{'x' * 2_000}" for file in range(3) for number in range(8_000)]
     await asyncio.to_thread(shell.done, "sluice scope create demo; sluice stream create demo/lines --segments 3")
     (shell.folder / "inbox").mkdir()
-    for file in range(2):
-        (shell.folder / "inbox" / f"{file}.txt").write_text("".join(f"{line}\n" for line in lines[file::2]))
+    for file in range(3):
+        (shell.folder / "inbox" / f"{file}.txt").write_text("".join(f"{line}\n" for line in lines[file::3]))
     arguments = ["folder", "/tmp/inbox", "demo/lines", "--once", "--json", "--window", "15MiB", "--ahead", "8"]
     arguments += ["--store", "redis://127.0.0.1:6379", "--name", "killed", "--workers", "2"]
     async with open_store(shell.text("redis://127.0.0.1:6379"), 2.0) as store:

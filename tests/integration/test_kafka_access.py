@@ -33,6 +33,8 @@ from sluice_cli.main import app
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 
 PARTITIONS = 2
+LONG_MS = 120_000
+"""A lease that does not end while others are waited for."""
 READY_S = 300.0
 SOON_S = 120.0
 REPORTS = ("_system", "_requeststream")
@@ -107,12 +109,13 @@ def begin(guarded: System, topic: str) -> int:
 def do_transactions(gateway: Controller) -> None:
     assert gateway.create_stream(SCOPE, "st") == "SUCCESS"
     transactions = Transactions(gateway, SCOPE)
-    committed, aborted, abandoned, sealed = (transactions.open() for _ in range(4))
+    committed, aborted, abandoned = (transactions.open() for _ in range(3))
+    sealed = transactions.open(LONG_MS)
     assert transactions.commit(committed) == transactions.abort(aborted) == "SUCCESS"
     assert transactions.ping(abandoned, lease_ms=0) == "OK"
     transactions.await_state(committed, "COMMITTED")
     transactions.await_state(abandoned, "ABORTED")
-    assert transactions.ping(sealed) == "OK"
+    assert transactions.ping(sealed, LONG_MS) == "OK"
     assert gateway.seal(SCOPE, "st") == "SUCCESS"
 
 
@@ -144,6 +147,15 @@ def replay_dead_letters(guarded: System, rest: httpx.Client) -> None:
         rest.post(f"/dead-letters/{letter['partition']}/{letter['offset']}/replay").raise_for_status()
 
 
+def first_of(rest: httpx.Client, aggregate: str) -> str | None:
+    """The type of the aggregate's first event; None while the search goes on."""
+    answer = rest.get("/journal", params={"key": aggregate})
+    if answer.status_code == httpx.codes.SERVICE_UNAVAILABLE:
+        return None
+    items = answer.raise_for_status().json()["items"]
+    return items[-1]["type"] if items else None
+
+
 def test_the_services_work_with_their_rights_and_use_each(
     guarded: System, kafka: GuardedKafka, gateway: Controller, rest: httpx.Client
 ) -> None:
@@ -155,7 +167,9 @@ def test_the_services_work_with_their_rights_and_use_each(
     eventually(lambda: rest.get(statistics, params={"window": "day"}).json()["items"], SOON_S, "it is counted")
     assert rest.get("/partitions").raise_for_status().json()["items"]
     # A request that is not there is searched for in all topics.
-    assert rest.get("/requests/none").raise_for_status().json()["complete"]
+    eventually(
+        lambda: rest.get("/requests/none").raise_for_status().json()["complete"], SOON_S, "all topics are searched"
+    )
 
     number = 0
 
@@ -172,8 +186,9 @@ def test_the_services_work_with_their_rights_and_use_each(
         guarded.restart(name)
     assert gateway.create_scope(SCOPE) == "SCOPE_EXISTS"
     # What is trimmed by now comes from the archive.
-    first = rest.get("/journal", params={"key": f"scope:{SCOPE}"}).raise_for_status().json()["items"][-1]
-    assert first["type"] == "ScopeCreated"
+    eventually(
+        lambda: first_of(rest, f"scope:{SCOPE}") == "ScopeCreated", SOON_S, "the journal is known from its start"
+    )
     wanted = {
         Used(service, right.operation, right.kind, right.name, right.is_prefix)
         for service, granted in RIGHTS.items()
@@ -213,8 +228,9 @@ def test_a_right_that_is_taken_away_is_missed(kafka: GuardedKafka, gateway: Cont
     transactions = Transactions(gateway, SCOPE, "kept")
     id = transactions.open()
     kafka.revoke("api-gateway", right)
-    assert transactions.abort(id) != "SUCCESS"
-    assert _refused(right) in kafka.denied()
+    # The broker knows a moment later than it answers.
+    eventually(lambda: transactions.abort(transactions.open()) != "SUCCESS", SOON_S, "the right is gone")
+    eventually(lambda: _refused(right) in kafka.denied(), SOON_S, "the broker says so")
     kafka.grant("api-gateway", [right])
     eventually(lambda: transactions.abort(id) == "SUCCESS", SOON_S, "it is aborted")
 

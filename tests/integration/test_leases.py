@@ -169,7 +169,8 @@ def test_an_instance_that_takes_over_aborts_what_has_stopped(pair: System, strea
     late = late_ms(pair, transactions, ids)
     print(f"\naborted so many ms after lease and grace, with a take-over: {late}; pings took {pace.longest_ms} ms")
     assert min(late) >= 0
-    assert max(late) <= limit_ms(pace) + TAKE_OVER_MS
+    # A partition that had no owner for longer than the silence is given some time more.
+    assert max(late) <= limit_ms(pace) + TAKE_OVER_MS + RETURN_MS
 
 
 @pytest.mark.usefixtures("alone")

@@ -56,7 +56,10 @@ def test_the_past_over_rest_is_that_of_the_command_line(system: System, client: 
     path = f"/scopes/{scope}/streams/orders"
     assert client.put(f"/scopes/{scope}").status_code == 201
     assert client.put(path, json={"tags": ["old"]}).status_code == 201
-    created = get(client, f"{path}/history", types="StreamCreated")["items"][0]["at"]
+    # A search that takes long answers with what it has, and goes on from there the next time.
+    created = eventually(
+        lambda: get(client, f"{path}/history", types="StreamCreated")["items"], COMES_S, "its creation is found"
+    )[0]["at"]
     updated = client.put(path, json={"tags": ["new"]})
     assert updated.status_code == 200
 
@@ -69,7 +72,9 @@ def test_the_past_over_rest_is_that_of_the_command_line(system: System, client: 
     }
 
     request = updated.headers["Sluice-Request"]
-    traced = get(client, f"/requests/{request}")
+    traced: Any = eventually(
+        lambda: (f := get(client, f"/requests/{request}"))["complete"] and f, COMES_S, "all topics are searched"
+    )
     assert traced.pop("complete") and traced.pop("searchedTo") <= traced["began"]
     assert traced == command(system, "trace", request)
 

@@ -34,7 +34,7 @@ def get(client: httpx.Client, path: str) -> Any:
 
 def test_a_stream_that_is_written_to_read_and_scaled_looks_as_it_is(system: System, client: httpx.Client) -> None:
     scope = unique("looking")
-    one, count = f"/scopes/{scope}/streams/st", 400
+    one = f"/scopes/{scope}/streams/st"
     assert client.put(f"/scopes/{scope}").status_code == 201
     assert client.put(one, json={}).status_code == 201
 
@@ -43,7 +43,7 @@ def test_a_stream_that_is_written_to_read_and_scaled_looks_as_it_is(system: Syst
 
     eventually(lambda: rates().get("length") == 0, COMES_S, "it is measured, and empty")
     seen: list[Any] = []
-    with WriterProcess(system.grpc_address, scope, "st", "w", count) as writer:
+    with WriterProcess(system.grpc_address, scope, "st", "w") as writer:
         began = time.monotonic()
 
         def is_busy() -> bool:
@@ -51,7 +51,8 @@ def test_a_stream_that_is_written_to_read_and_scaled_looks_as_it_is(system: Syst
             return bool(seen[-1].get("bytesPerS")) and bool(seen[-1].get("eventsPerS"))
 
         eventually(is_busy, COMES_S, "bytes and events a second are seen")
-        writer.finish(COMES_S)
+        writer.stop()
+        count = writer.finish(COMES_S)
         # Rates are means of two seconds or more, so none is above what was written in all.
         assert seen[-1]["eventsPerS"] <= count
         assert time.monotonic() - began < COMES_S

@@ -2,14 +2,17 @@
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 
 import httpx
 import pytest
-from page.fixtures import Open, chromium, slowness, visit
+from page.fixtures import Open, Slowness, chromium, slowness, visit
 from page.proxy import balancing
+from playwright.sync_api import TimeoutError as NotThereError
 from playwright.sync_api import expect
 from support.controller import unique
 from support.instances import have_instances
+from support.pace import Pace
 
 from harness import System, eventually
 
@@ -49,7 +52,8 @@ def test_a_killed_store_shows_as_a_failing_card_whose_retry_ends_it_when_the_sto
     stores = [name for name in single.names if name.startswith("segment-store-")]
     for store in stores:
         single.kill(store)
-    page = visit(single.page_url).go(f"#/workflows?scope={scope}")
+    opened = visit(single.page_url)
+    page = opened.go(f"#/workflows?scope={scope}")
     with pytest.raises(httpx.ReadTimeout):
         client.post(f"{S}/scopes/{scope}/streams/st/seal", timeout=1)
     card = page.get_by_role("region", name="Failing").get_by_role("article")
@@ -61,11 +65,12 @@ def test_a_killed_store_shows_as_a_failing_card_whose_retry_ends_it_when_the_sto
     expect(card.locator(".why")).not_to_be_empty()
     for store in stores:
         single.start(store)
-    card_or_gone = page.locator(f'.card[data-aggregate="stream:{scope}/st"]')
-    if card_or_gone.count():
-        card_or_gone.get_by_role("button", name="Retry now").click()
+    # It is retried by itself, too: then the card goes while it is clicked, or the answer is that nothing waits.
+    opened.expected = ["409"]
+    with suppress(NotThereError):
+        page.locator(f'.card[data-aggregate="stream:{scope}/st"]').get_by_role("button", name="Retry now").click()
         page.get_by_role("dialog").get_by_role("button", name="Retry").click()
-        page.keyboard.press("Escape")
+    page.keyboard.press("Escape")
     eventually(
         lambda: client.get(f"{S}/scopes/{scope}/streams/st").json()["state"] == "SEALED", SETTLED_S, "it is sealed"
     )
@@ -124,7 +129,7 @@ def test_a_gateway_that_is_killed_behind_a_balancer_is_followed_by_another_and_n
 
 
 def test_a_gateway_with_open_pages_stops_within_a_second_and_logs_no_error(
-    double: System, visit: Open, slowness: float
+    double: System, visit: Open, slowness: Slowness
 ) -> None:
     name, url = "api-gateway-1", double.rest_urls[1]
     opened = visit(f"{url}/ui/")
@@ -138,15 +143,16 @@ def test_a_gateway_with_open_pages_stops_within_a_second_and_logs_no_error(
         ]
         assert all(stream.status_code == 200 for stream in streams)
         before = double.log(name).stat().st_size
-        began = time.monotonic()
-        double.stop(name)
-        took = time.monotonic() - began
-        print(f"stopped within {took:.2f} s")
+        with Pace(lambda: httpx.get(f"{double.rest_urls[0]}/readyz", timeout=COMES_S, trust_env=False)) as pace:
+            began = time.monotonic()
+            double.stop(name)
+            took = time.monotonic() - began
+        print(f"stopped within {took:.2f} s; the other gateway took up to {pace.longest_s:.2f} s for an answer")
         for stream in streams:
             stream.close()
     try:
         said = double.log(name).read_bytes()[before:].decode()
         assert '"level":"error"' not in said, said
-        assert took <= STOPS_S * slowness, f"{took:.1f} s"
+        assert took <= STOPS_S * slowness() + 2 * pace.longest_s, f"{took:.1f} s"
     finally:
         double.start(name)

@@ -134,7 +134,7 @@ def test_a_stream_is_truncated_by_time_on_a_tick_without_another_report(spark_sy
     And what a batch takes that is under way at a tick, and the one that decides.
     """
     batches = Batches(spark_system)
-    aged = RetentionPolicy(RetentionType.TIME, 4000, 1 << 62)
+    aged = RetentionPolicy(RetentionType.TIME, 15_000, 1 << 62)
     due = now_ms() + aged.minimum
     tell(spark_system.kafka_bootstrap, sampled("aged", due - aged.minimum, 500, aged))
     cut = eventually(

@@ -15,9 +15,8 @@ from pathlib import Path
 
 import pytest
 from support.controller import Controller, controller, unique
-from support.health import metric
 from support.instances import have_instances
-from support.kafka import read
+from support.kafka import Groups, read
 from support.last_release import imported_from, python_path
 from support.scaling import scale_to
 from support.transactions import Transactions
@@ -27,14 +26,17 @@ from bench.balancer import Balancer
 from harness import System, eventually
 from sluice.domain.model import decode_record
 from sluice.engine.partition import partition_of
-from sluice.kafka.topics import JOURNAL
+from sluice.kafka.topics import ABORT, COMMIT, JOURNAL, REQUESTS_TRANSACTIONS
 from sluice_local.settings import LocalSettings
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
 SERVICES = ("api-gateway", "stream-workflows", "cluster-manager", "txn-manager")
-DECIDING = tuple(f"{service}-{index}" for service in ("stream-workflows", "txn-manager") for index in range(2))
-OWNED = "sluice_partitions_owned"
+GROUPS = {"stream-workflows": "stream-workflows"} | {
+    f"txn-manager-{topic.name}": "txn-manager" for topic in (REQUESTS_TRANSACTIONS, COMMIT, ABORT)
+}
+"""The service of each consumer group."""
+DECIDING = {f"{service}-{index}" for service in GROUPS.values() for index in range(2)}
 DEADLINE_S = 90.0
 LONG_LEASE_MS = 300_000
 SCALED_EVERY = 4
@@ -72,8 +74,14 @@ def replace(system: System, index: int, path: str) -> None:
 
     with ThreadPoolExecutor(len(SERVICES)) as pool:
         list(pool.map(one, [f"{service}-{index}" for service in SERVICES]))
-    for name in DECIDING:
-        eventually(lambda name=name: metric(system, name, OWNED) > 0, DEADLINE_S, f"{name} owns partitions")  # type: ignore[misc]
+    groups = Groups(system.kafka_bootstrap)
+
+    def shared() -> bool:
+        owners = {group: groups.owners(group) for group in GROUPS}
+        both = {group: {f"{service}-{n}" for n in range(2)} for group, service in GROUPS.items()}
+        return all(owners[group].keys() == both[group] and all(owners[group].values()) for group in GROUPS)
+
+    eventually(shared, DEADLINE_S, "two instances share the partitions of each group")
 
 
 class Spell:
@@ -102,7 +110,7 @@ class Spell:
         stream = self.streams[number]
         assert gateway.create_stream(self.scope, stream, 2) == "SUCCESS"
         transactions = Transactions(other, self.scope, stream)
-        committed = transactions.open()
+        committed = transactions.open(LONG_LEASE_MS)
         self.open[stream] = transactions.open(LONG_LEASE_MS)
         if number % SCALED_EVERY == 0:
             scale_to(other, self.scope, stream, 3, DEADLINE_S)
@@ -160,4 +168,4 @@ async def test_either_release_goes_on_from_the_other_while_clients_go_on(
         for gateway in gateways:
             assert [name for name in gateway.streams(scope) if not name.startswith("_")] == everything
     assert outcomes["commit"] > 0
-    assert all(writers == set(DECIDING) for writers in writers_of(double, spells).values()), "each had its part"
+    assert all(writers == DECIDING for writers in writers_of(double, spells).values()), "each had its part"

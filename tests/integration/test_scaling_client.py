@@ -50,7 +50,7 @@ async def test_a_writer_and_a_reader_go_on_through_fifty_scales(system: System) 
             writers = [stack.enter_context(begin(name)) for name in ("a", "b")]
             eventually(lambda: all(w.acknowledged > 0 for w in writers), 30, "both write")
             group = streams.create_reader_group("rg", scope, "st")
-            reading = asyncio.create_task(read_all(group, lambda: sum(written.values()) or inf, DEADLINE_S))
+            reading = asyncio.create_task(read_all(group, lambda: sum(written.values()) or inf, 2 * DEADLINE_S))
             for _, split in zip(range(SCALES), cycle((True, False)), strict=False):
                 await asyncio.to_thread(scale, gateway, scope, split)
             assert all(w.running for w in writers), "a writer has failed"

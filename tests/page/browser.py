@@ -96,8 +96,15 @@ class Watch:
         until = time.monotonic() + _LOADS_S
         while time.monotonic() < until:
             page.wait_for_timeout(50)
-            if not self.pending and time.monotonic() - self.last_at > _QUIET_S:
-                return
+            if self._is_quiet:
+                # What has come is drawn by then.
+                page.evaluate("new Promise((next) => requestIdleCallback(next, {timeout: 5000}))")
+                if self._is_quiet:
+                    return
+
+    @property
+    def _is_quiet(self) -> bool:
+        return not self.pending and time.monotonic() - self.last_at > _QUIET_S
 
 
 def look(

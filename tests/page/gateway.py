@@ -5,7 +5,6 @@ fails and is tried again, until `heal`. Belongs to one event loop; `in_thread` g
 """
 
 import asyncio
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -22,6 +21,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 from support import group_state
+from support.ports import free_port
 from unit.gateway.rest.world import World
 from unit.gateway.system import CONTAINERS, PARTITIONS
 
@@ -98,7 +98,7 @@ class PageGateway:
         if demonstration is not None:
             self.world.demonstration = demonstration
         self._reads = Reads(self.world.runtime.journal)
-        self.port = port or _free_port()
+        self.port = port or free_port()
         app: Any = FreshFiles(self.world.app, self) if fresh_files else self.world.app
         self._server = HttpServer(app, "127.0.0.1", self.port)
         self._tasks: list[asyncio.Task[None]] = []
@@ -317,7 +317,7 @@ def in_thread(
         return gateway
 
     try:
-        gateway = asyncio.run_coroutine_threadsafe(begin(), loop).result(120)
+        gateway = asyncio.run_coroutine_threadsafe(begin(), loop).result(280)
         try:
             yield InThread(loop, gateway)
         finally:
@@ -333,9 +333,3 @@ def _names_in(container: int, prefix: str, count: int, scope: str = "shop") -> l
     names = (f"{prefix}-{number}" for number in range(10_000))
     found = (n for n in names if container_of(segment_name(*StreamId(scope, n), 0), CONTAINERS) == container)
     return [name for name, _ in zip(found, range(count), strict=False)]
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from page.fixtures import Open
+from page.fixtures import Open, Slowness
 from page.gateway import InThread, in_thread
 from page.sample_data import LARGE
 from playwright.sync_api import Page, expect
@@ -32,7 +32,9 @@ def large() -> Iterator[InThread]:
         yield served
 
 
-def test_first_paint_cold_sizes_and_requests_of_the_first_page(large: InThread, visit: Open, slowness: float) -> None:
+def test_first_paint_cold_sizes_and_requests_of_the_first_page(
+    large: InThread, visit: Open, slowness: Slowness
+) -> None:
     paints, sizes, counts = [], [], []
     for _ in range(3):
         opened = visit(large.url)
@@ -45,33 +47,37 @@ def test_first_paint_cold_sizes_and_requests_of_the_first_page(large: InThread, 
         )
         sizes.append(sum(entry["bytes"] for entry in loaded))
         counts.append(len(loaded))
-    assert statistics.median(paints) <= FIRST_PAINT_MS * slowness
+    assert statistics.median(paints) <= FIRST_PAINT_MS * slowness()
     assert max(sizes) <= FIRST_USE_BYTES
     assert max(counts) <= REQUESTS
 
 
 def test_10_000_streams_first_rows_filter_and_rows_in_the_document(
-    large: InThread, visit: Open, slowness: float
+    large: InThread, visit: Open, slowness: Slowness
 ) -> None:
-    opened = visit(large.url)
-    page = opened.go()
-    took = page.evaluate(
-        """async () => {
-            const began = performance.now();
-            location.hash = '#/streams';
-            while (document.querySelectorAll('main tbody tr:not(.space)').length < 10)
-                await new Promise((next) => requestAnimationFrame(next));
-            return performance.now() - began;
-        }"""
-    )
+    took = []
+    for _ in range(3):
+        opened = visit(large.url)
+        page = opened.go()
+        took.append(
+            page.evaluate(
+                """async () => {
+                const began = performance.now();
+                location.hash = '#/streams';
+                while (document.querySelectorAll('main tbody tr:not(.space)').length < 10)
+                    await new Promise((next) => requestAnimationFrame(next));
+                return performance.now() - began;
+            }"""
+            )
+        )
     opened.watch.settle(page)
     rows = page.locator("main table tbody tr:not(.space)")
     assert rows.count() <= MAX_ROWS
-    assert took <= FIRST_ROWS_MS * slowness
+    assert statistics.median(took) <= FIRST_ROWS_MS * slowness()
     field = page.locator("main input[type=search], main input[type=text]").first
     expect(field).to_be_visible()
     filters = _keys_to_paint(page, ["stream-0123456789"[: 7 + length] for length in range(1, 6)])
-    assert statistics.median(filters) <= FILTER_MS * slowness
+    assert statistics.median(filters) <= FILTER_MS * slowness()
     assert rows.count() <= MAX_ROWS
 
 

@@ -24,7 +24,7 @@ def test_text_of_others_is_shown_as_text_and_the_layout_holds(route: str, sample
 
     opened.page.on("dialog", dismissed)
     page = opened.go(route)
-    assert SCRIPT in page.locator("main").inner_text()
+    expect(page.locator("main")).to_contain_text(SCRIPT)
     assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
     assert dialogs == []
 

@@ -39,7 +39,7 @@ def fail(error: SendError) -> None:
 
 async def test_records_come_together_to_a_follower_that_lets_them_gather(broker: System, admin: AdminClient) -> None:
     world = KafkaWorld(broker, admin)
-    prompt, gathering = followers = Batches(world.log()), Batches(world.log(gather_ms=1000))
+    prompt, gathering = followers = Batches(world.log()), Batches(world.log(gather_ms=5000))
 
     async def write(number: int, *readers: Batches) -> None:
         prompt.log.append(KEYS[0], str(number).encode(), RecordFacts("Test", "id", "test/0", 0), {}, fail)

@@ -35,7 +35,7 @@ from sluice.memory.snapshots import MemorySnapshotStore
 
 PARTITIONS = 4
 MAX_BYTES = 50_000
-SESSION_S = 1.5
+SESSION_S = 6.0
 DEADLINE_S = 120.0
 """As in the tests of faults: on a loaded machine a restarted broker takes its time to be let in again."""
 

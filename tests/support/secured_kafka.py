@@ -1,6 +1,7 @@
 """A Kafka that wants TLS and a password, with its own bounds of sessions; the tests have a listener without either."""
 
 import json
+import secrets
 import shutil
 import subprocess
 from collections.abc import Iterable
@@ -10,7 +11,8 @@ from harness import System
 from sluice_local.home import HOST
 from sluice_local.ports import find_block
 
-_PASSWORD = "p4ss;word=x"
+# One of its own for each system: what is run for another one shows in `ps`, too.
+_PASSWORD = f"p4ss;word={secrets.token_hex(8)}"
 _KEYTOOL_RUNS_S = 60.0
 _LISTENER = "listener.name.secured"
 _PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"

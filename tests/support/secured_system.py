@@ -116,7 +116,7 @@ class Secured:
 
     def _get(self, path: str, headers: Mapping[str, str]) -> httpx.Response:
         context = ssl.create_default_context(cafile=str(self.authority))
-        return httpx.get(f"{self.system.rest_url}{path}", headers=headers, verify=context)
+        return httpx.get(f"{self.system.rest_url}{path}", headers=headers, verify=context, timeout=_DEADLINE_S)
 
     def secrets(self) -> dict[str, str]:
         """What nobody may ever show, by where it is from."""

@@ -75,7 +75,7 @@ class Pinging(threading.Thread):
     INTERVAL_S = LEASE_MS / 2000
     GIVES_UP_S = 2.0
     TRIES_AGAIN_S = 0.3
-    NO_ANSWER = frozenset(code.name for code in grpc.StatusCode) - {"OK"}
+    NO_ANSWER = frozenset(code.name for code in grpc.StatusCode) - {"OK", *pb.PingTxnStatus.Status.keys()}
 
     def __init__(self, transactions: Transactions) -> None:
         super().__init__(name=f"pinging-{transactions.scope}", daemon=True)

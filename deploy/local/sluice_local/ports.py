@@ -15,7 +15,7 @@ from sluice_local.errors import PortTaken
 from sluice_local.home import HOST
 
 # Outgoing connections draw their ports from 32768 on; a port below that stays free between being found and being used.
-_LOWEST_FREE, _HIGHEST_FREE = 20_000, 32_000
+FREE = range(20_000, 32_000)
 _ATTEMPTS = 200
 
 
@@ -50,14 +50,17 @@ def require_free(claims: Sequence[PortClaim]) -> None:
         raise PortTaken("\n".join(problems))
 
 
-def find_block(count: int, source: random.Random | None = None) -> range:
-    """Return free ports in a row, drawn at random so that two systems that start at once hardly meet."""
+def find_block(count: int, source: random.Random | None = None, within: range = FREE) -> range:
+    """Return free ports in a row, drawn at random so that two systems that start at once hardly meet.
+
+    Where they must not meet at all, each looks `within` ports of its own.
+    """
     source = source or random.Random()
-    for first in source.sample(range(_LOWEST_FREE, _HIGHEST_FREE - count), _ATTEMPTS):
+    for first in source.sample(within[:-count], _ATTEMPTS):
         block = range(first, first + count)
         if all(is_free(port) for port in block):
             return block
-    raise PortTaken(f"no {count} free ports in a row between {_LOWEST_FREE} and {_HIGHEST_FREE}")
+    raise PortTaken(f"no {count} free ports in a row between {within.start} and {within.stop}")
 
 
 def _claimed_twice(claims: Iterable[PortClaim]) -> list[str]:

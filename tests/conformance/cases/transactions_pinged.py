@@ -133,8 +133,8 @@ case(
 case(
     "the_shorter_lease_ends_first",
     *STREAM,
-    begin("longest", lease=LEAST_LEASE_MS + 12_000),
-    begin("longer", lease=LEAST_LEASE_MS),
+    begin("longest", lease=LEAST_LEASE_MS + 24_000),
+    begin("longer", lease=LEAST_LEASE_MS + 10_000),
     begin("short"),
     ping("short", lease=4_000),
     *aborted("short"),

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
+from support.ports import free_port
 from unit.ingest.world import SOON_S, World
 
 from distributed_ingest import tcp
@@ -155,9 +156,7 @@ async def test_it_connects_and_connects_again(world: World) -> None:
         await writer.drain()
         writer.close()
 
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     feed = Tcp(world.scene(), f"tcp://127.0.0.1:{port}", listen=False)
     async with world.node(feed):
         await world.until(lambda: bool(world.tally.problems), "no one listens yet, and that is reported")

@@ -123,7 +123,7 @@ async def test_a_call_ends_at_its_deadline_and_a_late_reply_is_dropped() -> None
 
 async def test_each_call_ends_at_its_own_deadline() -> None:
     async with fake_store(silent) as store, connect(store) as connection:
-        patient = asyncio.ensure_future(failure_of(connection, seal(), 0.2))
+        patient = asyncio.ensure_future(failure_of(connection, seal(), 2.0))
         ended = await asyncio.gather(*(failure_of(connection, seal(), seconds) for seconds in (0.05, 0.01)))
         assert ended == [Failure.TIMED_OUT] * 2 and not patient.done()
         assert await patient is Failure.TIMED_OUT

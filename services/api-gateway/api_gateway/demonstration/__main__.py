@@ -58,7 +58,9 @@ def main() -> None:
     ended.wait()
     failed = any(process.poll() for process in processes)
     for process in processes:
-        process.communicate()
+        process.stdin.close()  # type: ignore[union-attr]
+    for process in processes:
+        process.wait()
     os._exit(int(failed))
 
 

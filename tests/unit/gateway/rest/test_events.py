@@ -14,12 +14,13 @@ from unit.gateway.rest.world import MAX_FEEDS, World
 from api_gateway.feed import feeds
 from api_gateway.rest.boundary import Slots
 from api_gateway.rest.sluice_v1.events import resource_of_subject
-from sluice.telemetry.health import HttpServer
+from sluice.telemetry.health import STOP_GRACE_S, HttpServer
 
 PATH = "/sluice/v1/events"
 DEADLINE_S = 10.0
 PAGES = 50
-MOST_S = 1.0
+MOST_S = STOP_GRACE_S - 0.5
+"""A server that waits for its feeds takes all of that."""
 
 Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
