@@ -32,7 +32,7 @@ class Tokens(Protocol):
 
 
 class OwnTokens:
-    """Those of a service or tool that has the signing key: a new one for each command (`sluice.security.tokens`)."""
+    """Those of a service or tool that has the signing key: a new one each second (`sluice.security.tokens`)."""
 
     def __init__(self, signer: TokenSigner) -> None:
         self._signer = signer

@@ -3,9 +3,9 @@
 Compact JWS, HS512 (security 4.1). Each claim names a resource and what its holder may do there. No message makes a
 token void for segment stores: it ends by its `exp`, or when all stores and services get another key.
 
-The services' own tokens open everything, so each lives for minutes, and each command has a new one: a refused one is
-never sent again, and a new key counts at once. What opens a segment for appends has no `exp`, because a store closes
-the connection, with all that is under way on it, when that has come (security 4.7). It opens that one segment instead.
+The services' own tokens open everything, so each lives for minutes, and each command has that of its second: a new key
+counts at once. What opens a segment for appends has no `exp`, because a store closes the connection, with all that is
+under way on it, when that has come (security 4.7). It opens that one segment instead.
 """
 
 import base64
@@ -15,6 +15,7 @@ import json
 import logging
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from sluice.security.resources import Permission, stream_resource
@@ -48,6 +49,16 @@ def signed(key: bytes, claims: Mapping[str, str | int]) -> str:
     return (body + b"." + signature).decode()
 
 
+@lru_cache(maxsize=256)
+def _token(key: bytes, permission: Permission, resources: tuple[str, ...], now_s: int, ttl_s: int) -> str:
+    """Signed once in a second: a token names no time that is finer."""
+    claims: dict[str, str | int] = {"sub": "segmentstoreresource", "aud": "segmentstore", "iat": now_s}
+    claims |= dict.fromkeys(resources, permission.name)
+    if ttl_s != NO_EXPIRY:
+        claims["exp"] = now_s + ttl_s
+    return signed(key, claims)
+
+
 class TokenSigner:
     """Signs with the key as it is now. Without a key all tokens are "", which means that none are in use.
 
@@ -78,7 +89,7 @@ class TokenSigner:
         return self._sign(permission, open_ones, self._ttl_s) if open_ones else ""
 
     def master(self) -> str:
-        """A service's own token, for one command."""
+        """A service's own token, for what it sends now."""
         return self._sign(Permission.READ_UPDATE, ("*",), OWN_TTL_S)
 
     def appending_to(self, segment: str) -> str:
@@ -89,12 +100,7 @@ class TokenSigner:
         key = self._key if isinstance(self._key, bytes) else self._key.current
         if not key:
             return ""
-        now_s = self._now_ms() // 1000
-        claims: dict[str, str | int] = {"sub": "segmentstoreresource", "aud": "segmentstore", "iat": now_s}
-        claims |= dict.fromkeys(resources, permission.name)
-        if ttl_s != NO_EXPIRY:
-            claims["exp"] = now_s + ttl_s
-        return signed(key, claims)
+        return _token(key, permission, resources, self._now_ms() // 1000, ttl_s)
 
 
 NO_SIGNER = TokenSigner(b"", NO_EXPIRY, lambda: 0)
