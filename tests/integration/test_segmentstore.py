@@ -85,6 +85,9 @@ def split(address: str) -> tuple[str, int]:
 
 @pytest.fixture(scope="module")
 def plane(platform: System) -> Iterator[DataPlane]:
+    # Other tests have killed the bookie, and BookKeeper's client in a store that has begun meanwhile may never find it.
+    for name in (name for name in platform.names if name.startswith("segment-store-")):
+        platform.restart(name)
     zookeeper = KazooClient(platform.zookeeper)
     zookeeper.start()
     try:

@@ -19,7 +19,7 @@ class Batches(Generic[PartitionT, RecordT]):
 
     def __init__(self, produce: Callable[[RecordT], None]) -> None:
         self.waiting = 0
-        """Records that wait for their batch."""
+        """Records that wait for their batch; each counts until it is handed over."""
         self._produce = produce
         self._under_way: dict[PartitionT, int] = {}
         self._waiting: dict[PartitionT, list[RecordT]] = {}
@@ -47,6 +47,6 @@ class Batches(Generic[PartitionT, RecordT]):
         if following is not None:
             batch = self._waiting.pop(following)
             self._under_way[following] = len(batch)
-            self.waiting -= len(batch)
             for record in batch:
                 self._produce(record)
+            self.waiting -= len(batch)

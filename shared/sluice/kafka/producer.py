@@ -154,7 +154,8 @@ class KafkaProducer:
     def stop(self, timeout_s: float = 5.0) -> None:
         """Wait for what is to be sent, then end; blocking. The loop must go on meanwhile: it begins each next batch."""
         end = time.monotonic() + timeout_s
-        while (left := self._producer.flush(max(0.0, end - time.monotonic())) + self._batches.waiting) and (
+        # What waits is counted first: a record that is handed over meanwhile is then one of those that are flushed.
+        while (left := self._batches.waiting + self._producer.flush(max(0.0, end - time.monotonic()))) and (
             time.monotonic() < end
         ):
             self._stopping.wait(BATCH_LOOK_S)

@@ -14,11 +14,14 @@ class Sent:
 
     def __init__(self) -> None:
         self.all: list[tuple[int, int]] = []
+        self.waiting: list[int] = []
+        """How many waited when each was handed over."""
         self.under_way: list[tuple[int, int]] = []
         self.batches: Batches[int, tuple[int, int]] = Batches(self.produce)
 
     def produce(self, record: tuple[int, int]) -> None:
         self.all.append(record)
+        self.waiting.append(self.batches.waiting)
         self.under_way.append(record)
 
     def end(self, place: int = 0) -> None:
@@ -36,6 +39,14 @@ def test_records_behind_a_lone_one_go_together_when_it_is_acknowledged() -> None
     assert (sent.all, sent.batches.waiting) == ([(0, 1)], 2)
     sent.end()
     assert (sent.all, sent.batches.waiting) == ([(0, 1), (0, 2), (0, 3)], 0)
+
+
+def test_a_record_waits_until_it_is_handed_over() -> None:
+    """So a stop, which another thread waits for, never sees it nowhere."""
+    sent = Sent()
+    add(sent, (0, 1), (0, 2), (0, 3))
+    sent.end()
+    assert sent.waiting == [0, 2, 2]
 
 
 def test_a_batch_ends_with_its_last_record() -> None:
