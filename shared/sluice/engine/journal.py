@@ -134,6 +134,10 @@ class Journal:
         """Why this journal can not be followed any further, in words; None while it can."""
         if self.failed:
             return "; ".join(f"partition {p}: {reason}" for p, reason in sorted(self.failed.items()))
+        if self._loading is not None and self._loading.done() and not self._loading.cancelled():
+            error = self._loading.exception()
+            if error is not None:
+                return f"it cannot be loaded: {error!r}"
         return self._log.failure
 
     @property
@@ -191,10 +195,15 @@ class Journal:
             if behind:
                 async with asyncio.timeout(self._timeout_s):
                     for partition in behind:
-                        self._check(partition)
-                        await self._waiters.offset(partition, ends[partition])
+                        await self._reach(partition, ends[partition])
         except (EndsUnknownError, TimeoutError) as error:
             raise JournalUnavailableError(f"end of journal not reached: {error}") from error
+
+    async def _reach(self, partition: int, end: int) -> None:
+        """Return once the view holds all before this offset: at once, if it does. Raises PartitionFailedError."""
+        self._check(partition)
+        if self._views[partition].next_offset < end:
+            await self._waiters.offset(partition, end)
 
     async def until(self, key: str, holds: Callable[[PartitionView], bool]) -> None:
         """Return once `holds(view)` is true of the key's partition; looked at after every change of it.
@@ -319,11 +328,9 @@ class Journal:
                 await asyncio.sleep(LOAD_RETRY_S)
                 continue
             for partition, end in ends.items():
-                if self._views[partition].next_offset < end:
-                    # A partition that stops on the way is no reason to keep the others from serving.
-                    with suppress(PartitionFailedError):
-                        self._check(partition)
-                        await self._waiters.offset(partition, end)
+                # A partition that stops on the way is no reason to keep the others from serving.
+                with suppress(PartitionFailedError):
+                    await self._reach(partition, end)
             if self._to_load:
                 continue
             if self._half_restored:
@@ -355,7 +362,7 @@ class Journal:
             if manifest is not None:
                 self._starts[partition] = start
                 markers.passed(manifest.offset, manifest.marker, manifest.at, start.view.outcome_hash)
-        self._to_load.clear()
+        self._to_load -= starts.keys()
         self._follow()
 
     def _check(self, partition: int) -> None:

@@ -117,10 +117,10 @@ class KafkaSnapshotStore:
                 # Waiting for many at once would wait for all of them.
                 first = consumer.poll(0.1)
                 for message in [first, *consumer.consume(1000, 0)] if first is not None else ():
-                    partition, offset = message.partition() or 0, message.offset() or 0
+                    partition, offset, error = message.partition() or 0, message.offset() or 0, message.error()
                     deadline = time.monotonic() + SILENCE_S
-                    last, error = spans[partition][1], message.error()
                     if error is None:
+                        last = spans[partition][1]
                         if partition in unread and (last is None or offset <= last):
                             yield message
                         if last is not None and offset >= last:

@@ -173,6 +173,18 @@ async def test_a_barrier_fails_if_the_end_is_not_known_or_not_reached_in_time(wo
         await world.journal.barrier([partition])
 
 
+async def test_a_barrier_returns_with_the_batch_that_brings_the_last_partition_to_its_end(world: EngineWorld) -> None:
+    world.first.log.freeze()
+    for partition in range(3):
+        world.seed(world.key_at(partition), Added(KEY))
+    waiting = asyncio.ensure_future(world.journal.barrier(range(4)))
+    await settle()
+    world.first.log.thaw()
+    await settle()
+    assert waiting.done(), "nothing more is appended to any partition"
+    await waiting
+
+
 async def test_until_returns_with_the_change_that_makes_it_true(world: EngineWorld) -> None:
     looked: list[int] = []
 

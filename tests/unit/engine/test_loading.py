@@ -1,5 +1,6 @@
 """Where a journal begins: behind its newest snapshot, of this journal and of no other, even while that is trimmed."""
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
@@ -151,6 +152,16 @@ async def test_a_store_that_is_away_is_waited_for(world: SnapshotWorld, monkeypa
 
     monkeypatch.setattr(MemorySnapshotStore, "notes", failing)
     assert captured(await world.loaded()) == captured(first) and not failures
+
+
+async def test_what_a_journal_cannot_be_loaded_for_shows(world: SnapshotWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def failing(_store: MemorySnapshotStore, _partitions: Sequence[int]) -> Any:
+        raise ValueError("no such thing")
+
+    monkeypatch.setattr(MemorySnapshotStore, "notes", failing)
+    journal = world.journal()
+    await asyncio.sleep(1)
+    assert not journal.loaded.is_set() and "no such thing" in (journal.failure or "")
 
 
 async def test_a_journal_is_not_loaded_before_each_partition_has_all_of_a_restore() -> None:
