@@ -14,7 +14,6 @@ from typing import Any, Protocol
 import msgspec
 from kazoo.client import KazooClient, KazooState
 from kazoo.exceptions import BadVersionError, KazooException, NodeExistsError, NoNodeError
-from kazoo.protocol.states import KeeperState
 
 from cluster_manager.metrics import ZOOKEEPER_LOSSES
 from cluster_manager.zookeeper_access import ZooKeeperAccess
@@ -124,9 +123,14 @@ class ZooKeeperNodes:
         """
         while True:
             await asyncio.sleep(self._restart_s)
-            if self._client.client_state == KeeperState.CLOSED:
+            if self._has_ended():
                 log.warning("ZooKeeper refuses the user or went away, begin anew", extra={"address": self._address})
                 await asyncio.to_thread(self._client.start_async)
+
+    def _has_ended(self) -> bool:
+        """Whether kazoo's loop has. The state does not say: while a name does not resolve it is closed, too."""
+        ended: bool = self._client._connection.connection_stopped.is_set()  # noqa: SLF001 - kazoo says it nowhere else
+        return ended
 
     def problem(self) -> str | None:
         """Since when ZooKeeper is away, for operators; None while it is there."""

@@ -69,7 +69,8 @@ class Periodic:
 
     async def round(self, job: Job) -> None:
         """Work once on every stream that is due."""
-        owned = frozenset(self._owned())
+        # Those of the journal that have stopped show elsewhere, and are no reason to leave the others alone.
+        owned = frozenset(self._owned()).difference(self._journal.failed)
         if not owned:
             return
         with PERIODIC_SECONDS.labels(job.name).time():

@@ -88,7 +88,8 @@ class ScaleReports:
         """Return when all are in the topic. Reports on streams that are gone are dropped."""
         if not reports:
             return
-        await self._journal.barrier({self._journal.partition_of(t.stream.key) for _, t in reports})
+        partitions = {self._journal.partition_of(found.stream.key) for _, found in reports}
+        await self._journal.barrier(partitions.difference(self._journal.failed))
         known = []
         for id, found in reports:
             about = find_stream(self._journal.reader(found.stream.key), found.stream)

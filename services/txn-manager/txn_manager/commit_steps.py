@@ -38,7 +38,7 @@ async def merge(context: TransactionStepContext, commits: Commits) -> Merged:
     assert commits.workflow is not None
     stream, transactions = _stream_of(context, commits.stream), commits.workflow.transactions
     goals = batch.targets(stream, transactions, rolls=False)
-    return await _merge(context, commits, stream, goals)
+    return await _merge(context, commits, stream, transactions, goals)
 
 
 async def merge_into_duplicates(context: TransactionStepContext, commits: Commits) -> tuple[dict[int, int], Merged]:
@@ -50,16 +50,21 @@ async def merge_into_duplicates(context: TransactionStepContext, commits: Commit
     goals = batch.targets(stream, transactions, rolls=True)
     following = batch.next_duplicates(stream)
     await create_segments(context.store, stream, goals.values(), NO_SCALING)
-    merged = await _merge(context, commits, stream, goals)
+    merged = await _merge(context, commits, stream, transactions, goals)
     sizes = await seal_and_measure(context.store, stream, goals.values())
     await create_segments(context.store, stream, following)
     return sizes, merged
 
 
-async def _merge(context: TransactionStepContext, commits: Commits, stream: Stream, goals: Mapping[int, int]) -> Merged:
-    assert commits.workflow is not None
-    aggregate, transactions = commits.stream.commits, commits.workflow.transactions
-    may_skip = commits.may_skip(len(transactions) * len(goals))
+async def _merge(
+    context: TransactionStepContext,
+    commits: Commits,
+    stream: Stream,
+    transactions: tuple[str, ...],
+    goals: Mapping[int, int],
+) -> Merged:
+    """Merge these transactions; behind an await `commits` may have another batch."""
+    aggregate, may_skip = commits.stream.commits, commits.may_skip(len(transactions) * len(goals))
     needs_positions = batch.needs_positions(context.reader(stream.id.key), stream.id, transactions)
     merged = await merge_into(context.store, stream, transactions, goals, may_skip, needs_positions, context.lengths)
     return msgspec.structs.replace(merged, deleted=context.deleted.get(aggregate, 0))

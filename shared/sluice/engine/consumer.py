@@ -107,7 +107,8 @@ class RequestConsumer:
         self._offsets: dict[int, Offsets] = {}
         self._identities: dict[int, str] = {}
         self._held: dict[int, list[Message]] = {}
-        self._unkept: dict[int, Exception] = {}
+        self._problems: dict[int, Exception] = {}
+        """Why a partition that is ours is not taken over, or one of its requests can neither be handled nor stored."""
         self._taking_over: dict[int, asyncio.Task[None]] = {}
         self._background: set[asyncio.Task[Any]] = set()
         self._committing: asyncio.TimerHandle | None = None
@@ -137,8 +138,8 @@ class RequestConsumer:
 
     @property
     def failure(self) -> BaseException | None:
-        """Why requests are not read, or one of a partition that is ours can neither be handled nor be stored."""
-        return self._source.failure or next(iter(self._unkept.values()), None)
+        """Why requests are not read, or a partition that is ours is not served."""
+        return self._source.failure or next(iter(self._problems.values()), None)
 
     @property
     def is_idle(self) -> bool:
@@ -194,7 +195,7 @@ class RequestConsumer:
         self.executor.drop(gone)
         for partition in gone:
             self._held.pop(partition, None)
-            self._unkept.pop(partition, None)
+            self._problems.pop(partition, None)
             offsets = self._offsets.pop(partition, None)
             if offsets is not None:
                 self._flow.dropped(offsets.open)
@@ -237,7 +238,9 @@ class RequestConsumer:
             except Exception as error:  # noqa: BLE001 - the partition is ours: tried until it succeeds
                 facts = {"topic": self._source.topic, "partition": partition, "error": repr(error)}
                 log.warning("partition not taken over yet", extra=facts)
+                self._problems[partition] = error
                 await asyncio.sleep(RETRY_TAKE_OVER_S)
+        self._problems.pop(partition, None)
         if held is None or self._held.get(partition) is not held:
             return
         del self._held[partition]
@@ -298,7 +301,7 @@ class RequestConsumer:
         except Exception as worse:
             log.exception("failure not stored", extra={"topic": self._source.topic, "key": delivery.key})
             if self._offsets.get(delivery.partition) is delivery.offsets:
-                self._unkept[delivery.partition] = worse
+                self._problems[delivery.partition] = worse
             return False
         return True
 

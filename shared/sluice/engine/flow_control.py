@@ -31,6 +31,7 @@ class FlowControl:
     def batch_ended(self) -> None:
         if self.open > self._max_open and not self._everything:
             self._everything = True
+            log.warning("topic waits: too many requests are open", extra={"topic": self._topic, "open": self.open})
             self._apply()
 
     def acknowledged(self, partition: int, behind_first: int) -> None:
@@ -58,6 +59,7 @@ class FlowControl:
     def _resume_if_room(self) -> None:
         if self._everything and self.open <= self._max_open // 2:
             self._everything = False
+            log.info("topic goes on", extra={"topic": self._topic, "open": self.open})
             self._apply()
 
     def _apply(self) -> None:

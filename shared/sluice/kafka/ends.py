@@ -16,6 +16,8 @@ from sluice.kafka_config import clients
 
 log = logging.getLogger(__name__)
 
+_STOPPED = "the journal is not followed any more"
+
 
 class EndOffsets:
     """Requests the end offsets of a topic's partitions."""
@@ -40,14 +42,21 @@ class EndOffsets:
         return "the thread that reads where the journal ends has ended" if ended else None
 
     def stop(self) -> None:
+        """Who waits, and who comes after this, learns that there will be no answer."""
         with self._lock:
             self._stopping = True
+            waiting, self._waiting = self._waiting, []
             self._lock.notify()
+        if waiting:
+            _fail(waiting, _STOPPED)
 
     def request(self) -> asyncio.Future[Ends]:
         """The end offset of each partition at some time after this call; fails with EndsUnknownError."""
         answer: asyncio.Future[Ends] = self._loop.create_future()
         with self._lock:
+            if self._stopping:
+                answer.set_exception(EndsUnknownError(_STOPPED))
+                return answer
             self._waiting.append(answer)
             self._lock.notify()
         return answer

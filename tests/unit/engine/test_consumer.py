@@ -159,10 +159,10 @@ async def test_a_take_over_is_tried_until_it_succeeds(made: HandConsumer) -> Non
     await made.assign(0)
     await made.take(0, "a", 0)
     await asyncio.sleep(2.5 * RETRY_TAKE_OVER_S)
-    assert made.owned == [] and made.begun == []
+    assert made.owned == [] and made.begun == [] and made.consumer.failure is not None, "it shows"
     made.source.away = False
     await asyncio.sleep(RETRY_TAKE_OVER_S)
-    assert made.owned == [("owned", 0)] and made.begun == [0]
+    assert made.owned == [("owned", 0)] and made.begun == [0] and made.consumer.failure is None
 
 
 async def test_a_take_over_ends_with_its_assignment(made: HandConsumer) -> None:

@@ -95,6 +95,15 @@ async def test_an_offset_that_is_none_or_has_an_error_is_no_answer() -> None:
     eventually(lambda: not _threads(), SOON_S, "the thread ends")
 
 
+async def test_who_waits_for_a_read_barrier_that_stops_learns_it() -> None:
+    ends = EndOffsets({}, "t", 1, 1.0)
+    waiting = ends.request()
+    ends.stop()
+    for request in (waiting, ends.request()):
+        with pytest.raises(EndsUnknownError, match="not followed any more"):
+            await asyncio.wait_for(request, 10)
+
+
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 async def test_a_read_barrier_whose_thread_has_ended_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "Consumer", EndingClient)

@@ -19,6 +19,7 @@ from sluice.domain.stream.commands import (
     UpdateStream,
     UpdateSubscriberCut,
 )
+from sluice.kafka.topics import JOURNAL
 from sluice.memory.log import ENDS_TIMEOUT_S
 from stream_workflows.periodic import Periodic
 from stream_workflows.stream_index import StreamIndex
@@ -95,6 +96,15 @@ async def test_without_partitions_or_behind_a_journal_that_is_away_nothing_is_do
     world.broker.go_away(60)
     await run_for(periodic, 3 * (ENDS_TIMEOUT_S + 1))
     assert job.worked == [] and failures("idle") == 3
+
+
+async def test_a_partition_of_the_journal_that_stopped_keeps_no_work_from_the_others() -> None:
+    world = PeriodicWorld()
+    job = Job("healthy", [StreamId("sc", "s")], 10)
+    stopped = world.first.journal.partition_of("key")
+    world.broker.land(JOURNAL.name, "key", b"no record")
+    await run_for(Periodic(world.first.journal, lambda: ALL, [job]), 5)
+    assert job.looked_at == [ALL - {stopped}] and len(job.worked) == 1
 
 
 async def test_the_index_follows_the_journal() -> None:

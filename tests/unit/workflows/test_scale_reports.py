@@ -13,7 +13,7 @@ from sluice.domain.segment import segment_id
 from sluice.domain.stream import events as ev
 from sluice.domain.stream.commands import ScaleStream, TruncateStream
 from sluice.engine.ports import SendError
-from sluice.kafka.topics import DEAD_LETTERS, REQUESTS_STREAMS, SCALE
+from sluice.kafka.topics import DEAD_LETTERS, JOURNAL, REQUESTS_STREAMS, SCALE
 from sluice.pravega.event_frames import frame_event
 from stream_workflows.report_publisher import Feed
 from stream_workflows.scale_reports import KEY, STREAM, ScaleReports
@@ -69,6 +69,20 @@ async def test_reports_come_with_what_is_true_of_their_segment(world: PeriodicWo
     headers = dict(message.headers())
     assert message.key() == b"sc/st" and headers["ce_type"] == b"ScaleReport"
     assert headers["ce_id"] == first["id"].encode()
+
+
+async def test_reports_on_a_partition_that_stopped_are_carried_with_the_others(
+    world: PeriodicWorld, job: ScaleReports
+) -> None:
+    journal = world.first.journal
+    ours = journal.partition_of(KEY)
+    name = next(n for n in (f"stopped{i}" for i in range(100)) if journal.partition_of(f"sc/{n}") != ours)
+    await world.create("sc", name, StreamConfig())
+    world.broker.land(JOURNAL.name, f"sc/{name}", b"no record")
+    await settle()
+    world.write(*STREAM, 0, report(1, name) + report(2, name))
+    await job.work(STREAM)
+    assert [value["at"] for value in world.values(SCALE)] == [1001, 1002]
 
 
 async def test_positions_move_on_per_segment_and_nothing_is_sent_twice(world: PeriodicWorld, job: ScaleReports) -> None:
