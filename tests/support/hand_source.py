@@ -17,7 +17,7 @@ class HandSource:
 
     def __init__(self) -> None:
         self.failure: BaseException | None = None
-        self.paused: Collection[int] | None = frozenset()
+        self.paused: Collection[int] = frozenset()
         self.away = False
         self.creation = 1
         self.commits = 0
@@ -40,8 +40,8 @@ class HandSource:
         self.commits += 1
         return self.uncommitted
 
-    def pause(self, partitions: Collection[int] | None) -> None:
-        self.paused = None if partitions is None else set(partitions)
+    def pause(self, partitions: Collection[int]) -> None:
+        self.paused = set(partitions)
 
     async def identity(self) -> str:
         if self.away:

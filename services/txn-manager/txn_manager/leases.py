@@ -100,7 +100,12 @@ class Leases:
         self.timers.lease(partition, timer, left_ms)
 
     async def submit_checks(self, partition: int, timers: list[str]) -> None:
-        """Send a CheckLease for each of these leases that seems to have run out. Raises SendError."""
+        """Send a CheckLease for each of these leases that seems to have run out. Raises SendError.
+
+        Where the journal's partition has stopped, whether a lease has run out is not known here.
+        """
+        if partition in self._journal.failed:
+            return
         sending = []
         for timer in timers:
             id = TransactionId(*timer.split("/"))

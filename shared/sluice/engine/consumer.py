@@ -2,8 +2,8 @@
 
 A partition belongs to one instance through the consumer group. An offset is committed when its request and all before
 it are acknowledged: decided, or a dead letter. A request whose workflow goes on is acknowledged once its first
-entry counts, because the journal has the workflow. Control commands pass the queue of their key by. Everything here
-belongs to the event loop.
+entry counts, because the journal has the workflow. One whose partition of the journal has stopped stays open, for who
+can follow it further. Control commands pass the queue of their key by. Everything here belongs to the event loop.
 """
 
 import asyncio
@@ -11,6 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
+from sluice.engine.errors import PartitionFailedError
 from sluice.engine.executor import Job, KeyedExecutor, Limit, Permit
 from sluice.engine.flow_control import FlowControl
 from sluice.engine.journal import Journal
@@ -174,7 +175,6 @@ class RequestConsumer:
             self._offsets[partition] = Offsets()
             self._held[partition] = []
             self._taking_over[partition] = self._spawn(self._take_over(partition))
-        self._flow.assigned()
         log.info("partitions assigned", extra={"topic": self._source.topic, "partitions": sorted(partitions)})
 
     def lost(self, partitions: list[int]) -> None:
@@ -198,8 +198,7 @@ class RequestConsumer:
             self._problems.pop(partition, None)
             offsets = self._offsets.pop(partition, None)
             if offsets is not None:
-                self._flow.dropped(offsets.open)
-        self._flow.gone(gone)
+                self._flow.gone(partition, offsets.open)
         log.info("partitions revoked", extra={"topic": self._source.topic, "partitions": sorted(gone)})
 
     def received(self, batch: Sequence[Message]) -> None:
@@ -296,6 +295,9 @@ class RequestConsumer:
 
     async def _keep(self, delivery: Delivery, error: Exception) -> bool:
         """Whether the request that could not be handled is stored elsewhere. If not, its offset stays, and it shows."""
+        if isinstance(error, PartitionFailedError):
+            log.info("request stays open", extra={"key": delivery.key, "error": str(error)})
+            return False
         try:
             await self._on_failure(delivery, error)
         except Exception as worse:

@@ -1,6 +1,7 @@
-"""How many requests may be open: more pause the whole topic, more behind a stuck one pause its partition alone.
+"""How many requests an instance remembers: where it is more, the partitions with the most of them are paused.
 
-Those behind a stuck request are remembered only, but all of them would be delivered a second time after a crash.
+A request is remembered until it and all before it are acknowledged, and all that are would be delivered a second time
+after a crash. So a stuck request has its own partition paused in the end, and those that go on are not held up by it.
 """
 
 import logging
@@ -10,57 +11,77 @@ log = logging.getLogger(__name__)
 
 
 class FlowControl:
-    """`pause(partitions)` is called with what is paused from then on; None is everything."""
+    """`pause(partitions)` is called with all that are paused from then on.
 
-    def __init__(self, topic: str, max_open: int, pause: Callable[[Collection[int] | None], None]) -> None:
+    Those that are not paused have at most `most` between them, but for the last batch. Some are paused until the rest
+    has half of that. One goes on when that leaves them with half, or when it has no more than its share of the half.
+    """
+
+    def __init__(self, topic: str, most: int, pause: Callable[[Collection[int]], None]) -> None:
         self.open = 0
+        """Requests that are not acknowledged."""
         self._topic = topic
-        self._max_open = max_open
+        self._most = most
         self._pause = pause
-        self._everything = False
-        self._full: set[int] = set()
+        self._behind_first: dict[int, int] = {}
+        """How many of each partition stand at or behind its first open one."""
+        self._paused: set[int] = set()
 
     def took(self, partition: int, behind_first: int) -> None:
-        """One more is open; so many stand at or behind the partition's first open one."""
+        """One more of the partition is open."""
         self.open += 1
-        if behind_first > self._max_open and partition not in self._full:
-            self._full.add(partition)
-            log.warning("partition waits for a record", extra={"topic": self._topic, "partition": partition})
-            self._apply()
+        self._behind_first[partition] = behind_first
 
     def batch_ended(self) -> None:
-        if self.open > self._max_open and not self._everything:
-            self._everything = True
-            log.warning("topic waits: too many requests are open", extra={"topic": self._topic, "open": self.open})
-            self._apply()
+        """A batch is taken whole."""
+        running = self._running
+        if running <= self._most:
+            return
+        for partition in self._by_size(self._behind_first.keys() - self._paused, largest_first=True):
+            self._paused.add(partition)
+            running -= self._behind_first[partition]
+            if running <= self._most // 2:
+                break
+        log.warning("partitions wait, too many requests are open", extra=self._facts)
+        self._pause(frozenset(self._paused))
 
     def acknowledged(self, partition: int, behind_first: int) -> None:
+        """One of the partition is not open any more."""
         self.open -= 1
-        if partition in self._full and behind_first <= self._max_open // 2:
-            self._full.discard(partition)
-            self._apply()
-        self._resume_if_room()
+        self._behind_first[partition] = behind_first
+        if self._paused:
+            self._go_on()
 
-    def dropped(self, count: int) -> None:
-        """So many open ones are not ours any more."""
-        self.open -= count
-        self._resume_if_room()
+    def gone(self, partition: int, open_ones: int) -> None:
+        """The partition is not ours any more, and so many that were open."""
+        self.open -= open_ones
+        self._behind_first.pop(partition, None)
+        if partition in self._paused:
+            self._paused.discard(partition)
+            self._pause(frozenset(self._paused))
+        if self._paused:
+            self._go_on()
 
-    def gone(self, partitions: Collection[int]) -> None:
-        if not self._full.isdisjoint(partitions):
-            self._full.difference_update(partitions)
-            self._apply()
+    def _go_on(self) -> None:
+        half, running = self._most // 2, self._running
+        share, before = half // len(self._behind_first), len(self._paused)
+        for partition in self._by_size(self._paused):
+            size = self._behind_first[partition]
+            if size > share and running + size > half:
+                break
+            self._paused.discard(partition)
+            running += size
+        if len(self._paused) < before:
+            log.info("partitions go on", extra=self._facts)
+            self._pause(frozenset(self._paused))
 
-    def assigned(self) -> None:
-        """New partitions are paused like the others."""
-        if self._everything:
-            self._apply()
+    @property
+    def _running(self) -> int:
+        return sum(size for partition, size in self._behind_first.items() if partition not in self._paused)
 
-    def _resume_if_room(self) -> None:
-        if self._everything and self.open <= self._max_open // 2:
-            self._everything = False
-            log.info("topic goes on", extra={"topic": self._topic, "open": self.open})
-            self._apply()
+    def _by_size(self, partitions: Collection[int], *, largest_first: bool = False) -> list[int]:
+        return sorted(partitions, key=self._behind_first.__getitem__, reverse=largest_first)
 
-    def _apply(self) -> None:
-        self._pause(None if self._everything else frozenset(self._full))
+    @property
+    def _facts(self) -> dict[str, object]:
+        return {"topic": self._topic, "open": self.open, "paused": sorted(self._paused)}

@@ -204,8 +204,8 @@ class RequestSource(Protocol):
         """
         ...
 
-    def pause(self, partitions: Collection[int] | None) -> None:
-        """From now on exactly these of the owned partitions are paused; None: all."""
+    def pause(self, partitions: Collection[int]) -> None:
+        """From now on exactly these of the owned partitions are paused."""
         ...
 
     async def identity(self) -> str:

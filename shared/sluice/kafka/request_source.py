@@ -78,7 +78,7 @@ class KafkaRequestSource:
             self._poll.submit(self._commit)
         return True
 
-    def pause(self, partitions: Collection[int] | None) -> None:
+    def pause(self, partitions: Collection[int]) -> None:
         """See RequestSource."""
         if self._poll is not None:
             self._poll.submit(lambda consumer: self._pause(consumer, partitions))
@@ -190,10 +190,9 @@ class KafkaRequestSource:
             consumer.commit(offsets=offsets, asynchronous=False)
             self._committed.update(due)
 
-    def _pause(self, consumer: Consumer, partitions: Collection[int] | None) -> None:
+    def _pause(self, consumer: Consumer, partitions: Collection[int]) -> None:
         """Only what is paused may be resumed: otherwise librdkafka begins again where the partition was begun."""
-        assigned = {p.partition for p in consumer.assignment()}
-        wanted = assigned if partitions is None else assigned.intersection(partitions)
+        wanted = {p.partition for p in consumer.assignment()}.intersection(partitions)
         if more := wanted - self._still:
             consumer.pause(self._named(more))
         if fewer := self._still - wanted:

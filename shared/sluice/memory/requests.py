@@ -25,7 +25,7 @@ class MemoryRequestSource:
         self.topic = group.topic
         self.failure: BaseException | None = None
         self.process = process
-        self.paused: frozenset[int] | None = frozenset()
+        self.paused = frozenset[int]()
         self.context = contextvars.copy_context()
         self.fetching: Fetching | None = None
         self._group = group
@@ -49,9 +49,9 @@ class MemoryRequestSource:
         """See RequestSource."""
         return self._group.commit(self)
 
-    def pause(self, partitions: Collection[int] | None) -> None:
+    def pause(self, partitions: Collection[int]) -> None:
         """See RequestSource."""
-        self.paused = None if partitions is None else frozenset(partitions)
+        self.paused = frozenset(partitions)
         self._hold()
 
     async def identity(self) -> str:
@@ -63,7 +63,7 @@ class MemoryRequestSource:
     def assign(self, partitions: list[int], positions: dict[int, int]) -> None:
         """The group gives these to the member."""
         assert self._listener is not None and self.fetching is not None
-        # What is assigned while everything is paused is paused, too.
+        # What the listener pauses as soon as it has it is not handed over.
         self.fetching.start(positions)
         self._listener.assigned(partitions)
         self._hold()
@@ -79,8 +79,7 @@ class MemoryRequestSource:
 
     def _hold(self) -> None:
         if self.fetching is not None:
-            held = set(self.fetching.at) if self.paused is None else set(self.paused)
-            self.fetching.held = held
+            self.fetching.held = set(self.paused)
             self.fetching.notice()
 
     def _received(self, batch: Sequence[MemoryMessage]) -> None:

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 from support.counters import add
-from support.engine_world import REQUESTS, EngineWorld, engine_world, settle
+from support.engine_world import JOURNAL, REQUESTS, EngineWorld, engine_world, settle
 from support.hand_source import HandConsumer
 
 from sluice.engine.consumer import COMMIT_AFTER_S, RETRY_TAKE_OVER_S, Delivery, WrongPartitionError
@@ -125,6 +125,20 @@ async def test_a_continuation_may_fail_like_a_handler(made: HandConsumer, keeps:
     await made.take(0, "a", 0)
     assert positions(made) == {0: 1 if keeps else 0}
     assert (made.consumer.failure is None) is keeps and len(made.kept) == int(keeps)
+
+
+async def test_a_request_whose_partition_of_the_journal_has_stopped_stays_open(
+    made: HandConsumer, world: EngineWorld
+) -> None:
+    async def go_on() -> None:
+        await world.journal.propose(made.key("a", 0), add("counted"))
+
+    made.continuation = go_on
+    await made.assign(0)
+    world.broker.land(JOURNAL, made.key("a", 0), b"no record")
+    await settle()
+    await made.take(0, "a", 0)
+    assert made.kept == [] and positions(made) == {0: 0} and made.consumer.open_requests == 1
 
 
 # Taking over.
@@ -265,14 +279,6 @@ async def test_a_member_whom_the_group_lost_has_to_join_anew(made: HandConsumer)
 
 
 # Flow control.
-
-
-async def test_what_is_assigned_while_there_is_no_room_is_paused_too(made: HandConsumer) -> None:
-    await made.assign(0)
-    await made.take(0, "stuck", *range(MAX_OPEN + 1))
-    made.source.paused = frozenset()
-    await made.assign(1)
-    assert made.source.paused is None
 
 
 async def test_a_stuck_request_holds_up_its_own_partition_at_most(made: HandConsumer) -> None:

@@ -8,52 +8,91 @@ from hypothesis import strategies as st
 from sluice.engine.flow_control import FlowControl
 from sluice.engine.offsets import Offsets
 
-MAX_OPEN = 10
-EVERYTHING = frozenset(range(10))
+MOST = 12
 
 
 class Pauses:
-    """What is paused now."""
+    """What is paused now. Partitions have so many open requests, none of which is behind one that is acknowledged."""
 
-    def __init__(self, max_open: int = MAX_OPEN) -> None:
+    def __init__(self, most: int = MOST) -> None:
         self.now: Collection[int] = frozenset()
-        self.flow = FlowControl("requests", max_open, self._pause)
+        self.flow = FlowControl("requests", most, self._pause)
+        self.open: dict[int, int] = {}
 
-    def _pause(self, partitions: Collection[int] | None) -> None:
-        self.now = EVERYTHING if partitions is None else frozenset(partitions)
+    def _pause(self, partitions: Collection[int]) -> None:
+        self.now = partitions
+
+    def take(self, **counts: int) -> None:
+        """A batch with so many of each partition, `p0` and so on."""
+        for name, count in counts.items():
+            partition = int(name[1:])
+            for _ in range(count):
+                self.open[partition] = self.open.get(partition, 0) + 1
+                self.flow.took(partition, self.open[partition])
+        self.flow.batch_ended()
+
+    def acknowledge(self, partition: int, count: int) -> None:
+        for _ in range(count):
+            self.open[partition] -= 1
+            self.flow.acknowledged(partition, self.open[partition])
 
 
-def test_all_is_paused_once_too_many_are_open_and_resumed_at_half() -> None:
+def test_the_partitions_with_most_are_paused_until_the_rest_has_half() -> None:
     pauses = Pauses()
-    for _ in range(MAX_OPEN + 1):
-        pauses.flow.took(0, 1)
-    assert pauses.now == frozenset(), "a batch is taken whole"
+    pauses.take(p0=4, p1=5, p2=3)
+    assert pauses.now == frozenset()
+    pauses.take(p0=1, p3=2)
+    assert pauses.now == {0, 1}, "5 of 15 are left"
+
+
+def test_a_partition_goes_on_when_all_that_go_have_half_then() -> None:
+    pauses = Pauses()
+    pauses.take(p0=7, p1=6)
+    assert pauses.now == {0}
+    pauses.acknowledge(1, 3)
+    pauses.acknowledge(0, 3)
+    assert pauses.now == {0}, "3 and 4 are more than half"
+    pauses.acknowledge(1, 1)
+    assert pauses.now == set()
+
+
+def test_a_partition_goes_on_with_its_share_however_many_the_others_have() -> None:
+    pauses = Pauses()
+    pauses.take(p0=7, p1=6)
+    pauses.take(p1=6)
+    assert pauses.now == {0} and pauses.open[1] == MOST
+    pauses.acknowledge(0, 3)
+    assert pauses.now == {0}
+    pauses.acknowledge(0, 1)
+    assert pauses.now == set()
+
+
+def test_stuck_requests_of_some_partitions_hold_up_no_other() -> None:
+    pauses = Pauses()
+    pauses.take(p0=MOST, p1=MOST, p2=1)
+    assert pauses.now == {0, 1}
+    for _ in range(100):
+        pauses.take(p2=MOST - 1)
+        pauses.acknowledge(2, MOST - 1)
+    assert pauses.now == {0, 1}
+
+
+def test_those_behind_a_stuck_request_count_though_they_are_acknowledged() -> None:
+    pauses = Pauses()
+    pauses.flow.took(3, MOST + 1)
+    pauses.flow.acknowledged(3, MOST + 1)
     pauses.flow.batch_ended()
-    assert pauses.now == EVERYTHING
-    for _ in range(MAX_OPEN - MAX_OPEN // 2):
-        pauses.flow.acknowledged(0, 1)
-    assert pauses.now == EVERYTHING
-    pauses.flow.acknowledged(0, 1)
-    assert pauses.now == set()
+    assert pauses.now == {3} and pauses.flow.open == 0
 
 
-def test_a_partition_behind_a_stuck_request_is_paused_alone() -> None:
+def test_a_partition_that_is_gone_is_not_paused_any_more_and_makes_room() -> None:
     pauses = Pauses()
-    pauses.flow.took(3, MAX_OPEN + 1)
-    assert pauses.now == {3}
-    pauses.flow.acknowledged(3, MAX_OPEN + 1)
-    assert pauses.now == {3}
-    pauses.flow.acknowledged(3, MAX_OPEN // 2)
-    assert pauses.now == set()
-
-
-def test_a_partition_that_is_gone_is_not_paused_any_more() -> None:
-    pauses = Pauses()
-    pauses.flow.took(3, MAX_OPEN + 1)
-    pauses.flow.gone([2])
-    assert pauses.now == {3}
-    pauses.flow.gone([3])
-    assert pauses.now == set()
+    pauses.take(p0=MOST, p1=5, p2=4)
+    assert pauses.now == {0, 1}
+    pauses.flow.gone(0, MOST)
+    assert pauses.now == {1}, "5 and 4 are more than half"
+    pauses.flow.gone(2, 4)
+    assert pauses.now == set() and pauses.flow.open == 5
 
 
 @given(st.integers(1, 6), st.lists(st.tuples(st.sampled_from(("take", "ack", "revoke")), st.integers(0, 40))))
@@ -79,10 +118,9 @@ def test_nothing_is_paused_once_nothing_is_open(max_open: int, script: list[tupl
         elif step == "ack" and opened[partition]:
             acknowledge(partition, sorted(opened[partition])[number % len(opened[partition])])
         elif step == "revoke":
-            pauses.flow.dropped(offsets[partition].open)
-            pauses.flow.gone([partition])
+            pauses.flow.gone(partition, offsets[partition].open)
             offsets[partition], opened[partition] = Offsets(), set()
-        assert pauses.flow.open == sum(o.open for o in offsets) <= max_open + 1
+        assert pauses.flow.open == sum(o.open for o in offsets) <= len(offsets) * (max_open + 1)
     for partition in (0, 1):
         for offset in sorted(opened[partition]):
             acknowledge(partition, offset)

@@ -16,8 +16,8 @@ class PausingListener:
         self.source = source
         self.values: list[bytes] = []
 
-    def assigned(self, _partitions: list[int]) -> None:
-        self.source.pause(None)
+    def assigned(self, partitions: list[int]) -> None:
+        self.source.pause(partitions)
 
     def revoked(self, partitions: list[int]) -> None:
         pass

@@ -3,7 +3,7 @@
 from typing import Any, cast
 
 import pytest
-from support.memory_world import ManualClock, MemoryWorld
+from support.memory_world import ManualClock, MemoryWorld, settle
 
 from sluice.domain.events import Event
 from sluice.domain.ids import StreamId
@@ -18,7 +18,7 @@ from sluice.domain.transaction.events import (
 from sluice.domain.transaction.ids import transaction_id
 from sluice.domain.transaction.state import LONGEST_CREATION_MS
 from sluice.engine.ports import SendError
-from sluice.kafka.topics import ABORT, COMMIT, REQUESTS_TRANSACTIONS
+from sluice.kafka.topics import ABORT, COMMIT, JOURNAL, REQUESTS_TRANSACTIONS
 from txn_manager.leases import GRACE_SHARE, Leases
 from txn_manager.outage_tracker import RETURN_MS, OutageTracker
 from txn_manager.wheel.errors import WheelUnavailableError
@@ -211,6 +211,15 @@ async def test_a_timer_that_fires_too_early_is_set_anew(scene: Scene) -> None:
     scene.clock.now = DUE - 1
     await scene.leases.submit_checks(scene.partition, [TIMER])
     assert (scene.sent(), scene.notified()) == ([], [(TIMER, 1)])
+
+
+async def test_where_the_journal_has_stopped_no_lease_is_checked(scene: Scene) -> None:
+    await scene.open()
+    scene.clock.now = DUE
+    scene.world.broker.land(JOURNAL.name, KEY, b"no record")
+    await settle()
+    await scene.leases.submit_checks(scene.partition, [TIMER])
+    assert (scene.sent(), scene.notified()) == ([], [])
 
 
 async def test_a_timer_of_nothing_is_taken_away(scene: Scene) -> None:
