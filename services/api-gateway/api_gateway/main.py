@@ -24,7 +24,7 @@ from api_gateway.overview import Overview
 from api_gateway.rates import Rates
 from api_gateway.reads import Reads
 from api_gateway.requests import Requests
-from api_gateway.rest.app import build_app, open_app
+from api_gateway.rest.app import build_app, close_app, open_app
 from api_gateway.rest.backend import Backend
 from api_gateway.rest.dead_letters import dead_letters_of
 from api_gateway.rest.group_readers import GroupReaders
@@ -118,9 +118,10 @@ async def start(runtime: Runtime, settings: GatewaySettings, app: FastAPI) -> No
     )
     runtime.stack.push_async_callback(backend.partitions.stop)
     runtime.stack.push_async_callback(backend.overview.stop)
+    open_app(app, backend)
+    runtime.stack.push_async_callback(close_app, app, settings.stop_grace_s)
     # First of all, and long before the HTTP server, which would wait for the feeds.
     runtime.stack.push_async_callback(backend.feeds.stop)
-    open_app(app, backend)
     runtime.endpoints[PROTOCOL] = settings.grpc_endpoint
     runtime.endpoints["rest"] = settings.rest_endpoint
 

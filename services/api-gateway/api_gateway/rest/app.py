@@ -140,6 +140,12 @@ def open_app(app: FastAPI, backend: Backend) -> None:
     app.state.health.open(backend)
 
 
+async def close_app(app: FastAPI, grace_s: float) -> None:
+    """Answer 503 from now on. Calls in progress get `grace_s` to end: while the journal is followed they can."""
+    app.state.backend = None
+    await app.state.slots.until_free(grace_s)
+
+
 async def _unrouted(request: Request, error: Exception) -> Response:
     """The answer where no route is, or none for this method."""
     failure = failure_of(error)

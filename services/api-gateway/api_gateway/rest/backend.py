@@ -15,7 +15,7 @@ from api_gateway.rates import Rates
 from api_gateway.reads import Reads
 from api_gateway.requests import Requests
 from api_gateway.rest.dead_letters import DeadLetters
-from api_gateway.rest.failures import NotStartedError
+from api_gateway.rest.failures import NotServingError
 from api_gateway.rest.group_readers import GroupReaders
 from api_gateway.rest.heartbeats import LastHeartbeats
 from api_gateway.rest.partitions import Partitions
@@ -54,7 +54,7 @@ class Backend(msgspec.Struct, frozen=True):
 async def _backend(request: Request) -> Backend:
     backend = request.app.state.backend
     if not isinstance(backend, Backend):
-        raise NotStartedError("the journal is being loaded")
+        raise NotServingError("the journal is being loaded, or the process ends")
     return backend
 
 

@@ -13,7 +13,7 @@ ends it, keeps no other call from being answered.
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from http import HTTPStatus
 from typing import Any
 
@@ -92,6 +92,8 @@ class Slots:
     def __init__(self, count: int) -> None:
         self._count = count
         self._free = count
+        self._all_free = asyncio.Event()
+        self._all_free.set()
 
     @contextmanager
     def taken(self) -> Iterator[None]:
@@ -99,10 +101,19 @@ class Slots:
         if self._free == 0:
             raise OverloadedError(f"calls in progress: {self._count}, no more may be")
         self._free -= 1
+        self._all_free.clear()
         try:
             yield
         finally:
             self._free += 1
+            if self._free == self._count:
+                self._all_free.set()
+
+    async def until_free(self, timeout_s: float) -> None:
+        """Return when no call is in progress, or after so many seconds."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await self._all_free.wait()
 
 
 Answer = Callable[[Request], Coroutine[Any, Any, Response]]

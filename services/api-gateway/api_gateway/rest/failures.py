@@ -36,8 +36,8 @@ class RefusedError(Exception):
         self.reason = reason
 
 
-class NotStartedError(Exception):
-    """The journal is still being loaded."""
+class NotServingError(Exception):
+    """The journal is still being loaded, or the process ends."""
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -60,7 +60,7 @@ _STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (RecordTooLargeError, 413),
     (OverloadedError, 503),
     (QuotaExceededError, 429),
-    (NotStartedError, 503),
+    (NotServingError, 503),
     (NoOwnerError, 503),
     (SendError, 503),
     (JournalError, 503),

@@ -1,8 +1,11 @@
 """No more calls at a time than the gateway can answer."""
 
+import asyncio
+
 from unit.gateway.rest.test_sluice_streams import problem
 from unit.gateway.rest.world import World
 
+from api_gateway.rest.app import close_app
 from api_gateway.rest.boundary import Slots
 
 
@@ -24,6 +27,16 @@ async def test_an_answer_of_unavailability_says_what_is_wrong_with_the_process(w
     refused = await world.call("GET", "/sluice/v1/scopes")
     said = "calls in progress: 0, no more may be; disk: no space left on device"
     assert (refused.status_code, refused.json()["detail"]) == (503, said)
+
+
+async def test_who_closes_takes_no_more_calls_and_waits_for_those_in_progress(world: World) -> None:
+    with world.app.state.slots.taken():
+        await close_app(world.app, 0.01)
+        closing = asyncio.ensure_future(close_app(world.app, 60))
+        refused = await world.call("GET", "/sluice/v1/scopes")
+        assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
+        assert not closing.done()
+    await asyncio.wait_for(closing, 10)
 
 
 async def test_a_call_that_failed_gives_its_permit_back(world: World) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from api_gateway import errors
 from api_gateway.reads import MissingError
-from api_gateway.rest.failures import Failure, NotStartedError, RefusedError, failure_of
+from api_gateway.rest.failures import Failure, NotServingError, RefusedError, failure_of
 from sluice.domain.errors import IllegalStateError, InvalidArgumentError, NotFoundError
 from sluice.engine.journal import JournalUnavailableError, PartitionFailedError
 from sluice.engine.ports import RecordTooLargeError, SendError, SendQueueFullError
@@ -25,7 +25,7 @@ from sluice.pravega.errors import RouteStale
         (IllegalStateError("why"), 409, ""),
         (RecordTooLargeError("why"), 413, ""),
         (errors.OverloadedError("why"), 503, ""),
-        (NotStartedError("why"), 503, ""),
+        (NotServingError("why"), 503, ""),
         (errors.NoOwnerError("why"), 503, ""),
         (SendQueueFullError("why"), 503, ""),
         (SendError("why"), 503, ""),
