@@ -23,8 +23,13 @@ def await_ready(system: System, name: str, deadline_s: float = 60.0) -> None:
     eventually(ready, deadline_s, f"{name} is ready")
 
 
-def metric(system: System, name: str, sample: str) -> float:
-    """The sum of a metric's samples over all labels; 0 if it has none."""
+def metric(system: System, name: str, sample: str, **labels: str) -> float:
+    """The sum of a metric's samples that have these labels; 0 if it has none."""
     text = httpx.get(f"{system.health_url(name)}/metrics", timeout=20).text
     families = text_string_to_metric_families(text)
-    return sum(s.value for family in families for s in family.samples if s.name == sample)
+    return sum(
+        s.value
+        for family in families
+        for s in family.samples
+        if s.name == sample and labels.items() <= s.labels.items()
+    )
