@@ -28,7 +28,9 @@ NOTHING_PREPARED = PreparedLimits(per_stream=0)
 class Opener:
     """As much of txn-manager as opens and prepares transactions, in one process."""
 
-    def __init__(self, world: TransactionWorld, process: Process, limits: PreparedLimits) -> None:
+    def __init__(
+        self, world: TransactionWorld, process: Process, limits: PreparedLimits, max_opening: int = 256
+    ) -> None:
         self.process = process
         self.failures: list[Exception] = []
         source = process.runtime.request_source(REQUESTS_TRANSACTIONS, "txn-manager")
@@ -36,7 +38,8 @@ class Opener:
             source, process.journal, self._handle, self._own, self._failed, on_revoked=self._disown
         )
         journal, model, points = process.journal, process.runtime.model, CrashPoints("")
-        self.opener = TransactionOpener(journal, model, self.consumer, world.store, Limits(1000, 1000), points)
+        bounds = Limits(1000, 1000)
+        self.opener = TransactionOpener(journal, model, self.consumer, world.store, bounds, points, max_opening)
         self.preparer = TransactionPreparer(journal, model, self.consumer, world.store, limits, points)
 
     async def _handle(self, delivery: Delivery, _permit: Permit) -> Continuation | None:
@@ -49,6 +52,7 @@ class Opener:
         self.preparer.take_over(partition)
 
     def _disown(self, partition: int) -> None:
+        self.opener.drop(partition)
         self.preparer.drop(partition)
 
     async def _failed(self, _delivery: Delivery, error: Exception) -> None:
@@ -65,7 +69,7 @@ class Opener:
 class OpeningWorld(TransactionWorld):
     """A stream. While `silent`, segment stores do not create segments; they take `create_s` for it."""
 
-    def __init__(self, limits: PreparedLimits = NOTHING_PREPARED, segments: int = 1) -> None:
+    def __init__(self, limits: PreparedLimits = NOTHING_PREPARED, segments: int = 1, max_opening: int = 256) -> None:
         super().__init__(segments=segments)
         self.limits = limits
         self.silent = False
@@ -73,7 +77,7 @@ class OpeningWorld(TransactionWorld):
         self.created_at_s: list[float] = []
         self.created: list[str] = []
         self.store.fault = self._creation
-        self.opener = Opener(self, self.first, limits)
+        self.opener = Opener(self, self.first, limits, max_opening)
 
     def _creation(self, moment: Moment, request: str, segment: str) -> Any:
         if request != "CreateSegment":

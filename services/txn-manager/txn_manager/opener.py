@@ -14,6 +14,7 @@ the decision has the reply.
 import asyncio
 import logging
 from collections import Counter
+from typing import NamedTuple
 
 from sluice.domain.config import ScalingPolicy
 from sluice.domain.decision import Context, Decision, Reader
@@ -50,6 +51,11 @@ from txn_manager.proposing import propose
 log = logging.getLogger(__name__)
 
 
+class _Creation(NamedTuple):
+    transaction: TransactionId
+    done: asyncio.Future[None]
+
+
 class _StepContext:
     """`creating` has the creations of segments that have begun before the decision stood, by the segments' names.
 
@@ -59,7 +65,7 @@ class _StepContext:
     """
 
     def __init__(self, store: SegmentStore, journal: Journal) -> None:
-        self.creating: dict[tuple[str, ...], asyncio.Future[None]] = {}
+        self.creating: dict[tuple[str, ...], _Creation] = {}
         self.made_ready: set[str] = set()
         self._store = store
         self._journal = journal
@@ -90,7 +96,7 @@ async def _create_segments(context: _StepContext, transaction: Transaction) -> N
     request = transaction.workflow.request if transaction.workflow is not None else None
     names = context.segment_names(transaction.id)
     creating = context.creating.pop(names, None)
-    await (creating or context.create_segments(transaction.id.stream_id, names))
+    await (creating.done if creating is not None else context.create_segments(transaction.id.stream_id, names))
     await context.record_ready(transaction.id, request)
 
 
@@ -135,9 +141,9 @@ class TransactionOpener:
         foreseen = self._foresee(request, command, decide, delivery)
         names = self._context.segment_names(foreseen) if foreseen is not None else ()
         decided = propose(self._journal, request, delivery, decide)
-        if names:
+        if foreseen is not None and names:
             creation = self._context.create_segments(command.stream_id, names)
-            self._context.creating[names] = asyncio.ensure_future(creation)
+            self._context.creating[names] = _Creation(foreseen, asyncio.ensure_future(creation))
 
         async def finish() -> None:
             creating = self._context.creating.get(names)
@@ -149,7 +155,7 @@ class TransactionOpener:
             if not (is_as_foreseen and self._consumer.executor.has_work(foreseen.aggregate)):
                 # This process does not bring it to its end: it is another one, or another process owns it by now.
                 self._context.creating.pop(names, None)
-                await self._clear_up(foreseen, names, creating)
+                await self._clear_up(foreseen, names, creating.done)
 
         return finish
 
@@ -191,6 +197,13 @@ class TransactionOpener:
                 log.info("workflow taken over", extra={"aggregate": aggregate})
                 self._run(partition, aggregate)
 
+    def drop(self, partition: int) -> None:
+        """Another owns the partition, and what waits for a permit will not begin here; those not decided see to it."""
+        for names, (transaction, _) in list(self._context.creating.items()):
+            is_there = self._journal.partition_of(transaction.stream_id.key) == partition
+            if is_there and self._consumer.executor.has_work(transaction.aggregate):
+                self._leave(transaction, names)
+
     def _observe(self, partition: int, entry: JournalEntry) -> None:
         if partition in self._consumer.partitions:
             for event in entry.events:
@@ -209,18 +222,18 @@ class TransactionOpener:
                 await self._runner.run_to_completion(aggregate, permit)
                 self._crash_points.passed("open-transaction/after-segments")
             finally:
-                self._leave(transaction, names)
+                self._leave(transaction.id, names)
 
         self._consumer.executor.run(partition, aggregate, job, self._limit)
 
-    def _leave(self, transaction: Transaction, names: tuple[str, ...]) -> None:
+    def _leave(self, transaction: TransactionId, names: tuple[str, ...]) -> None:
         """Nothing more is done here for the transaction, but that what was created late is cleared up."""
-        aggregate = transaction.id.aggregate
         creating = self._context.creating.pop(names, None)
-        is_made_ready_here = aggregate in self._context.made_ready
-        self._context.made_ready.discard(aggregate)
+        is_made_ready_here = transaction.aggregate in self._context.made_ready
+        self._context.made_ready.discard(transaction.aggregate)
         if creating is not None or not is_made_ready_here:
-            clearing = asyncio.ensure_future(self._clear_up(transaction.id, names, creating))
+            done = creating.done if creating is not None else None
+            clearing = asyncio.ensure_future(self._clear_up(transaction, names, done))
             self._clearing.add(clearing)
             clearing.add_done_callback(self._clearing.discard)
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
-from support.memory_world import until
+from support.memory_world import settle, until
 from support.opening_world import LEASE_MS, OpeningWorld
 from support.transaction_world import KEY, STREAM
 
@@ -82,6 +82,22 @@ async def test_segments_created_late_for_an_aborted_transaction_are_deleted(scen
     await scene.until_ended(max_s=10)
     await asyncio.sleep(60)
     assert len(scene.created_at_s) >= 1 and scene.own_segments == []
+
+
+async def test_segments_are_deleted_of_one_whose_partition_went_before_its_job_began(virtual_time: None) -> None:
+    scene = OpeningWorld(max_opening=0)
+    await scene.create()
+    await scene.opener.start()
+    before, scene.create_s = len(scene.created), 20.0
+    scene.send("r")
+    id = await scene.until_opened("r")
+    await settle()
+    scene.opener.consumer.revoked([scene.first.journal.partition_of(KEY)])
+    await scene.abort_by_user(id)
+    scene.completer.take_over()
+    await scene.until_ended(max_s=10)
+    await asyncio.sleep(60)
+    assert len(scene.created) == before + 1 and scene.own_segments == []
 
 
 async def test_segments_of_an_open_that_is_refused_in_the_end_are_deleted(scene: OpeningWorld) -> None:
