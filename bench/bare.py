@@ -108,9 +108,11 @@ class StoreRounds:
         await self._timed(floors.LENGTH, self._store.segment_info(written[0]))
         await self._timed(floors.MERGE_4, self._merge(targets, written))
         await self._timed(floors.MERGE, self._merge(targets[:1], await self._transaction(events=True)))
+        one, *empty = await self._transaction(events=False)
+        await self._store.append(one, uuid.uuid4(), _EVENT)
+        await self._timed(floors.MERGE_SEAL_3, all_done((self._merge(targets[:1], [one]), self._seal(empty))))
         await self._timed(floors.MERGE_EMPTY_4, self._merge(targets, await self._transaction(events=False)))
         await self._timed(floors.SEAL_4, self._seal(await self._transaction(events=False)))
-        await self._timed(floors.SEAL_3, self._seal((await self._transaction(events=False))[:3]))
         # Not a segment that was merged into just now: the store may still have that to do in its long-term storage.
         await self._store.append(pair[0], uuid.uuid4(), _EVENT)
         await self._timed(floors.SEAL, self._seal(pair[:1]))

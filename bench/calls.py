@@ -13,7 +13,17 @@ from typing import NamedTuple
 from bench import secured
 from bench.event_writer import EventWriter
 from bench.figures import Figures
-from bench.stopwatch import CALLERS, WARM_UP_CALLS, UnexpectedReplyError, at_once, one_by_one, outcome, own_times, until
+from bench.stopwatch import (
+    CALLERS,
+    WARM_UP_CALLS,
+    UnexpectedReplyError,
+    at_once,
+    one_by_one,
+    outcome,
+    own_times,
+    until,
+    until_at_rest,
+)
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.segment import parse_segment_name, transaction_segment_name
 from sluice.domain.transaction.state import NO_TIME
@@ -42,8 +52,7 @@ _DEADLINE_S = 60.0
 _DRAINED_S = 300.0
 _LEASE_MS = 60_000
 _WARM_UP_S = 60.0
-REST_S = 20.0
-"""After the warm-up: commits and deletions that it left end, compilers too, and a lone call meets a system at rest."""
+_REST_LIMIT_S = 180.0
 
 _MANY = [f"x{n}" for n in range(100)]
 _SCALED, _DROPPED, _READ = range(30), range(30, 60), range(60, 105)
@@ -286,17 +295,20 @@ def measurements(calls: Calls, quick: bool) -> Iterator[tuple[str, Callable[[], 
 def measure(calls: Calls, report: Callable[[str, Figures], None], quick: bool = False) -> dict[str, Figures]:
     """Take every measurement; each is reported as soon as it is there.
 
-    Before the first one calls of all kinds go on for a while: Java compiles what runs often only then. Then all rests.
+    Before the first one calls of all kinds go on for a while: Java compiles what runs often only then. Each begins at
+    rest: commits and deletions that the one before has left have ended, and what a segment store does behind them.
     """
+    few = 5 if quick else 1
     calls.create_scope()
     calls.create_stream("t", 4)
     calls.create_streams(["o", *_MANY])
-    warm_up = outcome(lambda: at_once(calls.one_of_each, _WARM_UP_S / (5 if quick else 1), 0))
+    warm_up = outcome(lambda: at_once(calls.one_of_each, _WARM_UP_S / few, 0))
     if warm_up.failed:
         report("warm-up", warm_up)
-    time.sleep(REST_S)
     measured = {}
     for name, take in measurements(calls, quick):
+        if not until_at_rest(_REST_LIMIT_S / few):
+            report("the machine does not rest before", Figures(failed=name))
         measured[name] = outcome(take)
         report(name, measured[name])
     calls.left_are_aborted()

@@ -11,6 +11,12 @@ Roots = Mapping[str, list[int]]
 """By name, the processes that count together, each with its descendants."""
 
 
+def machine_s() -> float:
+    """The seconds that all processors together have worked so far, whoever for."""
+    user, nice, system, _idle, _waits, *more = map(int, Path("/proc/stat").read_text().partition("\n")[0].split()[1:9])
+    return (user + nice + system + sum(more)) / os.sysconf("SC_CLK_TCK")
+
+
 def cpu_s(root: int) -> float:
     """The seconds on the processors that the process and its descendants have used so far."""
     return cpu_by_name({"": [root]})[""]

@@ -12,12 +12,17 @@ from typing import Any
 import grpc
 
 from bench.figures import Figures, quantile
+from bench.processor_time import machine_s
 
 Call = Callable[[int], object]
 """One call; its number makes names unique and spreads reads."""
 
 CALLERS = 32
 WARM_UP_CALLS = 5
+
+_REST_LOOK_S = 3.0
+_REST_CORES = 0.25
+"""Of all processors. A system without calls takes a tenth of one, a store with work left half of one or more."""
 
 
 class UnexpectedReplyError(Exception):
@@ -104,6 +109,21 @@ def _status(error: grpc.RpcError) -> tuple[grpc.StatusCode, str]:
     """What the stubs raise is a call too, which gRPC's own types do not say."""
     call: Any = error
     return call.code(), call.details() or ""
+
+
+def until_at_rest(limit_s: float) -> bool:
+    """Return when the machine rests, or after so long; whether it does.
+
+    A segment store moves to its long-term storage what the calls before have left, for a minute and more after a load.
+    The more calls a controller got done in that load, the more of this would fall into what is measured next.
+    """
+    pause, end = threading.Event(), time.monotonic() + limit_s
+    while time.monotonic() < end:
+        before, began = machine_s(), time.monotonic()
+        pause.wait(_REST_LOOK_S)
+        if machine_s() - before < _REST_CORES * (time.monotonic() - began):
+            return True
+    return False
 
 
 def until(done: Callable[[], bool], limit_s: float = 60.0, pause_s: float = 0.002) -> None:

@@ -126,8 +126,10 @@ class TxnService:
                 passed = self.leases.passed_commits if topic is COMMIT else self.leases.passed_pings
                 return self._check(passed, request, command, delivery.appended_at)
             case c.CommitTransaction():
+                # The record first: it goes out before the requests to the segment stores do.
+                proposed = self._propose(delivery, request)
                 self._request_lengths(command)
-                return self._propose(delivery, request)
+                return proposed
             case _:
                 return self._propose(delivery, request)
 
