@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Collection
+from typing import Any
 
 from sluice.engine.consumer import CONTROL_HEADER, Continuation, Delivery, Handler, RequestConsumer
 from sluice.engine.executor import Permit
@@ -54,7 +55,7 @@ class HandConsumer:
 
     Requests of a key that begins with "stuck" are handled when `go` is set, those of one that begins with "bad" fail.
     `handled` has the offsets of the others, `kept` what was kept as a dead letter, while `keeps`. Own partitions are
-    taken over once `own` is set.
+    taken over once `own` is set. Those of the kind "Report" stand beside the others.
     """
 
     def __init__(self, world: EngineWorld, max_open: int = 10_000, max_running: int = 256) -> None:
@@ -79,6 +80,7 @@ class HandConsumer:
             max_running=max_running,
             max_open=max_open,
             on_revoked=lambda partition: self.owned.append(("revoked", partition)),
+            beside=["Report"],
         )
         self.consumer.start()
 
@@ -108,9 +110,17 @@ class HandConsumer:
         return next(key for key in keys if self.world.journal.partition_of(key) == partition)
 
     def message(
-        self, partition: int, name: str, offset: int, *, epoch: int = 0, is_control: bool = False, age_ms: int = 0
+        self,
+        partition: int,
+        name: str,
+        offset: int,
+        *,
+        kind: str = "Command",
+        epoch: int = 0,
+        is_control: bool = False,
+        age_ms: int = 0,
     ) -> MemoryMessage:
-        headers = [(CONTROL_HEADER, b"1")] if is_control else []
+        headers = [("ce_type", kind), *([(CONTROL_HEADER, b"1")] if is_control else [])]
         at_ms = self.world.broker.now_ms() - age_ms
         key = self.key(name, partition)
         return MemoryMessage(REQUESTS, partition, offset, key, b"", at_ms, headers, epoch)
@@ -123,8 +133,8 @@ class HandConsumer:
         self.consumer.revoked(list(partitions))
         await settle()
 
-    async def take(self, partition: int, name: str, *offsets: int, epoch: int = 0, is_control: bool = False) -> None:
-        """Requests of one key come in one batch."""
-        batch = [self.message(partition, name, n, epoch=epoch, is_control=is_control) for n in offsets]
+    async def take(self, partition: int, name: str, *offsets: int, **facts: Any) -> None:
+        """Requests of one key come in one batch; `facts` are those of `message`."""
+        batch = [self.message(partition, name, n, **facts) for n in offsets]
         self.consumer.received(batch)
         await settle()

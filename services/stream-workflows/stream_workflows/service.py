@@ -9,6 +9,7 @@ import asyncio
 import itertools
 import logging
 from functools import partial
+from typing import get_args
 
 from sluice.domain.config import ScalingPolicy, StreamConfig
 from sluice.domain.ids import StreamId
@@ -16,7 +17,7 @@ from sluice.domain.model import JournalEntry
 from sluice.domain.names import REQUEST_STREAM, SYSTEM_SCOPE, key_of
 from sluice.domain.scope.commands import CreateScope
 from sluice.domain.scope.state import find_scope
-from sluice.domain.stream.commands import CreateStream
+from sluice.domain.stream.commands import CreateStream, Report
 from sluice.domain.stream.state import find_stream
 from sluice.engine.consumer import Delivery, RequestConsumer
 from sluice.engine.crash_points import CrashPoints
@@ -69,6 +70,7 @@ class WorkflowService:
             partial(dead_letter, runtime),
             settings.max_handlers,
             settings.max_open,
+            beside=[kind.__name__ for kind in get_args(Report)],
         )
         ids = f"{runtime.source}-bootstrap-{self._journal.chance.token()}-{{:x}}"
         self._bootstrap_ids = map(ids.format, itertools.count(1))
@@ -85,7 +87,7 @@ class WorkflowService:
         await self._decider.decide(request, permit, delivery.origin, delivery.appended_at)
         self._crash_points.passed(f"{type(command).__name__}/after-decision")
         delivery.acknowledge()
-        if not is_control(command):
+        if not is_control(command) and not isinstance(command, Report):
             await self._runner.run_to_completion(command.aggregate, permit)
         if isinstance(command, ExclusiveCommand):
             self._fairness.ended(command)

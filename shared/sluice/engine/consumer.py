@@ -3,12 +3,13 @@
 A partition belongs to one instance through the consumer group. An offset is committed when its request and all before
 it are acknowledged: decided, or a dead letter. A request whose workflow goes on is acknowledged once its first
 entry counts, because the journal has the workflow. One whose partition of the journal has stopped stays open, for who
-can follow it further. Control commands pass the queue of their key by. Everything here belongs to the event loop.
+can follow it further. Control commands pass the queue of their key by, and so do the kinds that wait for nothing there.
+Everything here belongs to the event loop.
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from typing import Any
 
 from sluice.engine.errors import PartitionFailedError
@@ -78,7 +79,8 @@ class RequestConsumer:
 
     `on_assigned(partition)` runs before the partition's requests do, behind the end of the journal. `on_failure` gets
     the request that a handler could not handle, and why, and must keep it where operators find it. A topic that is not
-    `is_keyed` has partitions of its own: its requests have no origin and may be handled a second time.
+    `is_keyed` has partitions of its own: its requests have no origin and may be handled a second time. Requests of the
+    kinds `beside` (their `ce_type`) stand, in their order, in a queue of their own beside that of their key.
     """
 
     def __init__(
@@ -92,6 +94,7 @@ class RequestConsumer:
         max_open: int = 10_000,
         on_revoked: Callable[[int], None] = lambda _partition: None,
         is_keyed: bool = True,
+        beside: Collection[str] = (),
     ) -> None:
         self.partitions: set[int] = set()
         self.joined = False
@@ -103,6 +106,7 @@ class RequestConsumer:
         self._on_failure = on_failure
         self._on_revoked = on_revoked
         self._is_keyed = is_keyed
+        self._beside = frozenset(beside)
         self._flow = FlowControl(source.topic, max_open, source.pause)
         self._control_limit: Limit = asyncio.Semaphore(CONTROL_CONCURRENCY)
         self._offsets: dict[int, Offsets] = {}
@@ -250,14 +254,21 @@ class RequestConsumer:
 
     def _dispatch(self, message: Message) -> None:
         key = (message.key() or b"").decode(errors="replace")
-        is_control = _is_control(message)
+        headers = _headers(message)
+        is_control = CONTROL_HEADER in headers
         partition = message.partition()
         offsets, origin = self._offsets[partition], None
         if self._is_keyed and not is_control:
             origin = Origin(Source(self._identities[partition], _epoch(message), message.offset()), offsets)
         delivery = Delivery(self, message, key, origin, offsets)
         limit = self._control_limit if is_control else None
-        self.executor.run(partition, f"{key} control" if is_control else key, self._job(delivery), limit)
+        self.executor.run(partition, self._queue_of(key, headers), self._job(delivery), limit)
+
+    def _queue_of(self, key: str, headers: Mapping[str, Any]) -> str:
+        """No key has a space in it, so these are queues of no other key."""
+        if CONTROL_HEADER in headers:
+            return f"{key} control"
+        return f"{key} beside" if _text(headers.get("ce_type")) in self._beside else key
 
     def _job(self, delivery: Delivery) -> Job:
         async def job(permit: Permit) -> None:
@@ -335,7 +346,9 @@ def _epoch(message: Message) -> int:
     return epoch if isinstance(epoch, int) else -1
 
 
-def _is_control(message: Message) -> bool:
-    headers = message.headers()
-    pairs = headers.items() if isinstance(headers, Mapping) else headers or ()
-    return any(name == CONTROL_HEADER for name, _ in pairs)
+def _headers(message: Message) -> Mapping[str, Any]:
+    return dict(message.headers() or ())
+
+
+def _text(value: str | bytes | None) -> str | None:
+    return value.decode(errors="replace") if isinstance(value, bytes) else value

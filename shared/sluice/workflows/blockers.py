@@ -5,8 +5,8 @@ a workflow holds the queue until that has ended, and one that waits for a batch 
 several aggregates (a stream, its mark stream, the reader group whose state it has, a table of the same name), and any
 one of them that is at work holds up the requests of all.
 
-Nothing else does: batches of commits and aborts of transactions have queues of their own, and so an abort that the seal
-of the stream requests does not wait behind that seal.
+Nothing else does. What is only noted on a stream has a queue of its own, which nothing holds up. So have batches of
+commits and aborts of transactions: an abort that the seal of the stream requests does not wait behind that seal.
 """
 
 from collections.abc import Iterator
@@ -15,6 +15,7 @@ from typing import Any
 from sluice.domain import names
 from sluice.domain.commands import Command
 from sluice.domain.ids import GroupId, StreamId, TableId
+from sluice.domain.stream.commands import Report
 from sluice.domain.stream.state import Stream
 from sluice.domain.transaction.batch import YIELD_MS
 from sluice.domain.workflow import running
@@ -34,7 +35,7 @@ class KeyQueues:
 
     def ahead_of(self, view: PartitionView, command: Command) -> str | None:
         """See Blockers."""
-        return self.at_work(view, command)
+        return None if isinstance(command, Report) else self.at_work(view, command)
 
     def at_work(self, view: PartitionView, command: Command) -> str | None:
         """See Blockers."""

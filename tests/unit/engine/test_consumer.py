@@ -61,6 +61,26 @@ async def test_control_commands_pass_the_queue_of_their_key_by(made: HandConsume
     assert made.handled == [2, 3]
 
 
+async def test_kinds_that_wait_for_nothing_pass_the_queue_of_their_key_by_in_their_order(made: HandConsumer) -> None:
+    await made.assign(0)
+    await made.take(0, "stuck", 0, 1)
+
+    async def handle(delivery: Delivery, permit: Permit) -> None:
+        made.begun.append(delivery.offset)
+        async with permit.released():
+            await made.go.wait()
+        made.handled.append(delivery.offset)
+
+    made.handler = handle
+    await made.take(0, "stuck", 2, 3, kind="Report")
+    assert made.begun == [0, 2], "one of each queue"
+    assert made.deliveries[0].origin is not None
+    made.go.set()
+    await settle()
+    assert sorted(made.handled) == [0, 1, 2, 3] and positions(made) == {0: 4}
+    assert made.handled.index(2) < made.handled.index(3)
+
+
 async def test_a_request_in_a_partition_that_is_not_its_keys_is_a_dead_letter(made: HandConsumer) -> None:
     await made.assign(0, 1)
     made.consumer.received([MemoryMessage(REQUESTS, 1, 5, made.key("a", 0), b"")])

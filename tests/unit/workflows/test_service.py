@@ -13,8 +13,15 @@ from sluice.domain.ids import StreamId, TableId
 from sluice.domain.names import MARK_PREFIX
 from sluice.domain.scope.events import ScopeCreated
 from sluice.domain.segment import Segment
-from sluice.domain.stream.commands import CreateStream, TruncateStream
-from sluice.domain.stream.events import StreamTruncationStarted, WorkflowQueued
+from sluice.domain.stream.commands import (
+    CreateStream,
+    NoteWriterTime,
+    RemoveWriter,
+    SealStream,
+    TruncateStream,
+    UpdateStream,
+)
+from sluice.domain.stream.events import StreamSealed, StreamTruncationStarted, WorkflowQueued
 from sluice.domain.stream.state import Stream, StreamState, find_stream
 from sluice.domain.table.events import TableCreationStarted
 from sluice.domain.table.state import TableState, find_table
@@ -98,6 +105,25 @@ async def test_a_truncation_waits_for_a_segment_store_that_does_not_answer(scene
     assert scene.stream("st").waiting is not None and len(scene.events(WorkflowQueued)) == 1, "it shows"
     scene.store.fault = None
     assert "which has 0 bytes" in (await reply).reason and scene.stream("st").waiting is None
+
+
+async def test_what_is_only_noted_on_a_stream_does_not_wait_for_its_workflow(scene: Scene) -> None:
+    await scene.reply_to("b", CreateStream("sc", "st", StreamConfig()))
+
+    def away(_moment: Moment, _request: str, segment: str) -> None:
+        if segment.startswith("sc/st/"):
+            raise ConnectionFailure(Failure.CONNECT_FAILED)
+
+    scene.store.fault = away
+    seal = asyncio.create_task(scene.reply_to("c", SealStream("sc", "st")))
+    await until(lambda: scene.stream("st").workflow is not None)
+    update = asyncio.create_task(scene.reply_to("d", UpdateStream("sc", "st", StreamConfig())))
+    assert (await scene.reply_to("e", NoteWriterTime("sc", "st", "w", 5, {0: 0}))).status == "SUCCESS"
+    assert (await scene.reply_to("f", RemoveWriter("sc", "st", "w"))).status == "SUCCESS"
+    assert not seal.done() and not update.done()
+    scene.store.fault = None
+    assert (await seal).status == "SUCCESS" and (await update).status == "STREAM_SEALED"
+    assert len(scene.events(StreamSealed)) == 1, "no second run of the workflow"
 
 
 async def test_a_step_that_a_segment_store_fails_is_a_line_in_the_log_without_a_stack(

@@ -141,17 +141,7 @@ class RecordDecision(StreamCommand, frozen=True):
     numbers: dict[str, int] = {}
 
 
-Command = (
-    CreateStream
-    | UpdateStream
-    | TruncateStream
-    | ScaleStream
-    | SealStream
-    | DeleteStream
-    | AddSubscriber
-    | RemoveSubscriber
-    | UpdateSubscriberCut
-    | NoteWriterTime
-    | RemoveWriter
-    | RecordDecision
-)
+Report = AddSubscriber | RemoveSubscriber | UpdateSubscriberCut | NoteWriterTime | RemoveWriter | RecordDecision
+"""What is only noted on a stream: it begins no workflow and waits for none."""
+
+Command = CreateStream | UpdateStream | TruncateStream | ScaleStream | SealStream | DeleteStream | Report
