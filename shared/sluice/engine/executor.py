@@ -23,19 +23,27 @@ class Limit(Protocol):
 
 
 class Permit:
-    """The right of a job to run."""
+    """The right of a job to run, acquired from `limit`."""
 
     def __init__(self, limit: Limit) -> None:
         self._limit = limit
+        self._is_held = True
+
+    def release(self) -> None:
+        """Nothing, if a job was cancelled before it had it back."""
+        if self._is_held:
+            self._is_held = False
+            self._limit.release()
 
     @asynccontextmanager
     async def released(self) -> AsyncIterator[None]:
         """Leave it to another job meanwhile."""
-        self._limit.release()
+        self.release()
         try:
             yield
         finally:
             await self._limit.acquire()
+            self._is_held = True
 
 
 Job = Callable[[Permit], Awaitable[None]]
@@ -85,15 +93,15 @@ class KeyedExecutor:
     async def _work(self, queue: str, limit: Limit) -> None:
         waiting = self._queues[queue]
         await limit.acquire()
+        permit = Permit(limit)
         try:
-            permit = Permit(limit)
             while waiting:
                 try:
                     await waiting.popleft()(permit)
                 except Exception:
                     log.critical("job failed", extra={"queue": queue}, exc_info=True)
         finally:
-            limit.release()
+            permit.release()
             if self._queues.get(queue) is waiting:
                 del self._queues[queue]
                 del self._tasks[queue]

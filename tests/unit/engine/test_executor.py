@@ -106,3 +106,28 @@ async def test_a_job_that_fails_does_not_lose_those_behind_it() -> None:
     jobs.go.set()
     await jobs.settle()
     assert jobs.log == ["a begins", "a ends"] and jobs.executor.keys_at_work == 0
+
+
+async def test_a_job_that_is_cancelled_while_it_wants_its_permit_back_has_none_to_give() -> None:
+    jobs = Jobs(max_running=1)
+    jobs.executor.run(0, "waits", jobs.waiting("waits"))
+    await jobs.settle()
+    jobs.executor.run(1, "a", blocked(jobs, "a"))
+    await jobs.settle()
+    jobs.go.set()
+    await jobs.settle()
+    assert jobs.log == ["waits waits", "a begins"], "it waits for the permit that `a` has"
+    jobs.executor.drop({0})
+    await jobs.settle()
+    jobs.executor.run(1, "b", jobs.job("b"))
+    await jobs.settle()
+    assert jobs.log == ["waits waits", "a begins"], "there is one permit, not two"
+    jobs.executor.cancel()
+
+
+def blocked(jobs: Jobs, name: str) -> Job:
+    async def job(_permit: Permit) -> None:
+        jobs.log.append(f"{name} begins")
+        await asyncio.Event().wait()
+
+    return job
