@@ -93,7 +93,7 @@ class PageGateway:
         past(log, now)
         self.broker.past_ms = None
         browsers = Browsers(must_know=Calls.ALL, mode=mode)
-        sessions = Sessions("a key", time.time) if guard is not None else None
+        sessions = Sessions(lambda: b"a key", time.time) if guard is not None else None
         self.world = World(1_000, guard, browsers, sessions, self.broker)
         if demonstration is not None:
             self.world.demonstration = demonstration

@@ -41,6 +41,15 @@ async def test_the_reason_of_a_helper_that_fails_is_passed_on(script: Path) -> N
         await helper(script, "echo 'NoMarkerError: the record at 3 is no marker'; exit 1").run(0, 3)
 
 
+async def test_a_helper_that_cannot_be_started_is_one_that_failed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/no/such/program")
+    settings = ClusterManagerSettings(instance="a")
+    with pytest.raises(HelperFailedError, match=r"^cannot be started: .*No such file"):
+        await Helper("cluster-manager/a", settings).run(0, 3)
+
+
 async def test_a_helper_that_dies_without_a_word_fails_with_its_status(script: Path) -> None:
     with pytest.raises(HelperFailedError, match="ended with status -9"):
         await helper(script, "kill -9 $$").run(0, 3)

@@ -143,11 +143,11 @@ def guard_of(runtime: Runtime, settings: GatewaySettings) -> Guard | None:
     return Guard(authentication.authenticator, settings.auth_reader_groups_with_read, quotas)
 
 
-def sessions_of(settings: GatewaySettings) -> Sessions | None:
+def sessions_of(settings: GatewaySettings, tokens: TokenSigner) -> Sessions | None:
     """The sessions of browsers; None where callers are not authenticated, or there is no page."""
     if not settings.auth_enabled or settings.page_mode is PageMode.OFF:
         return None
-    return Sessions(settings.token_key.get_secret_value(), time.time)
+    return Sessions(lambda: tokens.key, time.time)
 
 
 def main() -> None:
@@ -157,7 +157,8 @@ def main() -> None:
 
     def serve(runtime: Runtime) -> FastAPI:
         guard = guard_of(runtime, settings)
-        apps.append(build_app(runtime, settings.max_http_calls, guard, browsers_of(settings), sessions_of(settings)))
+        sessions = sessions_of(settings, runtime.tokens)
+        apps.append(build_app(runtime, settings.max_http_calls, guard, browsers_of(settings), sessions))
         return apps[0]
 
     run_service(SERVICE, settings, lambda runtime: start(runtime, settings, apps[0]), serve)

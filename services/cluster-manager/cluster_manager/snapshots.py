@@ -61,16 +61,13 @@ class Helper:
 
     async def run(self, partition: int, offset: int) -> None:
         """Raises HelperFailedError. Cancelled, it ends the process."""
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "sluice.snapshotter",
-            str(partition),
-            str(offset),
-            self._source,
-            stdout=asyncio.subprocess.PIPE,
-            env=self._environment,
-        )
+        command = (sys.executable, "-m", "sluice.snapshotter", str(partition), str(offset), self._source)
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *command, stdout=asyncio.subprocess.PIPE, env=self._environment
+            )
+        except OSError as error:
+            raise HelperFailedError(f"cannot be started: {error}") from error
         try:
             async with asyncio.timeout(self._timeout_s):
                 output, _ = await process.communicate()

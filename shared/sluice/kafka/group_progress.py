@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
@@ -102,7 +102,11 @@ class GroupProgress:
         if self._admin is None:
             self._admin = AdminClient(clients.admin(self._client))
         answers = self._admin.list_offsets(dict.fromkeys(places, spec), request_timeout=self._timeout_s)
-        return {(place.topic, place.partition): answer.result().offset for place, answer in answers.items()}
+        found = {(place.topic, place.partition): answer.result().offset for place, answer in answers.items()}
+        if any(offset < 0 for offset in found.values()):
+            # A broker that does not answer in time is no error to the client.
+            raise KafkaException(KafkaError(KafkaError.REQUEST_TIMED_OUT))
+        return found
 
     def _committed(self) -> dict[Place, int]:
         """The first offset that is not acknowledged, of partitions of which any is."""

@@ -71,6 +71,11 @@ class TokenSigner:
         self._now_ms = now_ms
 
     @property
+    def key(self) -> bytes:
+        """As it is now; empty if there is none."""
+        return self._key if isinstance(self._key, bytes) else self._key.current
+
+    @property
     def is_on(self) -> bool:
         """Whether there is a key."""
         return self._key != b""
@@ -97,7 +102,7 @@ class TokenSigner:
         return self._sign(Permission.READ_UPDATE, (segment,), NO_EXPIRY)
 
     def _sign(self, permission: Permission, resources: tuple[str, ...], ttl_s: int) -> str:
-        key = self._key if isinstance(self._key, bytes) else self._key.current
+        key = self.key
         if not key:
             return ""
         return _token(key, permission, resources, self._now_ms() // 1000, ttl_s)

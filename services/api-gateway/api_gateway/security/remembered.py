@@ -21,11 +21,16 @@ class Remembered(Generic[T]):
         self._key = secrets.token_bytes(32)
         self._kept: dict[bytes, tuple[float, T]] = {}
 
+    @property
+    def held(self) -> int:
+        """How many proofs are in memory."""
+        return len(self._kept)
+
     def digest(self, *parts: str) -> bytes:
         """What stands for a proof, here and in this process alone."""
         state = hashlib.blake2b(key=self._key, digest_size=32)
         for part in parts:
-            data = part.encode()
+            data = part.encode(errors="surrogatepass")
             state.update(len(data).to_bytes(8))
             state.update(data)
         return state.digest()
@@ -41,8 +46,12 @@ class Remembered(Generic[T]):
         return found[1]
 
     def put(self, digest: bytes, value: T, seconds: float | None = None) -> None:
-        """Remember a proof, no longer than `seconds`; the oldest one leaves if there are too many."""
+        """Remember a proof, no longer than `seconds`; the oldest ones leave when they are over, or too many."""
+        now = self._clock()
         self._kept.pop(digest, None)
-        if len(self._kept) >= self._most:
-            del self._kept[next(iter(self._kept))]
-        self._kept[digest] = (self._clock() + min(self._seconds, seconds or self._seconds), value)
+        while self._kept:
+            oldest = next(iter(self._kept))
+            if len(self._kept) < self._most and self._kept[oldest][0] > now:
+                break
+            del self._kept[oldest]
+        self._kept[digest] = (now + min(self._seconds, seconds or self._seconds), value)

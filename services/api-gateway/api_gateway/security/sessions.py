@@ -2,12 +2,14 @@
 
 A gateway keeps nothing of a session. With each call it takes the credentials out of the cookie and verifies them as if
 they had been sent: a changed password, a removed user or an expired token ends the session with the next call. Gateways
-with the same key for tokens open each other's cookies; without one a session ends with its gateway's process.
+with the same key for tokens open each other's cookies, until they get another key; without one a session ends with the
+process of its gateway.
 """
 
 import base64
 import secrets
 from collections.abc import Callable
+from functools import lru_cache
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives import hashes
@@ -28,12 +30,17 @@ class TooLargeError(Exception):
     """The credentials do not fit into a cookie."""
 
 
-class Sessions:
-    """Seals and opens cookies with a key that follows from `secret`; without one it is this process's own."""
+@lru_cache(maxsize=2)
+def _cipher_of(material: bytes) -> AESGCM:
+    return AESGCM(HKDF(hashes.SHA256(), 32, None, _PURPOSE).derive(material))
 
-    def __init__(self, secret: str, now_s: Callable[[], float]) -> None:
-        material = secret.encode() or secrets.token_bytes(32)
-        self._cipher = AESGCM(HKDF(hashes.SHA256(), 32, None, _PURPOSE).derive(material))
+
+class Sessions:
+    """Seals and opens cookies with a key that follows from `secret()` of that moment; b"" is this process's own."""
+
+    def __init__(self, secret: Callable[[], bytes], now_s: Callable[[], float]) -> None:
+        self._secret = secret
+        self._own = secrets.token_bytes(32)
         self._now_s = now_s
 
     def seal(self, authorization: str) -> str:
@@ -42,18 +49,21 @@ class Sessions:
             raise TooLargeError(f"the credentials have more than {MAX_CREDENTIALS} characters")
         nonce = secrets.token_bytes(_NONCE)
         content = int(self._now_s() + LIFE_S).to_bytes(_TIME) + authorization.encode()
-        return base64.urlsafe_b64encode(nonce + self._cipher.encrypt(nonce, content, _PURPOSE)).decode()
+        return base64.urlsafe_b64encode(nonce + self._cipher().encrypt(nonce, content, _PURPOSE)).decode()
 
     def open(self, value: str) -> str | None:
         """The header in a cookie's value; None if it is none of ours, or too old."""
         try:
             sealed = base64.urlsafe_b64decode(value.encode("ascii"))
-            content = self._cipher.decrypt(sealed[:_NONCE], sealed[_NONCE:], _PURPOSE)
+            content = self._cipher().decrypt(sealed[:_NONCE], sealed[_NONCE:], _PURPOSE)
         except (ValueError, InvalidTag):
             return None
         if int.from_bytes(content[:_TIME]) < self._now_s():
             return None
         return content[_TIME:].decode()
+
+    def _cipher(self) -> AESGCM:
+        return _cipher_of(self._secret() or self._own)
 
 
 def cookie_header(value: str, *, secure: bool) -> str:

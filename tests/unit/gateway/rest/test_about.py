@@ -1,6 +1,7 @@
 """What a gateway says of itself and of its caller, and the sessions of browsers."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import httpx
 import pytest
@@ -9,11 +10,12 @@ from unit.gateway.rest.world import CLUSTER_NAME, World
 from unit.gateway.security.support import ALL, READ, READ_UPDATE, Callers
 from unit.gateway.system import CONTAINERS, PARTITIONS
 
+from api_gateway.main import sessions_of
 from api_gateway.rest.page_files import page_files
 from api_gateway.security.browsers import Browsers
 from api_gateway.security.guard import Guard
 from api_gateway.security.sessions import COOKIE, LIFE_S, Sessions
-from api_gateway.settings import PageMode
+from api_gateway.settings import GatewaySettings, PageMode
 
 S = "/sluice/v1"
 NOW_S = 1_700_000_000.0
@@ -36,7 +38,7 @@ def callers() -> Callers:
 
 @pytest.fixture
 async def secured(callers: Callers, time: Time) -> AsyncIterator[World]:
-    world = World(guard=Guard(callers, readers_write=True), sessions=Sessions("a key", lambda: time.now_s))
+    world = World(guard=Guard(callers, readers_write=True), sessions=Sessions(lambda: b"a key", lambda: time.now_s))
     await world.start()
     async with httpx.AsyncClient(transport=httpx.ASGITransport(world.app), base_url="http://gateway") as client:
         world.client = client
@@ -113,11 +115,27 @@ async def test_a_session_ends_after_its_time(secured: World, time: Time) -> None
 async def test_gateways_with_one_key_share_sessions_and_others_do_not(secured: World) -> None:
     await login(secured, "reader")
     cookie = secured.client.cookies[COOKIE]
-    assert Sessions("a key", lambda: NOW_S).open(cookie) == "Basic reader"
-    for secret in ("another key", ""):
-        assert Sessions(secret, lambda: NOW_S).open(cookie) is None
+    assert Sessions(lambda: b"a key", lambda: NOW_S).open(cookie) == "Basic reader"
+    for secret in (b"another key", b""):
+        assert Sessions(lambda secret=secret: secret, lambda: NOW_S).open(cookie) is None  # type: ignore[misc]
     for wrong in ("", "x", cookie[:-4], cookie.swapcase(), "ü"):
-        assert Sessions("a key", lambda: NOW_S).open(wrong) is None
+        assert Sessions(lambda: b"a key", lambda: NOW_S).open(wrong) is None
+
+
+def test_gateways_with_one_key_file_share_sessions_until_it_holds_another_key(tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    file.write_text("one")
+    settings = GatewaySettings(kafka_bootstrap="none", auth_enabled=True, token_key_file=str(file))
+    signers = [settings.token_signer(lambda: 0) for _ in range(2)]
+    a, b = (sessions_of(settings, signer) for signer in signers)
+    assert a is not None and b is not None
+    cookie = a.seal("Basic reader")
+    assert b.open(cookie) == "Basic reader"
+    file.write_text("other")
+    for signer in signers:
+        assert signer.watched is not None
+        signer.watched.look()
+    assert b.open(cookie) is None and b.open(a.seal("Basic reader")) == "Basic reader"
 
 
 async def test_credentials_that_fit_into_no_cookie_are_refused(secured: World, callers: Callers) -> None:
@@ -138,7 +156,7 @@ async def test_where_pages_may_only_read_a_page_can_still_log_in(callers: Caller
     world = World(
         guard=Guard(callers, readers_write=True),
         browsers=Browsers(mode=PageMode.READ_ONLY),
-        sessions=Sessions("", lambda: NOW_S),
+        sessions=Sessions(lambda: b"", lambda: NOW_S),
     )
     await world.start()
     own = {"Origin": "http://gateway"}
