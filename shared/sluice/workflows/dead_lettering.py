@@ -2,9 +2,14 @@
 
 import logging
 
+import msgspec
+
+from sluice.domain.commands import Command
 from sluice.domain.decision import Context, Decision, Reader, refusal
 from sluice.domain.status import Status
+from sluice.domain.stream.decide import given_up
 from sluice.engine.consumer import Delivery
+from sluice.engine.formats import NewerFormatError
 from sluice.engine.journal import JournalError
 from sluice.kafka.dead_letters import send_dead_letter, source_of
 from sluice.kafka.requests import Request, decode_request, request_id
@@ -32,6 +37,14 @@ def request_of(delivery: Delivery, topic: Topic) -> Request:
     return request
 
 
+def _command_of(delivery: Delivery) -> Command | None:
+    """None if this release cannot read it."""
+    try:
+        return decode_request(delivery.value).command
+    except (msgspec.DecodeError, msgspec.ValidationError, NewerFormatError):
+        return None
+
+
 async def dead_letter(runtime: Runtime, delivery: Delivery, error: Exception) -> None:
     """Keep the request as a dead letter and, if it says its id, reply to its caller; through outages of Kafka.
 
@@ -48,9 +61,10 @@ async def dead_letter(runtime: Runtime, delivery: Delivery, error: Exception) ->
     if id is None:
         return
     reply = refusal(Status.FAILURE, f"stored as a dead letter: {error!r}")
+    command = _command_of(delivery) if is_in_place else None
 
-    def refused(_reader: Reader, _context: Context) -> Decision:
-        return Decision(reply=reply)
+    def refused(reader: Reader, _context: Context) -> Decision:
+        return Decision(given_up(reader, command), reply)
 
     try:
         await runtime.journal.propose(delivery.key, refused, request=id, origin=origin)

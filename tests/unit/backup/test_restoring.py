@@ -284,6 +284,19 @@ def test_a_stream_is_held_back_by_the_groups_that_are_there_and_no_others(tmp_pa
     assert len(restored.repairs) == 2
 
 
+def test_a_subscription_that_is_newer_than_its_group_in_the_back_up_is_the_groups_again(tmp_path: Path) -> None:
+    log = TxnLog()
+    group = GroupId(STREAM.scope, "g")
+    config = ReaderGroupConfig(id="id-1", starts={str(STREAM): {}}, retention=GroupRetention.MANUAL)
+    log.fold(
+        ReaderGroupCreationStarted(*group, creation_id="c", config=config, created_at=1, request=None, at=1),
+        ReaderGroupCreated(*group),
+        SubscriberAdded(*STREAM, subscriber=str(group), group_id="id-1", generation=1, at=1),
+    )
+    stream = find_stream(GuardedReader(restored_of(tmp_path, log).view(STREAM.key)), STREAM)
+    assert stream is not None and stream.subscribers[str(group)].generation == 0
+
+
 def test_a_deletion_of_a_scope_that_was_under_way_goes_on(tmp_path: Path) -> None:
     log = TxnLog()
     log.fold(StreamDeleted(*STREAM, next_number=2), StreamDeleted(*STREAM.mark, next_number=1))

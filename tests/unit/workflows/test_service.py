@@ -107,6 +107,22 @@ async def test_a_truncation_waits_for_a_segment_store_that_does_not_answer(scene
     assert "which has 0 bytes" in (await reply).reason and scene.stream("st").waiting is None
 
 
+async def test_a_truncation_that_becomes_a_dead_letter_is_no_longer_queued(scene: Scene) -> None:
+    await scene.reply_to("b", CreateStream("sc", "st", StreamConfig()))
+
+    def away(_moment: Moment, _request: str, segment: str) -> None:
+        if segment.startswith("sc/st/"):
+            raise ConnectionFailure(Failure.CONNECT_FAILED)
+
+    scene.store.fault = away
+    reply = asyncio.create_task(scene.reply_to("c", TruncateStream("sc", "st", {0: 1})))
+    await until(lambda: scene.stream("st").waiting is not None)
+    del scene.store.segments["sc/st/0.#epoch.0"]
+    scene.store.fault = None
+    assert "stored as a dead letter" in (await reply).reason
+    assert scene.stream("st").waiting is None
+
+
 async def test_what_is_only_noted_on_a_stream_does_not_wait_for_its_workflow(scene: Scene) -> None:
     await scene.reply_to("b", CreateStream("sc", "st", StreamConfig()))
 

@@ -56,7 +56,7 @@ def _add_missing(states: States, groups: dict[str, ReaderGroup], now: int) -> li
                 added = Subscriber(group.config.id, group.config.generation, now)
                 stream.subscribers = {**stream.subscribers, name: added}
                 done.append(f"stream {scoped} is held back by reader group {name}")
-            elif known.generation < group.config.generation:
+            elif known.generation != group.config.generation:
                 known.generation = group.config.generation
             states[aggregate] = stream
     return done

@@ -24,6 +24,7 @@ from sluice.domain.stream.commands import (
     DeleteStream,
     ScaleStream,
     SealStream,
+    StreamCommand,
     TruncateStream,
     UpdateStream,
 )
@@ -279,6 +280,14 @@ def _admitting(decide: Decide) -> Decide:
         return msgspec.structs.replace(decision, events=(*decision.events, taken))
 
     return decided
+
+
+def given_up(reader: Reader, command: Any) -> tuple[WorkflowAdmitted, ...]:
+    """What belongs to the end of a command that could not be decided: if it was queued on its stream, it is no more."""
+    stream = find_stream(reader, command.stream_id) if isinstance(command, StreamCommand) else None
+    waiting = stream.waiting if stream is not None else None
+    is_queued = waiting is not None and waiting.kind == type(command).__name__
+    return (WorkflowAdmitted(*stream.id),) if stream is not None and is_queued else ()
 
 
 DECIDE: dict[type, Decide] = {
