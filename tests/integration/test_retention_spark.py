@@ -192,6 +192,14 @@ def test_it_ends_in_order(spark_system: System) -> None:
     assert spark_system.exit_code(SPARK) == 0
 
 
+def test_it_ends_when_its_jvm_does_so_that_it_is_started_again(spark_system: System) -> None:
+    start(spark_system)
+    pid = spark_system.pid(SPARK)
+    [java] = [int(child) for file in Path(f"/proc/{pid}/task").glob("*/children") for child in file.read_text().split()]
+    os.kill(java, signal.SIGKILL)
+    assert spark_system.wait_ended(SPARK, DECIDED_S) and spark_system.exit_code(SPARK) == 1
+
+
 def test_the_batch_job_and_the_gateways_helper_say_the_same_of_another_policy(
     spark_system: System, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,7 +28,7 @@ from retention_spark.compaction import compact
 from retention_spark.listener import ProgressListener
 from retention_spark.query import QueryPlan, checkpoint_of, pause_of, plans, start_query
 from retention_spark.query_supervisor import QueryRunner
-from retention_spark.session import open_session
+from retention_spark.session import open_session, wait_for_end
 from retention_spark.settings import SparkSettings
 from retention_spark.stateful_operator import SERVICE
 from sluice.kafka.topics import JOURNAL
@@ -50,11 +50,15 @@ QUERIES_END_S = 5.0
 SESSION_ENDS_S = 2.0
 
 
+class JavaEndedError(Exception):
+    """Spark's JVM has ended by itself, and with it everything that ran there."""
+
+
 def main() -> None:
     """Run until SIGTERM or SIGINT.
 
     Exits with status 2 if topics or checkpoints do not fit, the port is taken, or Kafka's clients or TLS cannot be
-    configured as the settings say.
+    configured as the settings say; with 1 if Spark's JVM has ended, so that whoever started this starts it again.
     """
     settings = settings_of(SparkSettings)
     set_up_logs(SERVICE, settings.instance, settings.log_level)
@@ -63,6 +67,9 @@ def main() -> None:
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     try:
         uvloop.run(_live(settings))
+    except JavaEndedError as error:
+        log.critical("ended", extra={"error": str(error)})
+        sys.exit(1)
     except (UnfitError, KafkaConfError, SecurityConfigError, OSError) as error:
         log.critical("cannot start", extra={"error": str(error)})
         sys.exit(2)
@@ -89,14 +96,16 @@ async def _live(settings: SparkSettings) -> None:
         ended = loop.create_task(ending.wait())
         await asyncio.wait((starting, ended), return_when=asyncio.FIRST_COMPLETED)
         if starting.done():
-            starting.result()
-            await ended
+            java = in_daemon(wait_for_end, starting.result())
+            await asyncio.wait((ended, java), return_when=asyncio.FIRST_COMPLETED)
+            if java.done():
+                raise JavaEndedError(f"Spark's JVM has ended with status {java.result()}")
         await _cancel(starting)
         log.info("stopping")
     log.info("stopped")
 
 
-async def _start(settings: SparkSettings, checks: Checks, stack: AsyncExitStack) -> None:
+async def _start(settings: SparkSettings, checks: Checks, stack: AsyncExitStack) -> SparkSession:
     conf = settings.given_kafka_conf()
     java_options(conf)
     if ignored := ignored_by_java(conf):
@@ -128,6 +137,7 @@ async def _start(settings: SparkSettings, checks: Checks, stack: AsyncExitStack)
         stack.push_async_callback(_cancel, joining)
     checks["started"] = lambda: None
     log.info("started", extra={"master": settings.spark_master, "checkpoints": settings.spark_checkpoints})
+    return session
 
 
 def _runner(
@@ -162,7 +172,7 @@ async def _keep_history(folder: Path, kept_days: int) -> None:
             log.warning("history not joined", extra={"folder": str(folder), "error": str(error)})
 
 
-async def _cancel(task: asyncio.Task[None]) -> None:
+async def _cancel(task: asyncio.Task[Any]) -> None:
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
 

@@ -1,6 +1,6 @@
 """The Spark session of the driver: bounded in memory, without pages of its own, everything it writes in one folder.
 
-One session per process; its JVM ends with the process.
+One session per process; its JVM ends with the process, and without it the process has nothing more to do.
 """
 
 import os
@@ -55,6 +55,12 @@ def open_session(name: str, settings: SparkSettings) -> SparkSession:
     for key, value in configuration(settings).items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def wait_for_end(session: SparkSession) -> int:
+    """The exit code of the session's JVM, when it has ended; blocking."""
+    code: int = session.sparkContext._gateway.proc.wait()  # type: ignore[union-attr] # noqa: SLF001 - there is no public way
+    return code
 
 
 def _configured(folder: Path) -> Path:
