@@ -1,7 +1,7 @@
 """The commands that decisions become, with ids that follow from what was decided.
 
-retention-spark may restart and decide the same again. It then sends the same command under the same id, and the
-partition's owner drops the duplicate.
+retention-spark may restart and decide the same again. It then sends the same command under the same id. Who decides on
+the second one finds it done: a segment that is sealed, a head that is there already.
 """
 
 from collections.abc import Iterable, Mapping
