@@ -2,7 +2,8 @@
 
 The views show how far it has come; the next owner of the workflow sends commands for what is still there. Each
 resource gets the command that brings it closer to its end, and none while a workflow of its own runs. So resources
-that are stuck delay no other, and leave no requests behind.
+that are stuck delay no other, and leave no requests behind. Of a large scope only the first are looked at, of each kind
+and partition as many as may be requested at once.
 Rules: controller-grpc-api 5.1, background-and-other-workflows 7.
 """
 
@@ -15,7 +16,7 @@ from sluice.domain.scope.deletion import next_command, resources
 from sluice.domain.scope.fences import fences_to_raise
 from sluice.domain.scope.state import Scope
 from sluice.domain.workflow import running
-from sluice.engine.dependencies import Dependency
+from sluice.engine.dependencies import MAX_UNDER_WAY, Dependency
 from sluice.engine.step import all_done
 from stream_workflows.step_context import StreamStepContext
 
@@ -33,9 +34,13 @@ async def look_again(_tools: StreamStepContext, _scope: Scope) -> None:
 async def empty(context: StreamStepContext, scope: Scope) -> None:
     to_request: list[Dependency] = []
     at_work: list[Dependency] = []
-    for resource in resources(context.reader(scope.name).everywhere(), scope.name):
-        need = _need(context, resource)
-        (at_work if need.command is None else to_request).append(need)
+    for alike in resources(context.reader(scope.name).everywhere(), scope.name):
+        enough = len(to_request) + MAX_UNDER_WAY
+        for resource in alike:
+            need = _need(context, resource)
+            (at_work if need.command is None else to_request).append(need)
+            if len(to_request) == enough:
+                break
     # What is seen to be at work first may be stuck, and only so many are watched.
     context.require([*to_request, *reversed(at_work)])
 

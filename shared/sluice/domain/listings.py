@@ -6,8 +6,8 @@ that has to show why it suffices: `domain.scope.fences` does so for the deletion
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from typing import Any, Protocol
 
 import msgspec
@@ -26,6 +26,9 @@ from sluice.domain.table.state import Table
 SCOPES = "scopes"
 MEMBERS = "members"
 """The names of the projections; no stream's index has such a name, see `names.transactions_index`."""
+
+COUNTED_MOST = 10_000
+"""Of each kind, to say what is in a scope: some milliseconds."""
 
 
 Indexes = dict[str, Any]
@@ -158,12 +161,16 @@ def members_of(view: Indexed, scope: str) -> Members:
 
 
 def in_words(views: Sequence[Indexed], scope: str) -> str:
-    """How much of what is in the scope, in words; empty if nothing is."""
+    """How much of what is in the scope, in words; empty if nothing is. Of a kind it counts only so many."""
     members = [found for view in views if not (found := members_of(view, scope)).is_empty()]
-    counts = [(kind, sum(1 for one in members for _ in one.resources(kind))) for kind in ResourceKind]
-    return ", ".join(
-        f"{count} {kind.value.replace('-', ' ')}{'s' if count > 1 else ''}" for kind, count in counts if count
-    )
+    return ", ".join(filter(None, (_counted(kind, members) for kind in ResourceKind)))
+
+
+def _counted(kind: ResourceKind, members: Iterable[Members]) -> str:
+    names = chain.from_iterable(one.resources(kind) for one in members)
+    count = sum(1 for _ in islice(names, COUNTED_MOST + 1))
+    number = str(count) if count <= COUNTED_MOST else f"more than {COUNTED_MOST}"
+    return f"{number} {kind.value.replace('-', ' ')}{'s' if count > 1 else ''}" if count else ""
 
 
 def is_empty(views: Sequence[Indexed], scope: str) -> bool:

@@ -3,6 +3,7 @@
 import pytest
 from support.domain_log import Log
 
+from sluice.domain import listings
 from sluice.domain.commands import Create
 from sluice.domain.config import MAX_SEGMENTS, ReaderGroupConfig, ScalingPolicy, StreamConfig, TableConfig
 from sluice.domain.decision import Context, Decision, Reply
@@ -93,12 +94,14 @@ def test_a_group_that_exists_is_the_reply_to_its_creation() -> None:
     assert found is not None and found.creation_id == "r"
 
 
-def test_a_scope_that_holds_something_is_refused_in_words() -> None:
+def test_a_scope_that_holds_something_is_refused_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
     log = with_table()
     log.decide(CREATE)
     log.decide(CreateStream("sc", "other", StreamConfig()))
     log.decide(CREATE_GROUP)
     assert log.ask(DeleteScope("sc")) == Reply(Status.SCOPE_NOT_EMPTY, "2 streams, 1 reader group, 1 table")
+    monkeypatch.setattr(listings, "COUNTED_MOST", 1)
+    assert log.ask(DeleteScope("sc")).reason == "more than 1 streams, 1 reader group, 1 table"
     assert find_scope(log, "sc") == find_scope(Log("sc"), "sc"), "there is no workflow"
 
 

@@ -7,6 +7,7 @@ Rules: controller-grpc-api 5.1, background-and-other-workflows 7.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from sluice.domain.commands import Command
@@ -28,10 +29,13 @@ from sluice.domain.workflow import last_reply, running
 _ORDER = (ResourceKind.READER_GROUP, ResourceKind.TABLE, ResourceKind.STREAM)
 
 
-def resources(views: Sequence[View], scope: str) -> Iterator[ResourceId]:
-    """What is in the scope, but for the streams that go along with something else; groups before what they read."""
+def resources(views: Sequence[View], scope: str) -> Iterator[Iterator[ResourceId]]:
+    """What is in the scope, for each kind by partition; groups come before what they read.
+
+    Streams that go along with something else are left out.
+    """
     members = [members_of(view, scope) for view in views]
-    return (kind.id(scope, name) for kind in _ORDER for one in members for name in one.resources(kind))
+    return (map(partial(kind.id, scope), one.resources(kind)) for kind in _ORDER for one in members)
 
 
 def next_command(state: Any) -> Command | None:
