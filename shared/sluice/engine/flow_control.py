@@ -1,13 +1,17 @@
 """How many requests may be open: where there are more, the partitions with the most of them are paused.
 
-So a stuck key has its own partition paused in the end, and those that go on are not held up by it. Those behind a stuck
-request are remembered only, but all of them would be delivered a second time after a crash: too many pause it, too.
+So a stuck key has its own partition paused in the end, and those that go on are not held up by it. Of what is
+acknowledged behind a stuck request only offsets are remembered, but all of it would be delivered a second time after a
+crash: many times as many pause the partition, too.
 """
 
 import logging
 from collections.abc import Callable, Collection
 
 log = logging.getLogger(__name__)
+
+
+BEHIND_PER_OPEN = 10
 
 
 class FlowControl:
@@ -21,6 +25,7 @@ class FlowControl:
         self.open = 0
         self._topic = topic
         self._max_open = max_open
+        self._max_behind = max_open * BEHIND_PER_OPEN
         self._pause = pause
         self._open_of: dict[int, int] = {}
         self._crowded: set[int] = set()
@@ -31,7 +36,7 @@ class FlowControl:
         """One more is open; so many stand at or behind the partition's first open one."""
         self.open += 1
         self._open_of[partition] = self._open_of.get(partition, 0) + 1
-        if behind_first > self._max_open and partition not in self._full:
+        if behind_first > self._max_behind and partition not in self._full:
             self._full.add(partition)
             self._apply()
 
@@ -53,7 +58,7 @@ class FlowControl:
         """One is not open any more."""
         self.open -= 1
         self._open_of[partition] -= 1
-        if partition in self._full and behind_first <= self._max_open // 2:
+        if partition in self._full and behind_first <= self._max_behind // 2:
             self._full.discard(partition)
             self._apply()
         self._go_on()

@@ -10,10 +10,12 @@ from support.hand_source import HandConsumer
 
 from sluice.engine.consumer import COMMIT_AFTER_S, RETRY_TAKE_OVER_S, Delivery, WrongPartitionError
 from sluice.engine.executor import Permit
+from sluice.engine.flow_control import BEHIND_PER_OPEN
 from sluice.engine.record import Source
 from sluice.memory.broker import MemoryMessage
 
 MAX_OPEN = 10
+MAX_BEHIND = MAX_OPEN * BEHIND_PER_OPEN
 
 
 def positions(made: HandConsumer) -> dict[int, int]:
@@ -304,16 +306,16 @@ async def test_a_member_whom_the_group_lost_has_to_join_anew(made: HandConsumer)
 async def test_a_stuck_request_holds_up_its_own_partition_at_most(made: HandConsumer) -> None:
     await made.assign(0, 1)
     await made.take(0, "stuck", 0)
-    for offset in range(1, MAX_OPEN):
+    for offset in range(1, MAX_BEHIND):
         await made.take(0, "a", offset)
     assert made.consumer.open_requests == 1 and made.source.paused == frozenset()
-    await made.take(0, "a", MAX_OPEN)
+    await made.take(0, "a", MAX_BEHIND)
     assert made.source.paused == {0}
-    await made.take(1, "b", *range(100, 100 + MAX_OPEN))
-    assert made.handled[-1] == 99 + MAX_OPEN, "the other partition goes on"
+    await made.take(1, "b", *range(1000, 1000 + MAX_OPEN))
+    assert made.handled[-1] == 999 + MAX_OPEN, "the other partition goes on"
     made.go.set()
     await settle()
-    assert made.source.paused == set() and positions(made)[0] == MAX_OPEN + 1
+    assert made.source.paused == set() and positions(made)[0] == MAX_BEHIND + 1
 
 
 async def test_open_requests_that_went_with_their_partition_make_room(made: HandConsumer) -> None:

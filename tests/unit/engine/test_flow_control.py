@@ -5,10 +5,11 @@ from collections.abc import Collection
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluice.engine.flow_control import FlowControl
+from sluice.engine.flow_control import BEHIND_PER_OPEN, FlowControl
 from sluice.engine.offsets import Offsets
 
 MAX_OPEN = 12
+MAX_BEHIND = MAX_OPEN * BEHIND_PER_OPEN
 
 
 class Pauses:
@@ -77,13 +78,13 @@ def test_stuck_requests_of_some_partitions_hold_up_no_other() -> None:
 def test_a_partition_behind_a_stuck_request_is_paused_alone() -> None:
     pauses = Pauses()
     pauses.flow.took(2, 1)
-    pauses.flow.took(3, MAX_OPEN + 1)
+    pauses.flow.took(3, MAX_BEHIND + 1)
     pauses.flow.batch_ended()
     assert pauses.now == {3}, "two are open, the others are acknowledged"
-    pauses.flow.acknowledged(3, MAX_OPEN + 1)
+    pauses.flow.acknowledged(3, MAX_BEHIND + 1)
     assert pauses.now == {3}
-    pauses.flow.took(3, MAX_OPEN // 2 + 1)
-    pauses.flow.acknowledged(3, MAX_OPEN // 2)
+    pauses.flow.took(3, MAX_BEHIND // 2 + 1)
+    pauses.flow.acknowledged(3, MAX_BEHIND // 2)
     assert pauses.now == set()
 
 
