@@ -63,9 +63,11 @@ async def find_out(context: StepContext, stream: Stream) -> Outcome:
         await _set_policies(context, state)
         return await _with_head(stores, state, Outcome())
     found = await _search(stores, state, repeated)
-    if not found and not was_changing(state) and all(info is not None and info.sealed for info in known.values()):
-        return await _with_head(stores, state, Outcome(sealed=True))
     creates = next_segments(state)
+    is_sealed = not found and not was_changing(state) and all(i is not None and i.sealed for i in known.values())
+    # An attempt before may have sealed them, behind the creation of the next ones.
+    if is_sealed and not await stores.there(s.id for s in creates):
+        return await _with_head(stores, state, Outcome(sealed=True))
     await segments.create_segments(context.store, state, [s.id for s in creates])
     there = [s for s in (*known, *found) if s in found or known[s] is not None]
     sizes = await segments.seal_and_measure(context.store, state, there)

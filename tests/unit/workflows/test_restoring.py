@@ -33,7 +33,8 @@ from sluice.domain.stream.queries import head, successors_with_predecessors
 from sluice.domain.stream.restore import check_restored
 from sluice.domain.stream.state import Stream, StreamState, find_stream
 from sluice.kafka.topics import JOURNAL
-from sluice.pravega.memory import InMemorySegmentStore
+from sluice.pravega.failure import ConnectionFailure, Failure
+from sluice.pravega.memory import InMemorySegmentStore, Moment
 from stream_workflows.service import WorkflowService
 from stream_workflows.settings import WorkflowSettings
 
@@ -276,6 +277,26 @@ async def test_a_stream_that_was_sealed_since_is_sealed(before: System, tmp_path
     after = await restored(before, target)
     assert after.stream.state is StreamState.SEALED
     assert_all_is_read(after, writer.written)
+
+
+async def test_a_seal_that_was_cut_off_is_settled_alike_by_a_second_attempt(before: System, tmp_path: Path) -> None:
+    await before.split()
+    writer, target = Writer(before), backed_up(before, tmp_path)
+    writer.write()
+    first, second = before.stream.active_epoch.segments
+    await before.store.seal_segment(name(first))
+
+    def fail_once(moment: Moment, request: str, segment: str) -> None:
+        if (moment, request, segment) == ("after", "SealSegment", name(second)):
+            before.store.fault = None
+            raise ConnectionFailure(Failure.TIMED_OUT)
+
+    before.store.fault = fail_once
+    after = await restored(before, target)
+    assert before.store.fault is None, "the first attempt had sealed the last segment"
+    assert after.stream.state is StreamState.ACTIVE
+    assert_all_is_read(after, writer.written)
+    await assert_goes_on(after, writer)
 
 
 async def test_a_stream_whose_segments_are_gone_comes_back_empty(before: System, tmp_path: Path) -> None:
