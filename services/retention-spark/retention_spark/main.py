@@ -98,7 +98,7 @@ async def _live(settings: SparkSettings) -> None:
         if starting.done():
             java = in_daemon(wait_for_end, starting.result())
             await asyncio.wait((ended, java), return_when=asyncio.FIRST_COMPLETED)
-            if java.done():
+            if not ending.is_set():
                 raise JavaEndedError(f"Spark's JVM has ended with status {java.result()}")
         await _cancel(starting)
         log.info("stopping")
