@@ -86,7 +86,7 @@ def refuse_without_looking(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (ignore_fences, "in it there is|there is no such scope"),
         (fence_one_too_low, "in it there is|there is no such scope"),
-        (guard_no_fences, "behind the fence"),
+        (guard_no_fences, "behind the fence|there is no such scope"),
         (handle_duplicates, "is duplicate, but was folded as"),
         (refuse_without_looking, "which was never so"),
     ],
