@@ -17,6 +17,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
 from retention_spark.stateful import Outcome
+from sluice.kafka.offsets import offset_of
 from sluice.kafka_config import clients
 
 Ends = dict[int, int]
@@ -93,10 +94,8 @@ def topic_ends(client: dict[str, Any], topic: str, partitions: int) -> Callable[
     def ends() -> Ends | None:
         try:
             answers = admin.list_offsets(question, request_timeout=_ANSWERS_S)
-            found = {partition.partition: answer.result().offset for partition, answer in answers.items()}
+            return {partition.partition: offset_of(answer) for partition, answer in answers.items()}
         except KafkaException:
             return None
-        # A broker that does not answer in time is no error to the client: it gives an offset that is none.
-        return None if any(end < 0 for end in found.values()) else found
 
     return ends

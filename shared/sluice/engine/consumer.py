@@ -262,13 +262,9 @@ class RequestConsumer:
             origin = Origin(Source(self._identities[partition], _epoch(message), message.offset()), offsets)
         delivery = Delivery(self, message, key, origin, offsets)
         limit = self._control_limit if is_control else None
-        self.executor.run(partition, self._queue_of(key, headers), self._job(delivery), limit)
-
-    def _queue_of(self, key: str, headers: Mapping[str, Any]) -> str:
-        """No key has a space in it, so these are queues of no other key."""
-        if CONTROL_HEADER in headers:
-            return f"{key} control"
-        return f"{key} beside" if _text(headers.get("ce_type")) in self._beside else key
+        # No key has a space in it, so these are queues of no other key.
+        queue = f"{key} control" if is_control else f"{key} beside" if _kind(headers) in self._beside else key
+        self.executor.run(partition, queue, self._job(delivery), limit)
 
     def _job(self, delivery: Delivery) -> Job:
         async def job(permit: Permit) -> None:
@@ -350,5 +346,6 @@ def _headers(message: Message) -> Mapping[str, Any]:
     return dict(message.headers() or ())
 
 
-def _text(value: str | bytes | None) -> str | None:
-    return value.decode(errors="replace") if isinstance(value, bytes) else value
+def _kind(headers: Mapping[str, Any]) -> str | None:
+    kind = headers.get("ce_type")
+    return kind.decode(errors="replace") if isinstance(kind, bytes) else kind

@@ -1,12 +1,13 @@
 """Removes records from the begin of a topic's partitions (DeleteRecords). Blocking; belongs to any thread."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.admin._listoffsets import ListOffsetsResultInfo, OffsetSpec
+from confluent_kafka.admin._listoffsets import OffsetSpec
 
+from sluice.kafka.offsets import NONE_SO_LATE, offset_of
 from sluice.kafka_config import clients
 
 TIMEOUT_S = 30.0
@@ -36,23 +37,8 @@ class RecordDeleter:
         return {partition.partition: answer.result().low_watermark for partition, answer in answers.items()}
 
     def _first_since(self, admin: AdminClient, topic: str, partitions: Mapping[int, int], at_ms: int) -> dict[int, int]:
-        """The first record of each partition that was appended at that time or later, where there is one.
-
-        A broker that does not answer in time is no error to the client, but looks like one that has none. So of these
-        partitions the youngest record has to be seen, and to be older.
-        """
-        found = self._offsets(admin, topic, partitions, OffsetSpec.for_timestamp(at_ms))
-        without = [partition for partition, answer in found.items() if answer.offset < 0]
-        youngest: OffsetSpec = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]
-        for partition, answer in self._offsets(admin, topic, without, youngest).items():
-            if answer.offset < 0 or answer.timestamp >= at_ms:
-                problem = f"no answer for partition {partition}"
-                raise KafkaException(KafkaError(KafkaError.REQUEST_TIMED_OUT, problem))
-        return {partition: int(answer.offset) for partition, answer in found.items() if answer.offset >= 0}
-
-    def _offsets(
-        self, admin: AdminClient, topic: str, partitions: Iterable[int], spec: OffsetSpec
-    ) -> dict[int, ListOffsetsResultInfo]:
-        question = {TopicPartition(topic, partition): spec for partition in partitions}
-        answers = admin.list_offsets(question, request_timeout=TIMEOUT_S) if question else {}
-        return {partition.partition: answer.result() for partition, answer in answers.items()}
+        """The first record of each partition that was appended at that time or later, where there is one."""
+        since: OffsetSpec = OffsetSpec.for_timestamp(at_ms)
+        answers = admin.list_offsets({TopicPartition(topic, p): since for p in partitions}, request_timeout=TIMEOUT_S)
+        found = {place.partition: offset_of(answer, NONE_SO_LATE) for place, answer in answers.items()}
+        return {partition: offset for partition, offset in found.items() if offset != NONE_SO_LATE}

@@ -11,10 +11,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
+from sluice.kafka.offsets import NONE_SO_LATE, offset_of
 from sluice.kafka.topics import ABORT, COMMIT, REQUESTS_CLUSTER, REQUESTS_STREAMS, REQUESTS_TRANSACTIONS, Topic
 from sluice.kafka_config import clients
 
@@ -102,11 +103,7 @@ class GroupProgress:
         if self._admin is None:
             self._admin = AdminClient(clients.admin(self._client))
         answers = self._admin.list_offsets(dict.fromkeys(places, spec), request_timeout=self._timeout_s)
-        found = {(place.topic, place.partition): answer.result().offset for place, answer in answers.items()}
-        if any(offset < 0 for offset in found.values()):
-            # A broker that does not answer in time is no error to the client.
-            raise KafkaException(KafkaError(KafkaError.REQUEST_TIMED_OUT))
-        return found
+        return {(place.topic, place.partition): offset_of(answer) for place, answer in answers.items()}
 
     def _committed(self) -> dict[Place, int]:
         """The first offset that is not acknowledged, of partitions of which any is."""
@@ -143,7 +140,7 @@ class GroupProgress:
         assert self._admin is not None
         question = {TopicPartition(*place): OffsetSpec.for_timestamp(at) for place, at in times.items()}
         answers = self._admin.list_offsets(question, request_timeout=self._timeout_s)
-        return {(place.topic, place.partition): answer.result().offset for place, answer in answers.items()}
+        return {(place.topic, place.partition): offset_of(answer, NONE_SO_LATE) for place, answer in answers.items()}
 
 
 def ages_of(first: Mapping[Place, int], now_ms: int, first_since: Any) -> dict[Place, int]:

@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import Mapping
-from concurrent.futures import Future
+from concurrent.futures import wait
 from typing import Any
 
 import msgspec
@@ -22,6 +22,7 @@ from sluice.domain.transaction.commands import (
     PingTransaction,
 )
 from sluice.domain.workflow import CancelWorkflow, RetryWorkflow
+from sluice.kafka.offsets import offset_of
 from sluice.kafka_config import clients
 
 log = logging.getLogger(__name__)
@@ -260,17 +261,12 @@ def _await_leaders(client: dict[str, Any], topics: Mapping[str, int], timeout_s:
         # A new client each time: one that failed goes by the leaders it remembers. It must live until it has answered.
         admin = AdminClient(clients.admin(client))
         answers = admin.list_offsets(ends, request_timeout=timeout_s)
-        errors = [error for answer in answers.values() if (error := _failure_of(answer)) is not None]
-        if not errors:
+        wait(answers.values())
+        try:
+            for answer in answers.values():
+                offset_of(answer)
             return
-        if time.monotonic() > deadline:
-            raise errors[0]
+        except KafkaException:
+            if time.monotonic() > deadline:
+                raise
         time.sleep(LEADERS_PAUSE_S)
-
-
-def _failure_of(answer: Future[Any]) -> BaseException | None:
-    error = answer.exception()
-    if error is None and answer.result().offset < 0:
-        # A broker that does not answer in time is no error to the client: it gives an offset that is none.
-        return KafkaException(KafkaError(KafkaError.REQUEST_TIMED_OUT))
-    return error

@@ -13,6 +13,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
+from sluice.kafka.offsets import NONE_SO_LATE, offset_of
 from sluice.kafka.topic_ids import topic_ids
 from sluice.kafka_config import clients
 from sluice.lookback.errors import NotFoundError, UnreachableError
@@ -176,11 +177,7 @@ class KafkaSource:
             return {}
         question: Any = {TopicPartition(*tp): which for tp in tps}
         answers = self._admin.list_offsets(question, request_timeout=ANSWER_S)
-        found = {(p.topic, p.partition): int(f.result().offset) for p, f in answers.items()}
-        # A broker that does not answer in time is no error to the client; -1 is where no record is as late as that.
-        if any(offset < -1 for offset in found.values()):
-            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))  # noqa: SLF001 - that is its public name
-        return found
+        return {(p.topic, p.partition): offset_of(f, NONE_SO_LATE) for p, f in answers.items()}
 
     def _unreachable(self, error: KafkaException) -> UnreachableError:
         reason = error.args[0].str() if error.args and isinstance(error.args[0], KafkaError) else str(error)

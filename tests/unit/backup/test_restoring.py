@@ -268,33 +268,28 @@ def _opened(target: Any) -> tuple[Any, Any]:
     return target, read_manifest(target)
 
 
-def test_a_stream_is_held_back_by_the_groups_that_are_there_and_no_others(tmp_path: Path) -> None:
-    log = TxnLog()
-    group = GroupId(STREAM.scope, "g")
+def log_with_group(*subscribed: SubscriberAdded) -> TxnLog:
+    """A stream that the group `g` with the id `id-1` reads, and with these subscriptions."""
+    log, group = TxnLog(), GroupId(STREAM.scope, "g")
     config = ReaderGroupConfig(id="id-1", starts={str(STREAM): {}}, retention=GroupRetention.MANUAL)
-    log.fold(
-        ReaderGroupCreationStarted(*group, creation_id="c", config=config, created_at=1, request=None, at=1),
-        ReaderGroupCreated(*group),
-        SubscriberAdded(*STREAM, subscriber="sc/stranger", group_id="id-2", generation=0, at=1),
-    )
+    created = ReaderGroupCreationStarted(*group, creation_id="c", config=config, created_at=1, request=None, at=1)
+    log.fold(created, ReaderGroupCreated(*group), *subscribed)
+    return log
+
+
+def test_a_stream_is_held_back_by_the_groups_that_are_there_and_no_others(tmp_path: Path) -> None:
+    log = log_with_group(SubscriberAdded(*STREAM, subscriber="sc/stranger", group_id="id-2", generation=0, at=1))
     restored = restored_of(tmp_path, log)
     stream = find_stream(GuardedReader(restored.view(STREAM.key)), STREAM)
     assert stream is not None
-    assert {name: s.group_id for name, s in stream.subscribers.items()} == {str(group): "id-1"}
+    assert {name: s.group_id for name, s in stream.subscribers.items()} == {"sc/g": "id-1"}
     assert len(restored.repairs) == 2
 
 
 def test_a_subscription_that_is_newer_than_its_group_in_the_back_up_is_the_groups_again(tmp_path: Path) -> None:
-    log = TxnLog()
-    group = GroupId(STREAM.scope, "g")
-    config = ReaderGroupConfig(id="id-1", starts={str(STREAM): {}}, retention=GroupRetention.MANUAL)
-    log.fold(
-        ReaderGroupCreationStarted(*group, creation_id="c", config=config, created_at=1, request=None, at=1),
-        ReaderGroupCreated(*group),
-        SubscriberAdded(*STREAM, subscriber=str(group), group_id="id-1", generation=1, at=1),
-    )
+    log = log_with_group(SubscriberAdded(*STREAM, subscriber="sc/g", group_id="id-1", generation=1, at=1))
     stream = find_stream(GuardedReader(restored_of(tmp_path, log).view(STREAM.key)), STREAM)
-    assert stream is not None and stream.subscribers[str(group)].generation == 0
+    assert stream is not None and stream.subscribers["sc/g"].generation == 0
 
 
 def test_a_deletion_of_a_scope_that_was_under_way_goes_on(tmp_path: Path) -> None:

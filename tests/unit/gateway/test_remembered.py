@@ -1,6 +1,12 @@
 """Proofs that are remembered: for how long, and how many."""
 
+import weakref
+
 from api_gateway.security.remembered import Remembered
+
+
+class What:
+    """What follows from a proof."""
 
 
 class Clock:
@@ -12,13 +18,16 @@ class Clock:
 
 def test_a_proof_that_is_over_leaves_when_another_comes_and_one_that_counts_stays() -> None:
     clock = Clock()
-    remembered = Remembered[str](100, 60.0, clock)
-    over, counts = (remembered.digest(name) for name in ("over", "counts"))
-    remembered.put(over, "x", seconds=5.0)
-    remembered.put(counts, "y")
+    remembered = Remembered[What](100, 60.0, clock)
+    over, counts = What(), What()
+    remembered.put(remembered.digest("over"), over, seconds=5.0)
+    remembered.put(remembered.digest("counts"), counts)
+    held = weakref.ref(over)
+    del over
     clock.now = 30.0
-    remembered.put(remembered.digest("new"), "z")
-    assert remembered.held == 2 and remembered.get(counts) == "y" and remembered.get(over) is None
+    assert held() is not None
+    remembered.put(remembered.digest("new"), What())
+    assert held() is None and remembered.get(remembered.digest("counts")) is counts
 
 
 def test_the_oldest_proof_leaves_where_there_are_too_many() -> None:

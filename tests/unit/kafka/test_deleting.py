@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from confluent_kafka import KafkaException, TopicPartition
-from confluent_kafka.admin._listoffsets import OffsetSpec
 
 from sluice.kafka import deleting
 from sluice.kafka.deleting import RecordDeleter
@@ -41,22 +40,17 @@ def test_one_client_serves_all_deletions(monkeypatch: pytest.MonkeyPatch) -> Non
     assert IdleAdmin.made == 1
 
 
-YOUNGEST = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]
-
-
 class OldAdmin(IdleAdmin):
-    """Of a topic whose records are all older than requested; partition 1 is led by a broker that does not answer."""
+    """Of a topic whose records are all older than requested; who leads `silent` partitions does not answer."""
 
     silent: frozenset[int] = frozenset()
 
     def list_offsets(self, wanted: Mapping[TopicPartition, Any], request_timeout: float) -> dict[Any, Future[Any]]:
         assert request_timeout > 0
         answers: dict[Any, Future[Any]] = {}
-        for partition, spec in wanted.items():
-            is_known = spec is YOUNGEST and partition.partition not in self.silent
-            found = SimpleNamespace(offset=9, timestamp=99) if is_known else SimpleNamespace(offset=-1, timestamp=-1)
+        for partition in wanted:
             answers[partition] = Future()
-            answers[partition].set_result(found)
+            answers[partition].set_result(SimpleNamespace(offset=-1001 if partition.partition in self.silent else -1))
         return answers
 
 
@@ -67,5 +61,5 @@ def test_a_broker_that_does_not_answer_is_not_taken_for_one_that_has_nothing_you
     deleter = RecordDeleter({})
     assert deleter.delete("t", {0: 5, 1: 6}, appended_before_ms=100) == {0: 5, 1: 6}
     monkeypatch.setattr(OldAdmin, "silent", frozenset({1}))
-    with pytest.raises(KafkaException, match="partition 1"):
+    with pytest.raises(KafkaException):
         deleter.delete("t", {0: 5, 1: 6}, appended_before_ms=100)

@@ -63,6 +63,12 @@ class Scene(MemoryWorld):
         return found is not None and found.state is TableState.ACTIVE
 
 
+def away(_moment: Moment, _request: str, segment: str) -> None:
+    """The store that has the segments of the stream does not answer."""
+    if segment.startswith("sc/st/"):
+        raise ConnectionFailure(Failure.CONNECT_FAILED)
+
+
 @pytest.fixture
 async def scene() -> Scene:
     scene = Scene()
@@ -92,11 +98,6 @@ async def test_a_truncation_rests_on_the_lengths_in_the_segment_store(scene: Sce
 
 async def test_a_truncation_waits_for_a_segment_store_that_does_not_answer(scene: Scene) -> None:
     await scene.reply_to("b", CreateStream("sc", "st", StreamConfig()))
-
-    def away(moment: Moment, _request: str, segment: str) -> None:
-        if segment.startswith("sc/st/"):
-            raise ConnectionFailure(Failure.CONNECT_FAILED)
-
     scene.store.fault = away
     reply = asyncio.create_task(scene.reply_to("c", TruncateStream("sc", "st", {0: 1})))
     other = await scene.reply_to("d", CreateStream("sc", "other", StreamConfig()))
@@ -109,11 +110,6 @@ async def test_a_truncation_waits_for_a_segment_store_that_does_not_answer(scene
 
 async def test_a_truncation_that_becomes_a_dead_letter_is_no_longer_queued(scene: Scene) -> None:
     await scene.reply_to("b", CreateStream("sc", "st", StreamConfig()))
-
-    def away(_moment: Moment, _request: str, segment: str) -> None:
-        if segment.startswith("sc/st/"):
-            raise ConnectionFailure(Failure.CONNECT_FAILED)
-
     scene.store.fault = away
     reply = asyncio.create_task(scene.reply_to("c", TruncateStream("sc", "st", {0: 1})))
     await until(lambda: scene.stream("st").waiting is not None)
@@ -125,11 +121,6 @@ async def test_a_truncation_that_becomes_a_dead_letter_is_no_longer_queued(scene
 
 async def test_what_is_only_noted_on_a_stream_does_not_wait_for_its_workflow(scene: Scene) -> None:
     await scene.reply_to("b", CreateStream("sc", "st", StreamConfig()))
-
-    def away(_moment: Moment, _request: str, segment: str) -> None:
-        if segment.startswith("sc/st/"):
-            raise ConnectionFailure(Failure.CONNECT_FAILED)
-
     scene.store.fault = away
     seal = asyncio.create_task(scene.reply_to("c", SealStream("sc", "st")))
     await until(lambda: scene.stream("st").workflow is not None)

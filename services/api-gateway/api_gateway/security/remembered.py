@@ -21,11 +21,6 @@ class Remembered(Generic[T]):
         self._key = secrets.token_bytes(32)
         self._kept: dict[bytes, tuple[float, T]] = {}
 
-    @property
-    def held(self) -> int:
-        """How many proofs are in memory."""
-        return len(self._kept)
-
     def digest(self, *parts: str) -> bytes:
         """What stands for a proof, here and in this process alone."""
         state = hashlib.blake2b(key=self._key, digest_size=32)
