@@ -190,9 +190,14 @@ class Session:
 
     @cached_property
     def records(self) -> Source:
+        """What Kafka has, and before that what the archive has, if there is one."""
         archive = find(Address.ARCHIVE, self.given).value
-        source = open_source(self.kafka)
-        return with_archive(source, archive) if archive else source
+        return with_archive(self.present, archive) if archive else self.present
+
+    @cached_property
+    def present(self) -> Source:
+        """What Kafka has: enough for what is so now, which is folded from a snapshot on."""
+        return open_source(self.kafka)
 
     @property
     def now_ms(self) -> int:

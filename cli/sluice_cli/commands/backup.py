@@ -21,7 +21,7 @@ def create(session: Session, folder: _Folder) -> None:
     from sluice.backup.target import Folder
     from sluice_cli.records import backing_up
 
-    found = backing_up.create(session.records, Folder(folder), lambda: session.now_ms, session.out.progress)
+    found = backing_up.create(session.present, Folder(folder), lambda: session.now_ms, session.out.progress)
     session.show({"folder": str(folder), **found}, lambda out, _: _draw(out, f"{folder} has a back-up", found))
 
 
@@ -46,6 +46,15 @@ def restore(
     replication: Annotated[
         int, typer.Option("--replication", min=1, metavar="N", help="Replicas of each topic that is made.")
     ] = 1,
+    earlier: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--earlier",
+            min=1,
+            metavar="BASE",
+            help="From where a restore that was made behind this back-up said that it numbers. May be repeated.",
+        ),
+    ] = None,
 ) -> None:
     """Bring a back-up into a Kafka without records of Sluice's, while no service runs."""
     from sluice.backup.target import Folder
@@ -54,7 +63,14 @@ def restore(
 
     topics = sessions.open_topics(session.kafka)
     found = backing_up.restore(
-        session.records, topics, Folder(folder), partitions or 0, replication, session.now_ms, session.out.progress
+        session.present,
+        topics,
+        Folder(folder),
+        partitions or 0,
+        replication,
+        session.now_ms,
+        session.out.progress,
+        earlier or (),
     )
     session.show({"folder": str(folder), **found}, lambda out, _: _draw_restored(out, found))
 

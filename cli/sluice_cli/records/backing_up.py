@@ -114,11 +114,18 @@ def check_empty(source: Source) -> None:
 
 
 def restore(
-    source: Source, topics: Topics, target: Target, partitions: int, replication: int, now_ms: int, progress: Progress
+    source: Source,
+    topics: Topics,
+    target: Target,
+    partitions: int,
+    replication: int,
+    now_ms: int,
+    progress: Progress,
+    earlier: Sequence[int] = (),
 ) -> dict[str, Any]:
     """Bring a back-up into empty topics of so many partitions, 0 for as many as it is of; what was brought.
 
-    Raises CommandError.
+    `earlier` are the bases of restores that were made behind the back-up. Raises CommandError.
     """
     check_empty(source)
     try:
@@ -126,7 +133,7 @@ def restore(
         backed_up = read_states(target, manifest)
         described = document(manifest, backed_up)
         count = partitions or len(manifest.partitions)
-        made = restoration(backed_up, count, now_ms, BY)
+        made = restoration(backed_up, count, now_ms, BY, earlier)
     except (BackupError, BaseUnfitError) as error:
         raise CommandError(str(error)) from error
     topics.create(count, replication)

@@ -114,31 +114,43 @@ class _Stores:
 
 
 async def _search(stores: _Stores, stream: Stream, repeated: Iterable[int]) -> list[int]:
-    """The segments that came behind the back-up, by id: those of new numbers, and of numbers that rolls repeated."""
-    newest = stream.history.count - 1
+    """The segments that came behind the back-up, by id, life by life of the system: in each numbers went on higher."""
+    workflow, next_epoch = stream.workflow, stream.history.count
+    unknown_from = workflow.unknown_from if workflow is not None else stream.next_number
     columns = set(repeated)
     found: set[int] = set()
-    epoch, number = newest, stream.workflow.unknown_from if stream.workflow is not None else stream.next_number
-    while new := await _next_ones(stores, number, epoch, newest):
-        found.update(new)
-        epoch, number = max(map(epoch_of, found)), max(map(number_of, found)) + 1
+    for first in (workflow.lives if workflow is not None else ()) or (next_epoch,):
+        number = unknown_from if first == next_epoch else max(unknown_from, first)
+        new = await _of_life(stores, columns, first - 1, number)
         columns.update(map(number_of, new))
-    reached = newest
-    while new := [s for s in await stores.there(candidates(columns, reached)) if epoch_of(s) > reached]:
         found.update(new)
-        reached = max(map(epoch_of, new))
     return sorted(found)
 
 
-async def _next_ones(stores: _Stores, number: int, epoch: int, newest: int) -> list[int]:
+async def _of_life(stores: _Stores, repeated: Iterable[int], before: int, number: int) -> set[int]:
+    """Those of the epochs behind that one: of this number and later ones, and of numbers that rolls repeated."""
+    found: set[int] = set()
+    epoch = before
+    while new := await _next_ones(stores, number, epoch, before):
+        found.update(new)
+        epoch, number = max(map(epoch_of, found)), max(map(number_of, found)) + 1
+    columns = {*repeated, *map(number_of, found)}
+    reached = before
+    while new := [s for s in await stores.there(candidates(columns, reached)) if epoch_of(s) > reached]:
+        found.update(new)
+        reached = max(map(epoch_of, new))
+    return found
+
+
+async def _next_ones(stores: _Stores, number: int, epoch: int, before: int) -> list[int]:
     """Segments of this number or a later one, created in this epoch or a later one; none if there are none.
 
     Nearly always the very next one is there. Where it is not, it and those behind it may have been deleted.
     """
-    if epoch > newest and (new := await stores.there([segment_id(epoch, number)])):
+    if epoch > before and (new := await stores.there([segment_id(epoch, number)])):
         return new
     for numbers in ([number], range(number, number + MAX_NUMBERS_APART)):
-        if new := await stores.there(candidates(numbers, max(newest, epoch - 1))):
+        if new := await stores.there(candidates(numbers, max(before, epoch - 1))):
             return new
     return []
 

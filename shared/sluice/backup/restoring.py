@@ -6,7 +6,7 @@ The first record of each partition says how many there are (`whole_at`), and all
 service that is started meanwhile, or on a restore that was broken off, waits.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -45,14 +45,14 @@ class Restoration(msgspec.Struct, frozen=True):
     repairs: list[str]
 
 
-def restoration(backed_up: BackedUp, partitions: int, now: int, by: str) -> Restoration:
+def restoration(backed_up: BackedUp, partitions: int, now: int, by: str, earlier: Sequence[int] = ()) -> Restoration:
     """What to append to an empty journal at `now`, epoch ms. Raises BaseUnfitError.
 
-    It takes the states over: they are changed.
+    `earlier` are the bases of restores that were made behind the back-up. It takes the states over: they are changed.
     """
-    base, states = base_at(now, max(backed_up.highest, backed_up.base)), backed_up.states
+    base, states = base_at(now, max(backed_up.highest, backed_up.base, *earlier)), backed_up.states
     for name in list(states):
-        goes_on = adapted(states[name], base, now, _prepared(backed_up, name))
+        goes_on = adapted(states[name], base, now, _prepared(backed_up, name), earlier)
         if goes_on is not None:
             states[name] = goes_on
         else:

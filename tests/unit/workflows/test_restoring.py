@@ -7,7 +7,7 @@ reads everything from the head on, in any order that the successors allow.
 import asyncio
 import random
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -157,10 +157,12 @@ def backed_up(system: System, tmp_path: Path) -> Folder:
     return back_up(tmp_path / "b", list(system.first.journal.views()))
 
 
-async def restored(system: System, target: Folder, partitions: int = 8, now: int = NOW) -> System:
+async def restored(
+    system: System, target: Folder, partitions: int = 8, now: int = NOW, earlier: Sequence[int] = ()
+) -> System:
     """Another journal, from the back-up, on the same segment stores."""
     found = System(partitions, system.store)
-    made = restoration(read_states(target, read_manifest(target)), partitions, now, "test")
+    made = restoration(read_states(target, read_manifest(target)), partitions, now, "test", earlier)
     for one in made.records:
         found.broker.land_in(JOURNAL.name, one.partition, one.key, encode_record(one.record))
     await settle()
@@ -342,3 +344,60 @@ async def test_a_second_restore_of_the_same_back_up_finds_what_the_first_one_lef
     assert first.stream.active_epoch.segments == (0,)
     second = await restored(before, target, 2, NOW + 60_000)
     await assert_goes_on(second, writer)
+
+
+async def test_what_was_scaled_in_the_life_behind_a_restore_is_found_by_the_next_one(
+    before: System, tmp_path: Path
+) -> None:
+    writer = Writer(before)
+    writer.write()
+    first = await restored(before, backed_up(before, tmp_path))
+    second = back_up(tmp_path / "second", list(first.first.journal.views()))
+    writer.system = first
+    writer.write()
+    await first.split()
+    writer.write()
+    await first.roll()
+    writer.write()
+    after = await restored(first, second, now=NOW + 60_000)
+    assert_all_is_read(after, writer.written)
+    await assert_goes_on(after, writer)
+
+
+async def test_what_was_scaled_in_a_life_that_the_back_up_does_not_know_is_found_if_it_is_named(
+    before: System, tmp_path: Path
+) -> None:
+    writer = Writer(before)
+    target = backed_up(before, tmp_path)
+    await before.split()
+    writer.write()
+    first = await restored(before, target)
+    writer.system = first
+    await first.split()
+    writer.write()
+    after = await restored(first, target, now=NOW + 60_000, earlier=[first.stream.base])
+    assert_all_is_read(after, writer.written)
+    await assert_goes_on(after, writer)
+
+
+async def test_a_back_up_in_the_middle_of_a_restore_finds_what_came_before_it_and_since(
+    before: System, tmp_path: Path
+) -> None:
+    writer = Writer(before)
+    target = backed_up(before, tmp_path)
+    await before.split()
+    writer.write()
+    begun = System(8, before.store)
+    for one in restoration(read_states(target, read_manifest(target)), 8, NOW, "test").records:
+        begun.broker.land_in(JOURNAL.name, one.partition, one.key, encode_record(one.record))
+    await settle()
+    second = back_up(tmp_path / "second", list(begun.first.journal.views()))
+    await begun.start()
+    await until(lambda: begun.stream.state is not StreamState.RESTORING)
+    writer.system = begun
+    writer.write()
+    await begun.split()
+    writer.write()
+    after = await restored(begun, second, now=NOW + 60_000)
+    assert_all_is_read(after, writer.written)
+    await assert_goes_on(after, writer)

@@ -6,7 +6,7 @@ already counts as merged. Every other workflow of a stream gives way to `restore
 and whatever came behind it, has got.
 """
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from typing import Any
 
 from sluice.domain.cluster.state import Cluster
@@ -19,14 +19,15 @@ from sluice.domain.transaction.state import PreparedTransaction, Transaction, Tr
 from sluice.domain.workflow import Workflow, WorkflowKind
 
 
-def adapted(state: Any, base: int, now: int, prepared: Container[str]) -> Any:
+def adapted(state: Any, base: int, now: int, prepared: Container[str], earlier: Sequence[int] = ()) -> Any:
     """The state to go on with, None if there is none; the given one may be changed in place.
 
-    `now` in epoch ms; `prepared` are the transactions of the stream that no client has.
+    `now` in epoch ms; `prepared` are the transactions of the stream that no client has; `earlier` are the bases of
+    restores that were made behind the back-up.
     """
     match state:
         case Stream():
-            return _stream(state, base, now)
+            return _stream(state, base, now, earlier)
         case Transaction():
             return _transaction(state, now)
         case PreparedRange():
@@ -44,8 +45,8 @@ def adapted(state: Any, base: int, now: int, prepared: Container[str]) -> Any:
             return state
 
 
-def _stream(state: Stream, base: int, now: int) -> Stream:
-    known, workflow = state.next_number, state.workflow
+def _stream(state: Stream, base: int, now: int, earlier: Sequence[int]) -> Stream:
+    known, workflow, bases = state.next_number, state.workflow, [state.base, *earlier]
     state.next_number, state.base, state.waiting = max(known, base), base, None
     if state.state is StreamState.SEALED or (workflow and workflow.kind is WorkflowKind.DELETE_STREAM):
         return state
@@ -55,8 +56,11 @@ def _stream(state: Stream, base: int, now: int) -> Stream:
     state.state = StreamState.RESTORING
     deletes = workflow.deletes if workflow is not None else ()
     if workflow is not None and workflow.kind is WorkflowKind.RESTORE_STREAM:
-        known = workflow.unknown_from
-    state.workflow = StreamWorkflow(WorkflowKind.RESTORE_STREAM, None, now, deletes=deletes, unknown_from=known)
+        known, bases = workflow.unknown_from, [0, *workflow.lives, *bases]
+    lives = tuple(sorted({max(state.history.count, base) for base in bases}))
+    state.workflow = StreamWorkflow(
+        WorkflowKind.RESTORE_STREAM, None, now, deletes=deletes, unknown_from=known, lives=lives
+    )
     return state
 
 

@@ -36,12 +36,14 @@ class StreamState(Enum):
 class StreamWorkflow(Workflow):
     """`deletes` are the segments a truncation leaves behind, `replacement` what a scale or an update puts there.
 
-    `unknown_from` is the first segment number that the back-up of a stream that is being restored did not know.
+    `unknown_from` is the first segment number that the back-up of a stream that is being restored did not know. `lives`
+    has for each life of the system behind the back-up the first epoch that the stream may have been given in it.
     """
 
     deletes: tuple[int, ...] = ()
     replacement: Replacement | None = None
     unknown_from: int = 0
+    lives: tuple[int, ...] = ()
 
 
 class Waiting(msgspec.Struct, frozen=True, array_like=True):
