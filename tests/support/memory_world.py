@@ -133,10 +133,13 @@ class MemoryWorld:
         return decision
 
     async def ask(self, command: Command, request: str | None = None) -> Reply | None:
-        """Have the command decided under its key, and nothing more done. Raises BusyError."""
+        """Have the command decided under its key, by views that have caught up, and nothing more done.
+
+        Raises BusyError.
+        """
 
         def rule(reader: Reader, context: Context) -> Decision:
-            return decide(reader, command, msgspec.structs.replace(context, measured=Lengths()))
+            return decide(reader, command, msgspec.structs.replace(context, caught_up=True, measured=Lengths()))
 
         decision = await self.do(command.key, rule, request)
         reply: Reply | None = decision.reply

@@ -64,6 +64,12 @@ class GroupId(NamedTuple):
     scope: str
     name: str
 
+    @staticmethod
+    def of(text: str) -> "GroupId":
+        """The id that reads `scope/name`."""
+        scope, _, name = text.partition("/")
+        return GroupId(scope, name)
+
     @property
     def aggregate(self) -> str:
         return f"group:{self}"

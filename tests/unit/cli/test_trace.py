@@ -102,6 +102,7 @@ def test_what_a_group_asks_of_its_streams_is_followed(cli: Cli, history: History
     assert workflow is not None
     sent = f"{workflow.id}-0123abcd-1"
     history.ask(AddSubscriber("demo", "orders", "demo/readers", "g", 0, "create"), sent, "stream-workflows/b")
+    history.ask(CreateReaderGroup("demo", "others", msgspec.structs.replace(config, id="h")), "other")
     other = "create-reader-group-other-0123abcd-1"
     history.ask(AddSubscriber("demo", "orders", "demo/others", "h", 0), other, "stream-workflows/b")
     found = traced(cli, "group")

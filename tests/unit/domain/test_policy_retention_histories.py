@@ -8,13 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.histories import segments_of
 from support.stream_log import STREAM, StreamLog
+from support.subscribing import subscribing
 
 from sluice.domain.config import RetentionPolicy, RetentionType
 from sluice.domain.policy.cut_order import Order, compare, is_at_or_before, lower_bound
 from sluice.domain.policy.retention import RetentionCode, RetentionState, decide_retention, noted, observe
 from sluice.domain.policy.retention_set import Sample
 from sluice.domain.stream import cuts, retention
-from sluice.domain.stream.commands import AddSubscriber, UpdateSubscriberCut
+from sluice.domain.stream.commands import UpdateSubscriberCut
 from sluice.domain.stream.queries import head
 from sluice.domain.stream.retention import RetentionReport
 
@@ -31,7 +32,8 @@ class World(StreamLog):
         self.lengths = dict.fromkeys(segments_of(self.stream), 0)
         self.readers = {name: head(self.stream) for name in READERS}
         for name in READERS:
-            self.decide(AddSubscriber(*STREAM, name, "id", 0))
+            for command in subscribing(name, STREAM):
+                self.decide(command)
 
     @property
     def ranges(self) -> dict[int, tuple[float, float]]:

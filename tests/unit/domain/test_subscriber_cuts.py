@@ -1,4 +1,4 @@
-"""The cuts that subscribers report, over all refusals in their order (controller-grpc-api 5.8)."""
+"""Who subscribes, and the cuts that subscribers report, over all refusals in their order (controller-grpc-api 5.8)."""
 
 from typing import Any
 
@@ -6,15 +6,25 @@ import msgspec
 import pytest
 from support.stream_log import STREAM, StreamLog
 
+from sluice.domain.config import GroupRetention, ReaderGroupConfig
+from sluice.domain.decision import Context
+from sluice.domain.errors import ViewBehindError
+from sluice.domain.ids import GroupId
+from sluice.domain.reader_group.commands import CreateReaderGroup, DeleteReaderGroup
+from sluice.domain.reader_group.decide import finish_create
 from sluice.domain.stream.commands import AddSubscriber, RemoveSubscriber, UpdateSubscriberCut
+from sluice.domain.stream.reports import decide_add_subscriber
 
 FIVE = {0: 5, 1: 5}
+CONFIG = ReaderGroupConfig("id", {"sc/st": {}}, retention=GroupRetention.MANUAL, generation=3)
+ADD = AddSubscriber(*STREAM, "sc/rg", "id", 3)
 REPORT = UpdateSubscriberCut(*STREAM, "sc/rg", "id", 3, FIVE)
 
 
 def subscribed() -> StreamLog:
     log = StreamLog(segments=2)
-    log.decide(AddSubscriber(*STREAM, "sc/rg", "id", 3))
+    log.decide(CreateReaderGroup("sc", "rg", CONFIG))
+    log.decide(ADD)
     return log
 
 
@@ -51,3 +61,38 @@ def test_a_subscriber_is_removed_for_its_own_group_alone(generation: int, group_
     log = subscribed()
     log.decide(RemoveSubscriber(*STREAM, "sc/rg", generation, group_id))
     assert ("sc/rg" in log.stream.subscribers) is stays
+
+
+def test_who_subscribes_is_decided_by_a_view_of_the_group_that_has_caught_up() -> None:
+    log = StreamLog()
+    with pytest.raises(ViewBehindError, match="those of the partitions of sc/_RGrg"):
+        decide_add_subscriber(log, ADD, Context(1))
+
+
+@pytest.mark.parametrize(
+    ("group", "command", "added"),
+    [
+        ({}, {}, True),
+        ({}, {"subscriber": "sc/gone"}, False),
+        ({"id": "new"}, {}, False),
+        ({"generation": 4}, {}, False),
+        ({"starts": {"sc/other": {}}}, {}, False),
+        ({"retention": GroupRetention.NONE}, {}, False),
+    ],
+)
+def test_a_group_is_added_if_it_is_as_it_was_when_it_asked(
+    group: dict[str, Any], command: dict[str, Any], added: bool
+) -> None:
+    log = StreamLog()
+    log.decide(CreateReaderGroup("sc", "rg", msgspec.structs.replace(CONFIG, **group)))
+    log.decide(msgspec.structs.replace(ADD, **command))
+    assert bool(log.stream.subscribers) is added
+
+
+def test_what_a_group_asked_for_counts_no_more_once_it_is_being_deleted() -> None:
+    log = subscribed()
+    log.apply(finish_create(log, Context(1), GroupId("sc", "rg"), []))
+    log.decide(DeleteReaderGroup("sc", "rg"))
+    log.decide(RemoveSubscriber(*STREAM, "sc/rg", 3, "id"))
+    log.decide(ADD)
+    assert not log.stream.subscribers

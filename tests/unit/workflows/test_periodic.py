@@ -5,12 +5,12 @@ from collections.abc import Collection
 
 from prometheus_client import REGISTRY
 from support.periodic_world import ALL, PeriodicWorld
+from support.subscribing import subscribing
 
 from sluice.domain.config import RetentionPolicy, RetentionType, StreamConfig
 from sluice.domain.ids import StreamId
 from sluice.domain.stream import decide
 from sluice.domain.stream.commands import (
-    AddSubscriber,
     CreateStream,
     DeleteStream,
     NoteWriterTime,
@@ -146,8 +146,9 @@ async def test_changes_are_taken_once_and_only_for_streams_with_a_policy() -> No
     index = StreamIndex(world.first.journal)
     await world.create("sc", "kept", StreamConfig(retention=POLICY))
     await world.create("sc", "plain", StreamConfig())
+    for command in subscribing("sc/rg", ("sc", "kept"), ("sc", "plain")):
+        await world.ask(command)
     for name in ("kept", "plain"):
-        await world.ask(AddSubscriber("sc", name, "sc/rg", "id", 0))
         assert await world.ask(UpdateSubscriberCut("sc", name, "sc/rg", "id", 0, {0: 0})) is not None
     partition = world.first.journal.partition_of("sc/kept")
     assert index.changed(ALL) == [("sc", "kept")] == index.changed(ALL)

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from support.memory_world import BEGAN_MS, LateClock, Process
 from support.periodic_world import ALL, PeriodicWorld
+from support.subscribing import subscribing
 
 from sluice.domain.config import RetentionPolicy, RetentionType, ScalingPolicy, StreamConfig
 from sluice.domain.ids import StreamId
@@ -14,7 +15,6 @@ from sluice.domain.segment import segment_id, segment_name
 from sluice.domain.stream import decide
 from sluice.domain.stream import events as ev
 from sluice.domain.stream.commands import (
-    AddSubscriber,
     DeleteStream,
     ScaleStream,
     SealStream,
@@ -67,6 +67,11 @@ async def jobs(world: PeriodicWorld) -> Jobs:
     return jobs
 
 
+async def subscribe(world: PeriodicWorld, group: str) -> None:
+    for command in subscribing(group, STREAM):
+        await world.ask(command)
+
+
 async def truncate(world: PeriodicWorld, cut: dict[int, int]) -> None:
     await world.ask(TruncateStream(*STREAM, cut=cut))
     await world.do("sc/st", lambda reader, _: decide.finish_truncate(reader, STREAM))
@@ -106,7 +111,7 @@ async def test_a_sample_is_a_cut_over_the_tail_with_all_bytes_before_it(world: P
 async def test_subscribers_that_have_reported_come_with_their_cuts_and_sizes(world: PeriodicWorld, jobs: Jobs) -> None:
     world.write(*STREAM, 0, bytes(70))
     for name in ("sc/far", "sc/near", "sc/new"):
-        await world.ask(AddSubscriber(*STREAM, name, "id", 0))
+        await subscribe(world, name)
     for name, cut in (("sc/far", {0: 60, 1: 0}), ("sc/near", {0: 10, 1: 0})):
         reply = await world.ask(UpdateSubscriberCut(*STREAM, name, "id", 0, cut))
         assert reply is not None and reply.status == "SUCCESS"
@@ -203,7 +208,7 @@ async def test_a_policy_is_reported_until_the_journal_says_so(world: PeriodicWor
 
 async def test_a_change_that_could_not_be_reported_is_reported_later(world: PeriodicWorld, jobs: Jobs) -> None:
     await jobs.change()
-    await world.ask(AddSubscriber(*STREAM, "sc/rg", "id", 0))
+    await subscribe(world, "sc/rg")
     await world.ask(UpdateSubscriberCut(*STREAM, "sc/rg", "id", 0, {0: 0, 1: 0}))
     world.refuse(RETENTION, 1)
     with pytest.raises(SendError):

@@ -10,8 +10,8 @@ from enum import Enum
 import msgspec
 
 from sluice.domain.config import ReaderGroupConfig
-from sluice.domain.decision import Reader
-from sluice.domain.ids import GroupId
+from sluice.domain.decision import Reader, View
+from sluice.domain.ids import GroupId, StreamId
 from sluice.domain.workflow import Workflow
 
 ZERO_ID = "00000000-0000-0000-0000-000000000000"
@@ -42,7 +42,11 @@ class ReaderGroup(msgspec.Struct, array_like=True):
         """The name under which the group subscribes to streams."""
         return f"{self.id}"
 
+    def subscribes_to(self, stream: StreamId) -> bool:
+        """Whether the stream must keep what the group has yet to read, from now on."""
+        return self.config.subscribes() and f"{stream}" in self.config.starts and self.state is not GroupState.DELETING
 
-def find_group(reader: Reader, id: GroupId) -> ReaderGroup | None:
+
+def find_group(reader: Reader | View, id: GroupId) -> ReaderGroup | None:
     state = reader.get(id.aggregate)
     return state if isinstance(state, ReaderGroup) else None

@@ -8,7 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from sluice.domain.decision import Context, Decide, Decision, Reader, Reply, refuse
-from sluice.domain.errors import InvalidArgumentError, NotFoundError
+from sluice.domain.errors import InvalidArgumentError, NotFoundError, ViewBehindError
+from sluice.domain.ids import GroupId
+from sluice.domain.reader_group.state import find_group
 from sluice.domain.status import Status
 from sluice.domain.stream import cuts
 from sluice.domain.stream import events as ev
@@ -23,10 +25,21 @@ from sluice.domain.stream.state import Stream, Subscriber, WriterMark, find_crea
 
 
 def decide_add_subscriber(reader: Reader, command: AddSubscriber, context: Context) -> Decision:
-    """Nothing to record if the group is known with this generation or a later one."""
+    """Nothing to record if the group is known with this generation or a later one, or is not as it was when it asked.
+
+    A request may come when its group is gone, and another one has the name. Raises ViewBehindError.
+    """
     stream = find_created(reader, command.stream_id, command.creation_id)
     known = stream.subscribers.get(command.subscriber) if stream else None
     if stream is None or (known and known.group_id == command.group_id and known.generation >= command.generation):
+        return Decision()
+    id = GroupId.of(command.subscriber)
+    if not context.caught_up:
+        raise ViewBehindError((id.key,))
+    group = find_group(reader.elsewhere(id.key), id)
+    if group is None or not group.subscribes_to(stream.id):
+        return Decision()
+    if (group.config.id, group.config.generation) != (command.group_id, command.generation):
         return Decision()
     added = ev.SubscriberAdded(
         *command.stream_id,
