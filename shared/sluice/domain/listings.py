@@ -240,7 +240,7 @@ def _set_tags(members: Members, stream: str, now: tuple[str, ...]) -> None:
         members.tags[stream] = now
     else:
         del members.tags[stream]
-    for tag in before:
+    for tag in dict.fromkeys(before):
         if tag not in now:
             tagged = members.tagged[tag]
             _discard(tagged, stream)

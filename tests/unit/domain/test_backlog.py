@@ -55,3 +55,11 @@ def test_a_group_that_reads_to_a_cut_has_nothing_behind_it_to_read() -> None:
     assert backlog(log.stream, {0: 80}, (), {0: 70}) == Backlog(0, {})
     left, right = segment_id(1, 1), segment_id(1, 2)
     assert backlog(log.stream, {0: 40}, (), {left: 10, right: 0}) == Backlog(70, {})
+
+
+def test_an_end_behind_a_segment_counts_all_of_it() -> None:
+    log = StreamLog(segments=2)
+    log.scale((0,), ((0.0, 0.5),), size=100)
+    came = segment_id(1, 2)
+    assert backlog(log.stream, {0: 40, 1: 3}, (), {0: -1, 1: 10}) == Backlog(60 + 7, {})
+    assert backlog(log.stream, {came: 5, 1: 3}, (), {came: -1, 1: 10}) == Backlog(7, {came: 5})

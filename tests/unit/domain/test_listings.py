@@ -114,3 +114,11 @@ def test_scopes_are_those_that_exist_with_the_positions_of_their_deletions() -> 
     assert list(scopes_of(shown).after("a")) == ["b", "c"] and scopes_of(shown).deletions == {"a": 2, "b": 2}
     shown.fold(ScopeDeleted("a"), ScopeKept("b"))
     assert list(scopes_of(shown).after("")) == ["b", "c"] and scopes_of(shown).deletions == {}
+
+
+def test_a_tag_that_is_given_twice_is_one() -> None:
+    shown = Shown()
+    shown.fold(created("a", ("x", "x")))
+    assert shown.members().tagged == {"x": ["a"]}
+    shown.fold(StreamDeleted(scope="sc", stream="a", next_number=1))
+    assert shown.members().tagged == {}

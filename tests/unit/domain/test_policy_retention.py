@@ -295,6 +295,14 @@ def test_the_set_is_bounded_whatever_the_order_and_keeps_an_even_choice(kind: Re
     assert forward.references()[0].size > 3_900_000 and forward.level < backward.level
 
 
+def test_cells_of_bytes_are_none_of_time() -> None:
+    state = state_of([reported(1, {0: 100}, SIZE)])
+    coarse = msgspec.structs.replace(state, sampled=msgspec.structs.replace(state.sampled, level=30))
+    assert observe(coarse, reported(2, {0: 200}, SIZE)).sampled.level == 30
+    after = observe(coarse, reported(2, {0: 200}, TIME)).sampled
+    assert after.level == 0 and [s.at for s in after.samples] == [1, 2]
+
+
 def test_wide_cuts_make_the_set_shorter() -> None:
     known = RetentionSet()
     for i in range(1, 100):

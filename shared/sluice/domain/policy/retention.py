@@ -114,6 +114,9 @@ def observe(state: RetentionState | None, report: RetentionReport) -> RetentionS
     known = state.sampled
     if report.sample is not None and policy is not None:
         sample = Sample(report.at, report.sample.size, report.sample.cut)
+        if state.policy is not None and state.policy.retention_type is not policy.retention_type:
+            # Its cells are of what the policy before measured.
+            known = msgspec.structs.replace(known, level=0)
         known = added(known, sample, policy.retention_type)
     seen = msgspec.structs.replace(
         state,

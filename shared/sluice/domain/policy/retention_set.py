@@ -59,13 +59,16 @@ def added(known: RetentionSet, sample: Sample, by: RetentionType) -> RetentionSe
 
 
 def beyond(known: RetentionSet, size: int) -> RetentionSet:
-    """The set without the cuts that have no more than `size` bytes before them; the grid gets finer as it empties."""
+    """The set without the cuts that have no more than `size` bytes before them.
+
+    Once it is rather empty the grid is the finest again: it gets as coarse as it must with what is added.
+    """
     left = tuple(s for s in known.samples if s.size > size)
     last = known.last if known.last is None or known.last.size > size else None
     if len(left) == len(known.samples) and last is known.last:
         return known
     sparse = known.level > 0 and len(left) <= _limit(left) // 4
-    return RetentionSet(left, last, known.level - 1 if sparse else known.level)
+    return RetentionSet(left, last, 0 if sparse else known.level)
 
 
 def _order(sample: Sample) -> tuple[int, int]:

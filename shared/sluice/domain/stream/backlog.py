@@ -23,8 +23,8 @@ class Backlog(msgspec.Struct, frozen=True):
 def backlog(stream: Stream, position: Mapping[int, int], waiting: Iterable[int], end: Mapping[int, int]) -> Backlog:
     """What lies behind a position of the stream, up to the cut `end`, or to the stream's end if that is empty.
 
-    Offsets are bytes, -1 for a segment that is read to its end; those that are `waiting` come when others are read.
-    Segments that the stream never had are left out, and what was truncated away counts nothing.
+    Offsets are bytes, -1 for a segment that is, or is to be, read to its end; those that are `waiting` come when others
+    are read. Segments that the stream never had are left out, and what was truncated away counts nothing.
     """
     history, active = stream.history, set(stream.active_epoch.segments)
     cut = {**dict.fromkeys(waiting, -1), **{id: max(at, 0) for id, at in position.items()}}
@@ -43,8 +43,8 @@ def backlog(stream: Stream, position: Mapping[int, int], waiting: Iterable[int],
         begin, until = position.get(segment.id, 0), end.get(segment.id)
         if begin < 0:
             continue
-        if until is not None:
-            known += max(max(until, 0) - begin, 0)
+        if until is not None and until >= 0:
+            known += max(until - begin, 0)
         elif segment.id in active and segment.id not in history.sealed_sizes:
             growing[segment.id] = begin
         else:
