@@ -8,6 +8,9 @@ from sluice_cli import completion
 from sluice_cli.output import Output
 from sluice_cli.session import Session
 
+MAP_S = 10.0
+"""How long the gateway may take to say where the containers are, before the last answer holds."""
+
 if TYPE_CHECKING:
     from sluice.verification.survey import Report
     from sluice_cli.verification.run import Choice, Summary
@@ -69,16 +72,17 @@ async def _verify(session: Session, choice: "Choice") -> int:
     from sluice_cli.verification.run import Summary
     from sluice_cli.verification.run import verify as run
 
-    routes = Routes(lambda: session.rest.get(path_of("containers")))
     code = 0
-    async with open_store(routes.host, routes.container_count) as store:
-        async for report in run(session.records, store, routes, choice, session.out.progress):
-            if session.json:
-                session.out.line(report)
-            else:
-                _draw(session.out, report)
-            if isinstance(report, Summary):
-                code = report.exit_code
+    with session.rest_within(MAP_S) as api:
+        routes = Routes(lambda: api.get(path_of("containers")))
+        async with open_store(routes.host, routes.container_count) as store:
+            async for report in run(session.present, store, routes, choice, session.out.progress):
+                if session.json:
+                    session.out.line(report)
+                else:
+                    _draw(session.out, report)
+                if isinstance(report, Summary):
+                    code = report.exit_code
     return code
 
 

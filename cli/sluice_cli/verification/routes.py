@@ -1,5 +1,6 @@
 """Which segment store has which container, as an api-gateway says."""
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -8,10 +9,11 @@ from sluice_cli.errors import CommandError, RefusedError, UnreachableError
 
 
 class Routes:
-    """`read` gives the API's container map. Raises CommandError at first; later the last map holds."""
+    """`read` gives the API's container map, and may block. Raises CommandError at first; later the last map holds."""
 
     def __init__(self, read: Callable[[], Any]) -> None:
         self._read = read
+        self._renewal: asyncio.Task[None] | None = None
         self._hosts: list[Host | None] = _hosts(read())
         if not self._hosts:
             raise CommandError("the cluster has no containers", "is the segment stores' number of containers set?")
@@ -24,9 +26,14 @@ class Routes:
         return self._hosts[container]
 
     async def renew(self) -> None:
-        """Read the map; while the API does not answer, the last one holds."""
+        """Read the map, once for all who want it now; while the API does not answer, the last one holds."""
+        if self._renewal is None or self._renewal.done():
+            self._renewal = asyncio.create_task(self._renew())
+        await asyncio.shield(self._renewal)
+
+    async def _renew(self) -> None:
         try:
-            self._hosts = _hosts(self._read())
+            self._hosts = _hosts(await asyncio.to_thread(self._read))
         except (RefusedError, UnreachableError):
             return
 

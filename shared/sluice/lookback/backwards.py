@@ -51,8 +51,8 @@ class _Watcher:
 class BackwardSearch(Generic[T]):
     """How far back partitions are searched in [since_ms, upper_ms), and what the collector has found there.
 
-    Back to `searched_to` (epoch ms) everything is; `complete` if that is the beginning. A job that ran out of time
-    knows nothing of what it searched last.
+    Back to `searched_to` (epoch ms) everything is; `complete` if that is the beginning, or if no state is kept of what
+    lies before it. A job that ran out of time knows nothing of what it searched last.
     """
 
     def __init__(
@@ -62,16 +62,19 @@ class BackwardSearch(Generic[T]):
         self._collector = collector
         self._spans = context.journal(partitions, since_ms or None, upper_ms)
         self._ends = {partition: max(span.start, span.end) for partition, span in self._spans.items()}
+        least = context.least_offsets(partitions)
+        self._starts = {partition: max(span.start, least[partition]) for partition, span in self._spans.items()}
         self._first_ms: dict[int, int] = {}
         self._since_ms = since_ms
         self._upper_ms = upper_ms
         self._records = 0
         self.searched_to = upper_ms
-        self.complete = self._has_ended()
+        self.complete = False
+        self._note()
 
     def found(self) -> list[tuple[Order, T]]:
-        """The latest first."""
-        fitting = [one for one in self._collector.found if one[0][0] >= self.searched_to]
+        """The latest first; once all is searched also what lies before `searched_to`."""
+        fitting = [one for one in self._collector.found if self.complete or one[0][0] >= self.searched_to]
         return sorted(fitting, key=lambda one: one[0], reverse=True)
 
     def go_back(self, is_enough: Callable[[], bool]) -> None:
@@ -94,7 +97,7 @@ class BackwardSearch(Generic[T]):
     def _look_at(self, records: int) -> None:
         """Look at so many records more. Raises TimeIsOverError."""
         width = max(1, records // len(self._spans))
-        starts = {p: max(span.start, self._ends[p] - width) for p, span in self._spans.items()}
+        starts = {p: max(start, self._ends[p] - width) for p, start in self._starts.items()}
         for group in side_by_side(p for p, start in starts.items() if start < self._ends[p]):
             views = self._context.views_at({p: starts[p] for p in group})
             watchers = {p: _Watcher(view, self._collector) for p, view in views.items()}
@@ -103,9 +106,9 @@ class BackwardSearch(Generic[T]):
                 self._first_ms[partition] = watcher.first_ms
                 self._records += self._ends[partition] - starts[partition]
                 self._ends[partition] = starts[partition]
-        left = [self._first_ms[p] for p, span in self._spans.items() if self._ends[p] > span.start]
-        self.searched_to = max(left) + 1 if left else self._since_ms
-        self.complete = self._has_ended()
+        self._note()
 
-    def _has_ended(self) -> bool:
-        return all(self._ends[partition] <= span.start for partition, span in self._spans.items())
+    def _note(self) -> None:
+        before = [self._first_ms.get(p, self._upper_ms - 1) for p, s in self._spans.items() if self._ends[p] > s.start]
+        self.searched_to = max(before) + 1 if before else self._since_ms
+        self.complete = all(self._ends[partition] <= start for partition, start in self._starts.items())

@@ -129,7 +129,7 @@ def decisions(context: JobContext, question: DecisionsQuestion) -> Decisions:
         last = found[question.limit - 1][0]
         return Decisions(items, last[0], complete=False, next=last)
     if search.complete or search.searched_to <= question.since:
-        return Decisions(items, question.since, complete=True)
+        return Decisions(items, max(search.searched_to, question.since), complete=True)
     goes_on = (search.searched_to, 0, 0, 0, 0) if search.searched_to < upper else question.before or (upper, 0, 0, 0, 0)
     return Decisions(items, search.searched_to, complete=False, next=goes_on)
 

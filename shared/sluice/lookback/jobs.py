@@ -29,7 +29,7 @@ from sluice.kafka.topics import JOURNAL
 from sluice.lookback.as_of import Watcher, fold
 from sluice.lookback.errors import JobCancelledError, LookbackError, TimeIsOverError
 from sluice.lookback.folded import FoldedPartitions, PartitionId
-from sluice.lookback.snapshots import restored_before
+from sluice.lookback.snapshots import oldest_snapshots, restored_before
 from sluice.lookback.source import KafkaRecord, Source, Span, TopicFacts
 
 MAX_JOB_S = 8.0
@@ -186,6 +186,18 @@ class JobContext:
         for partition in left:
             self._folded.keep(self._id(partition), views[partition])
         return views
+
+    def least_offsets(self, partitions: Iterable[int]) -> dict[int, int]:
+        """The first offset that each partition can be folded to: its beginning, or behind its oldest snapshot.
+
+        Of one that has lost its first records and has no snapshot it is where its records begin, and nothing can be
+        folded there.
+        """
+        if not self._spans:
+            self._spans = self.journal()
+        spans = [self._spans[partition] for partition in partitions]
+        oldest = oldest_snapshots(self.source, [span for span in spans if span.start > 0])
+        return {span.partition: oldest.get(span.partition, span.start - 1) + 1 for span in spans}
 
     def _begun(self, partition: int, offset: int) -> PartitionView:
         """What is kept of the partition, or a snapshot of it, up to the offset; else an empty view."""

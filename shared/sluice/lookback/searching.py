@@ -138,7 +138,7 @@ def _search(context: JobContext, question: Search) -> FoundEvents:
     if len(items) < len(fitting):
         return FoundEvents(items, items[-1].order[0], complete=False, next=items[-1].order)
     if search.complete:
-        return FoundEvents(items, question.from_ms, complete=True)
+        return FoundEvents(items, search.searched_to, complete=True)
     goes_on = (search.searched_to, 0, 0, 0, 0) if search.searched_to < upper_ms else before
     return FoundEvents(items, search.searched_to, complete=False, next=goes_on)
 

@@ -128,6 +128,19 @@ def restored_before(source: Source, span: Span, offset: int, behind: int) -> Par
     return view if asyncio.run(restore()) is not None else None
 
 
+def oldest_snapshots(source: Source, spans: Sequence[Span]) -> dict[int, int]:
+    """By partition the offset of its oldest snapshot that may be used, where there is one; none is read."""
+    if not spans:
+        return {}
+    notes = asyncio.run(SourceSnapshots(source).notes([span.partition for span in spans]))
+    found = {}
+    for span in spans:
+        usable = (s.manifest.offset for s in snapshots_of(notes[span.partition])[0] if s.problem is None)
+        if offsets := [offset for offset in usable if span.start <= offset < span.end]:
+            found[span.partition] = min(offsets)
+    return found
+
+
 def snapshot_documents(source: Source, *, check: bool) -> list[dict[str, Any]]:
     """All snapshots there are, newest first in each partition, each with why it may not be used; `check` reads all."""
     partitions = range(source.partitions(SNAPSHOTS.name))

@@ -71,3 +71,33 @@ def test_a_configuration_that_cannot_be_used_is_wrong_usage(monkeypatch: pytest.
     monkeypatch.setenv("SLUICE_KAFKA_CONF", '{"acks": 1}')
     with pytest.raises(UsageError, match="SLUICE_KAFKA_CONF: acks cannot be set"):
         open_source("kafka:1")
+
+
+class NewLeader(SilentKafka):
+    """A broker that at first knows fewer records than were acknowledged."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.batches = [[message(0)], [message(1, at_end=True)], [message(1), message(2)]]
+
+    def consume(self, most: int, wait_s: float) -> list[Any]:
+        return self.batches.pop(0) if self.batches else super().consume(most, wait_s)
+
+    def unassign(self) -> None: ...
+
+
+def message(offset: int, *, at_end: bool = False) -> Any:
+    return SimpleNamespace(
+        topic=lambda: "sluice.journal", partition=lambda: 0, offset=lambda: offset, timestamp=lambda: (1, 5),
+        key=lambda: b"k", value=lambda: b"v", headers=list,
+        error=lambda: SimpleNamespace(code=lambda: KafkaError._PARTITION_EOF) if at_end else None,
+    )  # fmt: skip
+
+
+def test_an_end_before_that_of_the_span_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    broker, span = NewLeader(), Span("sluice.journal", 0, 0, 3)
+    monkeypatch.setattr(kafka, "time", SimpleNamespace(monotonic=lambda: broker.now))
+    monkeypatch.setattr(kafka, "AdminClient", lambda _settings: broker)
+    monkeypatch.setattr(kafka, "Consumer", lambda _settings: broker)
+    found = list(KafkaSource("kafka:1", {}, "test").read([span]))
+    assert [one if isinstance(one, Span) else one.offset for one in found] == [0, 1, 2, span]

@@ -10,7 +10,7 @@ from unit.cli.snapshots import snapshot_of
 
 from sluice.domain.config import StreamConfig
 from sluice.domain.scope.commands import CreateScope
-from sluice.domain.stream.commands import CreateStream, ScaleStream, SealStream
+from sluice.domain.stream.commands import CreateStream, DeleteStream, ScaleStream, SealStream
 from sluice.engine.partition import partition_of
 from sluice.kafka.topics import JOURNAL
 from sluice.lookback import backwards, jobs
@@ -147,6 +147,20 @@ async def test_a_snapshot_spares_the_records_before_it(history: History, monkeyp
     assert (await asyncio.to_thread(run_job, STREAM, later, history.source, history.now)) == found
     with pytest.raises(LookbackError, match="they were trimmed"):
         await asyncio.to_thread(run_job, STREAM, Described("demo", "orders", before), history.source, history.now)
+
+
+async def test_a_search_of_a_trimmed_journal_goes_back_to_the_oldest_snapshot(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manifest = await snapshot_of(history, KEY)
+    history.ask(DeleteStream("demo", "orders"), "late")
+    wanted = Search(key=KEY, limit=1000)
+    whole = await asyncio.to_thread(search, history, wanted)
+    history.source.trim(JOURNAL.name, PARTITION, manifest.offset - 2)
+    monkeypatch.setattr(backwards, "FIRST_RECORDS", 1)
+    found = await asyncio.to_thread(search, history, wanted)
+    assert found.items == [one for one in whole.items if one.order[2] > manifest.offset] != []
+    assert found.complete and found.searched_to == found.items[-1].order[0] + 1, "of that moment more may be missing"
 
 
 def test_the_trace_is_that_of_the_command_line(history: History) -> None:
