@@ -25,6 +25,9 @@ PATIENCE_S = 5.0
 
 PAGE = 1000
 
+NOT_NOW = frozenset({429, 503, 504})
+"""Statuses that say nothing of what was requested before: ask again."""
+
 _HINTS = {
     "SCOPE_NOT_FOUND": "`sluice scope list` shows the scopes there are",
     "SCOPE_NOT_EMPTY": "delete what is in it, or everything at once with --recursive",

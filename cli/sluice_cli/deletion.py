@@ -11,7 +11,7 @@ from concurrent.futures import Future, wait
 from typing import Any
 
 from sluice.lookback.progress import Advance, Progress
-from sluice_cli.api import READ_S, Answer, Api, path_of
+from sluice_cli.api import NOT_NOW, READ_S, Answer, Api, path_of
 from sluice_cli.errors import CommandError, NoAnswerError, RefusedError, StoppedError, UnreachableError
 
 LOOK_S = 0.25
@@ -19,7 +19,6 @@ BLIND_S = READ_S
 """How long looks may fail one after the other once only they can show the end."""
 
 NOT_FOUND = 404
-NOT_NOW = frozenset({503, 504})
 NO_ANSWER_IN_TIME = 504
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from sluice_cli.api import Api, path_of
-from sluice_cli.errors import CommandError
+from sluice_cli.errors import CommandError, UnreachableError
 
 _PASSED_OVER = ("hello", "beat", "bye")
 
@@ -32,4 +32,5 @@ def changes(api: Api, of: str, since: str | None, count: int | None) -> Iterator
                 error.hint = f"go on with --since {position}"
             raise
         if not is_resumable:
-            return
+            hint = f"go on with --since {position}" if position is not None else ""
+            raise UnreachableError("the gateway has ended the feed", hint)

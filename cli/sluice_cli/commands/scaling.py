@@ -13,7 +13,7 @@ from sluice_cli.session import Session
 app = typer.Typer()
 
 WAIT_S = 60.0
-LOOK_S = 0.05
+LOOK_S = 0.25
 MOST = 10_000
 """Segments of a stream."""
 
@@ -61,7 +61,7 @@ def scale(
         dry_run(session, "POST", path(stream, "scale"), body)
         return
     answer = session.rest.change("POST", path(stream, "scale"), body)
-    done = wait and _wait(session, stream, answer.body["epoch"])
+    done = wait and _wait(session, stream, answer.body["epoch"], answer.request)
     went, came = len(body["sealed"]), len(body["ranges"])
     session.done(
         f"stream {stream}: {went} segment{'s' * (went != 1)} {'replaced' if done else 'being replaced'} by {came}",
@@ -88,15 +88,35 @@ def _unchanged(session: Session, stream: str) -> None:
         session.out.text(f"stream {stream} has these segments already")
 
 
-def _wait(session: Session, stream: str, epoch: int) -> bool:
-    """Return whether the scale has ended in time."""
+def _wait(session: Session, stream: str, epoch: int, request: str) -> bool:
+    """Return True when the scale has ended. Raises CommandError if it has not in time; it goes on."""
+    from sluice_cli.errors import CommandError
+
     end = time.monotonic() + WAIT_S
     with session.out.progress(f"scaling {stream}", None):
-        while not session.rest.get(path(stream, "scales", epoch))["done"]:
+        while not _has_ended(session, stream, epoch):
             if time.monotonic() > end:
-                return False
+                raise CommandError(
+                    f"stream {stream} is still being scaled after {WAIT_S:g} s (request {request})",
+                    f"it goes on: `sluice stream scale-status {stream} {epoch}`, `sluice workflow list`",
+                )
             time.sleep(LOOK_S)
     return True
+
+
+def _has_ended(session: Session, stream: str, epoch: int) -> bool:
+    """Whether it has; no, if that is not known now."""
+    from sluice_cli.api import NOT_NOW
+    from sluice_cli.errors import RefusedError, UnreachableError
+
+    try:
+        return bool(session.rest.get(path(stream, "scales", epoch))["done"])
+    except UnreachableError:
+        return False
+    except RefusedError as error:
+        if error.status not in NOT_NOW:
+            raise
+        return False
 
 
 @command(app, "scale-status")

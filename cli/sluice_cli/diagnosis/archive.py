@@ -12,13 +12,15 @@ import sys
 import tarfile
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cache
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from sluice.lookback.errors import LookbackError
 from sluice_cli import addresses, contexts
-from sluice_cli.api import path_of
+from sluice_cli.api import Api, path_of
 from sluice_cli.diagnosis.secrets import Redactor, secrets_in
 from sluice_cli.errors import CommandError, UnreachableError, UsageError
 from sluice_cli.records.tailing import topic_documents
@@ -71,37 +73,47 @@ def write(found: Collected, file: Path, folder: str) -> None:
     named = {**found.files, "problems.json": (json.dumps(found.problems, indent=2, ensure_ascii=False) + "\n").encode()}
     try:
         opened = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        raise _unwritable(file, error) from error
+    try:
         with os.fdopen(opened, "wb") as target, tarfile.open(fileobj=target, mode="w:gz") as archive:
             for name, content in sorted(named.items()):
                 entry = tarfile.TarInfo(f"{folder}/{name}")
                 entry.size = len(content)
                 archive.addfile(entry, io.BytesIO(content))
     except OSError as error:
-        raise UsageError(f"{file} cannot be written: {error.strerror}", "--output FILE names another file") from error
+        # Half an archive looks like a whole one.
+        file.unlink()
+        raise _unwritable(file, error) from error
+
+
+def _unwritable(file: Path, error: OSError) -> UsageError:
+    return UsageError(f"{file} cannot be written: {error.strerror}", "--output FILE names another file")
 
 
 def _collect_rest(session: Session, add: Callable[[str, Callable[[], Any]], None]) -> None:
-    """What the API knows. Once it could not be reached, the rest of it is not tried."""
-    away: list[UnreachableError] = []
-    with session.rest_within(REST_S) as api:
+    """What the API knows. Once it could not be reached, or not even be called, the rest of it is not tried."""
+    away: list[CommandError] = []
+    with ExitStack() as opened:
+        api = cache(lambda: opened.enter_context(session.rest_within(REST_S)))
 
-        def reached(look: Callable[[], Any]) -> Callable[[], Any]:
+        def reached(look: Callable[[Api], Any]) -> Callable[[], Any]:
             def found() -> Any:
                 if away:
                     raise away[0]
                 try:
-                    return look()
-                except UnreachableError as error:
+                    return look(api())
+                except (UnreachableError, UsageError) as error:
                     away.append(error)
                     raise
 
             return found
 
-        add("readiness", reached(api.readiness))
-        add("members", reached(lambda: list(api.pages(path_of("members")))))
-        add("containers", reached(lambda: api.get(path_of("containers"))))
-        add("workflows", reached(lambda: list(api.pages(path_of("workflows")))))
-        add("dead-letters", reached(lambda: _letters(api.pages(path_of("dead-letters")))))
+        add("readiness", reached(Api.readiness))
+        add("members", reached(lambda api: list(api.pages(path_of("members")))))
+        add("containers", reached(lambda api: api.get(path_of("containers"))))
+        add("workflows", reached(lambda api: list(api.pages(path_of("workflows")))))
+        add("dead-letters", reached(lambda api: _letters(api.pages(path_of("dead-letters")))))
 
 
 def _letters(letters: Iterator[Any]) -> dict[str, Any]:

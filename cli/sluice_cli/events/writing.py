@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractAsyncContextManager
 from functools import partial
+from itertools import takewhile
 from typing import BinaryIO, NoReturn
 
 from sluice.pravega.event_frames import MAX_EVENT_BYTES
@@ -42,20 +43,26 @@ def write(
                 except CommandError as error:
                     _fail(error, stored, len(batch))
                 stored += len(batch)
+        except UsageError as error:
+            error.hint = f"{error.hint}; {stored} events before it are stored"
+            raise
         finally:
             runner.run(opened.__aexit__(None, None, None))
     return stored
 
 
 def lines(source: BinaryIO) -> Iterator[list[bytes]]:
-    """The lines that are there, without their ends, until the input ends. Raises UsageError for a long one."""
+    """The lines that are there, without their ends, until the input ends. Raises UsageError behind those before it for
+    one that is too long.
+    """
     rest = b""
     while data := source.read1(READ_BYTES):  # type: ignore[attr-defined]
         *whole, rest = (rest + data).split(b"\n")
-        if any(len(line) > MAX_EVENT_BYTES for line in (*whole, rest)):
+        fitting = list(takewhile(lambda line: len(line) <= MAX_EVENT_BYTES, whole))
+        if fitting:
+            yield fitting
+        if len(fitting) < len(whole) or len(rest) > MAX_EVENT_BYTES:
             raise UsageError(f"a line is longer than {MAX_EVENT_BYTES} bytes", "an event has 8 MiB at most")
-        if whole:
-            yield whole
     if rest:
         yield [rest]
 

@@ -184,8 +184,9 @@ def test_a_line_that_is_too_long_for_an_event_is_refused(
     cli: Cli, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writing, "MAX_EVENT_BYTES", 3)
-    found = cli("stream", "write", "demo/orders", typed="long\n")
-    assert found.code == 2 and "longer than 3 bytes" in found.err and cluster.store.segments[FIRST].data == b""
+    found = cli("stream", "write", "demo/orders", "--key", EARLY, typed="a\nb\nlong\nc\n")
+    assert found.code == 2 and "longer than 3 bytes" in found.err and "2 events before it are stored" in found.err
+    assert cli("stream", "read", "demo/orders", "--key", EARLY).out.split() == ["a", "b"]
 
 
 @pytest.mark.usefixtures("cluster")

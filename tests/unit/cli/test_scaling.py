@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import pytest
 from support.cpu import least_cpu_s
-from unit.cli.conftest import Cli
+from unit.cli.conftest import Cli, problem
 from unit.cli.shown import CONFIG, FIXED, ONE, SEGMENTS, STREAM
 
 from sluice.domain.config import MAX_SEGMENTS
@@ -27,6 +27,24 @@ def test_a_scale_splits_evenly_and_waits(cli: Cli) -> None:
     assert found == {"request": "s-1", "epoch": 0, "segments": [], "done": True}
     body = next(body for call, body in cli.calls if call.startswith("POST"))
     assert body == {"sealed": [0, 1], "ranges": [[0.0, 0.25], [0.25, 0.5], [0.5, 0.75], [0.75, 1.0]]}
+
+
+def test_a_look_that_says_nothing_of_a_scale_is_no_end_and_one_that_takes_too_long_is_named(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scaling, "LOOK_S", 0)
+    looks = iter((problem(503, "away"), problem(429, "quota"), httpx.Response(200, json={"epoch": 0, "done": True})))
+    cli.answers[f"GET {ONE}"] = STREAM
+    cli.answers[f"POST {ONE}/scale"] = httpx.Response(
+        202, json={"epoch": 0, "segments": []}, headers={"Sluice-Request": "s-1"}
+    )
+    cli.answers[f"GET {ONE}/scales/0"] = lambda _: next(looks)
+    assert cli("stream", "scale", "demo/orders", "--to", "4", "--json").document["done"]
+    monkeypatch.setattr(scaling, "WAIT_S", 0)
+    cli.answers[f"GET {ONE}/scales/0"] = {"epoch": 0, "done": False}
+    found = cli("stream", "scale", "demo/orders", "--to", "4")
+    assert found.code == 1 and "still being scaled after 0 s (request s-1)" in found.err
+    assert "sluice stream scale-status demo/orders 0" in found.err
 
 
 def test_a_scale_leaves_alone_what_is_as_wanted(cli: Cli) -> None:
