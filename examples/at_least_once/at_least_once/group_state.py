@@ -45,6 +45,11 @@ class GroupState(msgspec.Struct, frozen=True):
     unassigned: dict[str, int] = {}
     waiting: dict[str, frozenset[str]] = {}
 
+    @property
+    def segments(self) -> list[str]:
+        """All that are not read to their end."""
+        return sorted({*self.assigned, *self.unassigned, *self.waiting})
+
     def held_by(self, reader: str) -> dict[str, int]:
         """The segments of a reader and their recorded offsets."""
         return {segment: held.offset for segment, held in self.assigned.items() if held.reader == reader}

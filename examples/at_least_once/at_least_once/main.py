@@ -26,10 +26,11 @@ from at_least_once.settings import (
 )
 from at_least_once.sink import run_redis_sink, run_sink
 from at_least_once.starter import run_workers
+from at_least_once.worker import OtherInput
 from sluice.validation import sentence
 from sluice_client import Access, Client, ClientError, MalformedEvents, Patience, SegmentStoreError, open_client
 
-ENDS = (ClientError, SegmentStoreError, redis.exceptions.RedisError, MalformedEvents, NoSuchFunction)
+ENDS = (ClientError, SegmentStoreError, redis.exceptions.RedisError, MalformedEvents, NoSuchFunction, OtherInput)
 """What ends a program with a message: an outage longer than the patience, and what is not as it should be."""
 
 

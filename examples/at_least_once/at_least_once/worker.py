@@ -27,6 +27,10 @@ _DEPARTURE_S = 5.0
 _log = logging.getLogger(__name__)
 
 
+class OtherInput(Exception):
+    """The group has begun on another stream."""
+
+
 class Worker:
     """Works until it is stopped. `done` counts the events that it has done and recorded."""
 
@@ -49,13 +53,20 @@ class Worker:
 
     @classmethod
     async def open(cls, client: Client, function: Function, output: Output, settings: AppSettings) -> "Worker":
-        """A worker of these settings; makes the streams that are not there, and begins the group at the head."""
+        """A worker of these settings; makes the streams that are not there, and begins the group at the head.
+
+        Raises OtherInput.
+        """
         scope = settings.scope
         await ensure_stream(client, scope, settings.input, settings.segments)
         membership = await Membership.open(client, scope, settings.group)
         group = await ReaderGroup.open(client, scope, settings.group)
-        if not (await group.fetch()).begun:
+        state = await group.fetch()
+        if not state.begun:
             await group.begin(await find_start(client.controller, scope, settings.input))
+        elif others := [name for name in state.segments if not name.startswith(f"{scope}/{settings.input}/")]:
+            reads = others[0].rpartition("/")[0]
+            raise OtherInput(f"group {settings.group} reads {reads}: for another input, another group")
         return cls(client, membership, group, function, output, settings)
 
     async def run(self, stop: asyncio.Event) -> None:

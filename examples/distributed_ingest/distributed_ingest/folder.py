@@ -208,6 +208,8 @@ class Folder:
             outlet.skipped(slice.path, 1, f"{slice.path}: the file has more than {MAX_EVENT_BYTES} bytes")
             return
         data = await asyncio.to_thread(self._read, file, 0, slice.end)
+        if not await asyncio.to_thread(self._is_of, slice, file):
+            raise FileMissingError("the file was changed while it was copied")
         events: list[Event] = [outlet.event(data, slice.path)]
         await outlet.deliver(context, slice.path, events, functools.partial(progress.note, context, slice.end))
 
@@ -225,7 +227,9 @@ class Folder:
         """Whether the file is there and has what the slice is of. Raises OSError."""
         try:
             size = (self._root / file.path).stat().st_size
-            return size >= slice.end and self._reading.head_sum(file, slice.head_bytes) == slice.head_sum
+            # A whole file that has grown is another event.
+            fits = size == slice.end if self._whole else size >= slice.end
+            return fits and self._reading.head_sum(file, slice.head_bytes) == slice.head_sum
         except FileNotFoundError:
             return False
 

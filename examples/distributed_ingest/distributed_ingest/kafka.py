@@ -15,11 +15,13 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from distributed_ingest.feed import Reach, Scene
 from distributed_ingest.ledger import Ledger, positions
 from distributed_ingest.outlet import BATCH_BYTES
 from distributed_ingest.records import MAX_EVENT_BYTES, Event
+from sluice.kafka.topic_ids import topic_ids
 from sluice.kafka_config import clients
 from sluice_cli.errors import RefusedError, UnreachableError
 from sluice_cli.records.clients import client_of
@@ -50,12 +52,14 @@ class Kafka:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="kafka-watch")
         self._watching: Consumer | None = None
         self._ends: dict[int, int] = {}
+        self._id = ""
 
     async def open(self) -> None:
         """See Feed."""
         try:
             self._watching = self._consumer()
             self._ends = await self._watch(self._find_ends)
+            self._id = await self._watch(self._find_id)
         except KafkaException as error:
             raise UnreachableError(
                 f"cannot reach Kafka at {self._bootstrap}: {error.args[0]}",
@@ -78,7 +82,7 @@ class Kafka:
             except (KafkaException, RefusedError) as error:
                 self._scene.outlet.tally.problem(f"Kafka at {self._bootstrap}: {error}")
         noted = await positions(self._scene.store, self._scene.job.progress())
-        done = {number: _next(noted.get(_part(number), {})) or 0 for number in self._ends}
+        done = {number: self._next(noted.get(_part(number), {})) or 0 for number in self._ends}
         finished = all(done[number] >= end for number, end in self._ends.items())
         reached = sum(min(done[number], end) for number, end in self._ends.items())
         return Reach(reached, sum(self._ends.values()), "offsets", finished)
@@ -109,7 +113,7 @@ class Kafka:
             return await asyncio.get_running_loop().run_in_executor(thread, ask)
 
         try:
-            starts = [TopicPartition(self._topic, n, self._start(ledger)) for n, ledger in ledgers.items()]
+            starts = [TopicPartition(self._topic, n, self._start(n, ledger)) for n, ledger in ledgers.items()]
             await call(functools.partial(consumer.assign, starts))
             while True:
                 context.check()
@@ -126,10 +130,12 @@ class Kafka:
             thread.submit(consumer.close)
             thread.shutdown(wait=False)
 
-    def _start(self, ledger: Ledger) -> int:
+    def _start(self, number: int, ledger: Ledger) -> int:
         from confluent_kafka import OFFSET_BEGINNING, OFFSET_END
 
-        noted = _next(ledger.position)
+        noted = self._next(ledger.position)
+        if noted is None and ledger.position:
+            self._scene.outlet.tally.problem(f"{self._topic}/{number}: the topic was made anew, so it is begun anew")
         return noted if noted is not None else OFFSET_END if self._latest else OFFSET_BEGINNING
 
     async def _deliver(
@@ -174,7 +180,7 @@ class Kafka:
     ) -> None:
         outlet = self._scene.outlet
         for number, offset in ahead.items():
-            note = functools.partial(ledgers[number].note, {"next": offset})
+            note = functools.partial(ledgers[number].note, self._position(offset))
             await outlet.deliver(context, f"{self._topic}/{number}", by_partition.get(number, []), note)
 
     def _events(self, message: Message, number: int) -> list[Event]:
@@ -194,15 +200,29 @@ class Kafka:
 
         `low` and `high`: the first offset that Kafka has, and the one behind the last.
         """
-        origin, outlet, noted = f"{self._topic}/{number}", self._scene.outlet, _next(ledger.position)
+        origin, outlet, noted = f"{self._topic}/{number}", self._scene.outlet, self._next(ledger.position)
         if noted is not None and low <= noted <= high:
             outlet.tally.problem(f"{origin}: Kafka has refused offset {noted}, which it has; asking again")
             return noted
         at = high if noted is None and self._latest else low
-        await ledger.note({"next": at})
+        await ledger.note(self._position(at))
         what = "where it begins" if noted is None else f"offset {noted}"
         outlet.skipped(origin, 1, f"{origin}: Kafka does not have {what} any more; going on with offset {at}")
         return at
+
+    # --- positions
+
+    def _position(self, offset: int) -> dict[str, Any]:
+        """What is noted of a partition of which everything before the offset is copied."""
+        return {"next": offset, "topic": self._id}
+
+    def _next(self, position: Mapping[str, Any]) -> int | None:
+        """Return the offset of the next record to read, None if nothing of this topic was read yet.
+
+        One that is made anew has the name and offsets of the topic before, but another id.
+        """
+        found = position.get("next")
+        return found if isinstance(found, int) and position.get("topic", self._id) == self._id else None
 
     # --- Kafka
 
@@ -222,6 +242,9 @@ class Kafka:
             # An empty partition, or one that is read from its end, has nothing to wait for.
             ends[number] = 0 if marks is None or marks[0] == marks[1] else marks[1]
         return ends
+
+    def _find_id(self) -> str:
+        return topic_ids(AdminClient(clients.admin(self._client)), [self._topic], ANSWER_S)[self._topic]
 
     async def _watch(self, ask: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, ask)
@@ -251,9 +274,3 @@ _quiet.propagate = False
 
 def _part(number: int) -> str:
     return f"partition-{number}"
-
-
-def _next(position: Mapping[str, Any]) -> int | None:
-    """Return the offset of the next record to read, None if nothing was read yet."""
-    found = position.get("next")
-    return found if isinstance(found, int) else None

@@ -106,7 +106,7 @@ def field_of(data: bytes, path: list[str]) -> Any:
     """Return a field of a JSON object by its path; None if there is none, or no JSON."""
     try:
         found = msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     for name in path:
         found = found.get(name) if isinstance(found, dict) else None
@@ -117,7 +117,7 @@ def items_of(body: bytes) -> list[bytes]:
     """Return the items of a JSON array, each as it stands there. Raises ValueError if the body is no array."""
     try:
         return [bytes(item).strip() for item in msgspec.json.decode(body, type=list[msgspec.Raw])]
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise ValueError(f"not a JSON array: {error}") from error
 
 

@@ -14,6 +14,7 @@ from at_least_once.output import StreamOutput
 from at_least_once.processor import FunctionFailed
 from at_least_once.settings import AppSettings
 from at_least_once.streams import ensure_stream
+from at_least_once.worker import OtherInput
 from harness import eventually_async
 from sluice_client import split_events
 
@@ -46,6 +47,13 @@ async def test_stopping_and_starting_repeats_nothing(cluster: Cluster) -> None:
         assert not state.readers and not state.assigned and len(state.unassigned) == 4
     await cluster.work_until(3000)
     assert cluster.numbers() == list(range(3000))
+
+
+async def test_a_group_that_reads_another_stream_is_not_taken_over(cluster: Cluster) -> None:
+    await cluster.write(0, 10)
+    await cluster.work_until(10)
+    with pytest.raises(OtherInput, match=f"^group .* reads {SCOPE}/.*: for another input, another group"):
+        await cluster.worker(input="other")
 
 
 async def test_an_exception_repeats_nothing(cluster: Cluster) -> None:

@@ -38,6 +38,7 @@ class MemoryTopic:
 
     def __init__(self, partitions: int) -> None:
         self.logs: list[list[tuple[bytes | None, bytes | None] | None]] = [[] for _ in range(partitions)]
+        self.id = "one"
         self.first = 0
         self.troubles: list[int] = []
         self.refusals = 0
@@ -128,6 +129,7 @@ class MemoryConsumer:
 def topic(monkeypatch: pytest.MonkeyPatch) -> MemoryTopic:
     topic = MemoryTopic(3)
     monkeypatch.setattr(Kafka, "_consumer", lambda _self: MemoryConsumer(topic))
+    monkeypatch.setattr(Kafka, "_find_id", lambda _self: topic.id)
     return topic
 
 
@@ -203,7 +205,7 @@ async def test_when_all_is_deleted_that_is_reported_once(world: World, read_topi
         async with world.node(again):
             await world.until(lambda: world.tally.total.skipped == 3, "it is reported")
             await world.until_finished(again)
-        assert list((await positions(world.store, NOTES)).values()) == [{"next": 10}] * 3
+        assert list((await positions(world.store, NOTES)).values()) == [{"next": 10, "topic": "one"}] * 3
     assert world.tally.total.skipped == 3
 
 
@@ -214,6 +216,15 @@ async def test_a_topic_made_anew_is_read_from_its_beginning_and_reported(world: 
         await world.until(lambda: "new" in world.sink.texts and world.tally.total.skipped == 3, "it is read")
     assert len(world.sink.texts) == 16
     assert "does not have offset 5 any more; going on with offset 0" in world.tally.problems[0]
+
+
+async def test_a_topic_made_anew_is_read_from_its_beginning_however_long_it_is(
+    world: World, read_topic: MemoryTopic
+) -> None:
+    read_topic.id, read_topic.logs = "two", [[(None, b"new-%d" % number) for number in range(9)], [], []]
+    await world.run_to_completion(feed(world))
+    assert {f"new-{number}" for number in range(9)} <= set(world.sink.texts)
+    assert f"{TOPIC}/0: the topic was made anew" in world.tally.problems[0]
 
 
 async def test_an_offset_that_is_there_and_was_refused_is_fetched_again(world: World, read_topic: MemoryTopic) -> None:
@@ -251,7 +262,7 @@ async def test_an_empty_partition_is_gone_on_with_from_where_it_was_seen_empty(
     async with world.node(reading):
 
         async def noted() -> bool:
-            return list((await positions(world.store, NOTES)).values()) == [{"next": 0}] * 3
+            return list((await positions(world.store, NOTES)).values()) == [{"next": 0, "topic": "one"}] * 3
 
         await eventually_async(noted, SOON_S, "where it begins is noted")
     wanted = topic.fill(1)

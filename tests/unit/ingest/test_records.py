@@ -14,6 +14,9 @@ def reference(data: bytes, max_bytes: int) -> tuple[list[bytes], int]:
     return [line for line in lines if 0 < len(line) <= max_bytes], sum(len(line) > max_bytes for line in lines)
 
 
+DEEP = b"[" * 100_000
+
+
 @given(PIECES, st.integers(1, 8))
 def test_lines_do_not_depend_on_the_pieces_they_come_in(pieces: list[bytes], max_bytes: int) -> None:
     splitter = LineSplitter(max_bytes)
@@ -49,6 +52,7 @@ def test_routing_keys(rule: str, key: str | None) -> None:
 def test_a_record_that_is_no_json_has_no_key_in_it() -> None:
     assert KeyRule("json:a").key(b"plain", "a.log") is None
     assert KeyRule("json:a").key(b'{"a": "\xff"}', "a.log") is None
+    assert KeyRule("json:a").key(DEEP, "a.log") is None
     assert KeyRule("json:a").may_lack and not KeyRule("none").may_lack
 
 
@@ -60,7 +64,7 @@ def test_what_is_no_rule(text: str) -> None:
 
 def test_items_stand_as_they_were() -> None:
     assert items_of(b'[ {"a" : 1} , "b",3]') == [b'{"a" : 1}', b'"b"', b"3"]
-    for body in (b'{"a": 1}', b"[1,", b""):
+    for body in (b'{"a": 1}', b"[1,", b"", DEEP):
         with pytest.raises(ValueError, match="not a JSON array"):
             items_of(body)
 
