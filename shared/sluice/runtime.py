@@ -11,10 +11,11 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import Any
 
 import uvloop
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException
 from starlette.applications import Starlette
 
 from sluice.domain.cluster.commands import HEARTBEAT_S, Heartbeat
@@ -264,7 +265,10 @@ async def _topics(runtime: Runtime) -> None:
             await asyncio.to_thread(ensure_topics, client, settings.partitions, settings.kafka_replication, 2.0)
             return
         except KafkaException as error:
-            runtime.checks["started"] = lambda: f"waiting for Kafka at {settings.kafka_bootstrap}"
+            # What it answers may be that these topics cannot be: as many replicas as brokers, or a right that lacks.
+            reason = error.args[0].str() if error.args and isinstance(error.args[0], KafkaError) else str(error)
+            waiting = f"waiting for Kafka at {settings.kafka_bootstrap}: {reason}"
+            runtime.checks["started"] = partial(str, waiting)
             log.info("waiting for Kafka", extra={"bootstrap": settings.kafka_bootstrap, "error": str(error)})
             await asyncio.sleep(0.1)
 

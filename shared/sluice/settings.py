@@ -7,9 +7,9 @@ import socket
 import ssl
 import sys
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import Field, SecretStr, ValidationError
+from pydantic import AfterValidator, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from sluice.kafka_config import clients
@@ -28,6 +28,18 @@ from sluice.security.watched import Watched, read_at_start
 from sluice.validation import sentence
 
 S = TypeVar("S", bound=BaseSettings)
+
+Count = Annotated[int, Field(ge=1)]
+CountOrNone = Annotated[int, Field(ge=0)]
+Seconds = Annotated[float, Field(gt=0)]
+SecondsOrNone = Annotated[float, Field(ge=0)]
+Port = Annotated[int, Field(ge=0, le=65535)]
+
+
+def _level(name: str) -> str:
+    if name.upper() not in logging.getLevelNamesMapping():
+        raise ValueError("not a level of logs: debug, info, warning or error")
+    return name
 
 
 class ServiceSettings(BaseSettings):
@@ -54,20 +66,20 @@ class ServiceSettings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="SLUICE_")
 
     kafka_bootstrap: str = "127.0.0.1:9092"
-    kafka_replication: int = 1
+    kafka_replication: Count = 1
     kafka_conf: SecretStr = SecretStr("")
     kafka_session_timeout_s: float = Field(default=1.5, ge=0.1, le=60)
     journal_gather_ms: int = Field(default=0, ge=0, le=1000)
     redis_url: SecretStr = SecretStr("redis://127.0.0.1:6379/0")
     zookeeper: str = "127.0.0.1:2181"
     cluster_name: str = "pravega-cluster"
-    container_count: int = 4
-    partitions: int = 16
+    container_count: Count = 4
+    partitions: Count = 16
     warm_aggregates: int = Field(default=10_000, ge=0)
     instance: str = ""
     host: str = "127.0.0.1"
-    health_port: int = 10100
-    log_level: str = "info"
+    health_port: Port = 10100
+    log_level: Annotated[str, AfterValidator(_level)] = "info"
     archive: str = ""
     otlp_endpoint: str = ""
     tls_certificate: str = ""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sluice_local import background
+from sluice_local import background, supervisor
 from sluice_local.cli import main
 from sluice_local.ownership import SupervisorRecord
 from sluice_local.probes import Probe, ProbeKind
@@ -29,6 +29,13 @@ def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LocalSettings:
     ready = Status(kafka, os.getpid(), True, "ready")
     monkeypatch.setattr(background, "statuses", lambda _home: iter([ready]))
     return settings
+
+
+def test_settings_are_stored_for_their_user_alone(running: LocalSettings) -> None:
+    path = running.run_dir / "settings.json"
+    path.chmod(0o644)
+    supervisor.store(running)
+    assert path.stat().st_mode & 0o777 == 0o600 and "secret" in path.read_text()
 
 
 def refused_up(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> str:

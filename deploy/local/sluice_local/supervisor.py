@@ -65,6 +65,14 @@ def _settings_path(settings: LocalSettings) -> Path:
     return settings.run_dir / "settings.json"
 
 
+def store(settings: LocalSettings) -> None:
+    """For this user alone: addresses may hold passwords."""
+    path = _settings_path(settings)
+    path.touch(mode=0o600)
+    path.chmod(0o600)
+    path.write_text(settings.model_dump_json(indent=2) + "\n")
+
+
 def supervise(settings: LocalSettings, report: Report) -> int:
     """Run a system until a signal ends it. Return the exit code: 0 if it was ready before."""
     checks.require_java()
@@ -72,7 +80,7 @@ def supervise(settings: LocalSettings, report: Report) -> int:
     with Ownership(settings.home):
         wishes = _Wishes()
         wishes.install()
-        _settings_path(settings).write_text(settings.model_dump_json(indent=2) + "\n")
+        store(settings)
         system = System(settings, report)
         write_parts(settings.home, system.parts.values())
         _note(settings, "starting")

@@ -1,6 +1,6 @@
 """The settings of stream-workflows."""
 
-from sluice.settings import ServiceSettings
+from sluice.settings import Count, CountOrNone, Seconds, ServiceSettings
 
 
 class WorkflowSettings(ServiceSettings):
@@ -15,14 +15,14 @@ class WorkflowSettings(ServiceSettings):
     `crash_at` names a point at which the process kills itself, once it passes there; for tests of recovery.
     """
 
-    max_handlers: int = 256
-    max_open: int = 10_000
-    store_timeout_s: float = 20.0
-    watermark_interval_s: float = 10.0
-    mark_interval_s: float = 60.0
-    report_interval_s: float = 1.0
-    report_keep_bytes: int = 1024 * 1024
-    sample_interval_s: float = 60.0
-    change_interval_s: float = 1.0
-    statistics_s: float = 5.0
+    max_handlers: Count = 256
+    max_open: Count = 10_000
+    store_timeout_s: Seconds = 20.0
+    watermark_interval_s: Seconds = 10.0
+    mark_interval_s: Seconds = 60.0
+    report_interval_s: Seconds = 1.0
+    report_keep_bytes: CountOrNone = 1024 * 1024
+    sample_interval_s: Seconds = 60.0
+    change_interval_s: Seconds = 1.0
+    statistics_s: Seconds = 5.0
     crash_at: str = ""

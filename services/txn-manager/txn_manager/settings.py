@@ -1,7 +1,7 @@
 """The settings of txn-manager."""
 
 from sluice.domain.transaction.decide import Limits
-from sluice.settings import ServiceSettings
+from sluice.settings import Count, CountOrNone, Seconds, SecondsOrNone, ServiceSettings
 from txn_manager.demand import PreparedLimits
 from txn_manager.wheel.redis_access import redis_in_words
 
@@ -27,21 +27,21 @@ class TxnSettings(ServiceSettings):
     `crash_at` names a point at which the process kills itself, once it passes there; for tests of recovery.
     """
 
-    max_handlers: int = 256
-    max_open: int = 20_000
-    store_timeout_s: float = 20.0
-    tick_s: float = 1.0
-    grace_s: float = 2.0
-    claim_s: float = 10.0
-    max_open_transactions: int = Limits().open
-    max_waiting_commits: int = Limits().waiting_commits
-    batch: int = 100
-    max_prepared_transactions: int = PreparedLimits().per_stream
-    max_prepared_in_all: int = PreparedLimits().total
-    prepared_horizon_s: float = PreparedLimits().horizon_s
-    prepared_idle_s: float = PreparedLimits().idle_s
-    statistics_s: float = 5.0
-    statistics_max_windows: int = 200_000
+    max_handlers: Count = 256
+    max_open: Count = 20_000
+    store_timeout_s: Seconds = 20.0
+    tick_s: Seconds = 1.0
+    grace_s: SecondsOrNone = 2.0
+    claim_s: Seconds = 10.0
+    max_open_transactions: Count = Limits().open
+    max_waiting_commits: Count = Limits().waiting_commits
+    batch: Count = 100
+    max_prepared_transactions: CountOrNone = PreparedLimits().per_stream
+    max_prepared_in_all: CountOrNone = PreparedLimits().total
+    prepared_horizon_s: Seconds = PreparedLimits().horizon_s
+    prepared_idle_s: Seconds = PreparedLimits().idle_s
+    statistics_s: Seconds = 5.0
+    statistics_max_windows: Count = 200_000
     redis_password_file: str = ""
     crash_at: str = ""
 

@@ -5,6 +5,7 @@ What the SDK reads from the environment holds (`OTEL_TRACES_SAMPLER`, `OTEL_EXPO
 """
 
 import os
+import threading
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 
@@ -20,6 +21,7 @@ from sluice.security.watched import SecurityConfigError
 from sluice.telemetry.tracing import NOTHING, Attributes, Carrier, Kind, Span
 
 EXPORT_TIMEOUT_S = 5
+SHUT_DOWN_S = 3.0
 _FILES = ("CERTIFICATE", "CLIENT_CERTIFICATE", "CLIENT_KEY")
 _KINDS: Mapping[Kind, SpanKind] = {
     "server": SpanKind.SERVER,
@@ -76,7 +78,10 @@ class OtelTracer:
         return OtelSpan(span, borrowed=True) if span.get_span_context().is_valid else NOTHING
 
     def shut_down(self) -> None:
-        self._provider.shutdown()
+        # The SDK sends all that waits first, however long a collector takes that is away.
+        ending = threading.Thread(target=self._provider.shutdown, name="end of traces", daemon=True)
+        ending.start()
+        ending.join(SHUT_DOWN_S)
 
 
 class OtelSpan:

@@ -3,16 +3,19 @@
 import asyncio
 import subprocess
 import sys
+import threading
 import time
 import timeit
 from typing import Any
 
 import pytest
+from opentelemetry.sdk.trace import SpanProcessor
 from opentelemetry.trace import SpanKind
 from unit.telemetry.spans import CALLER, TRACE, Spans, context_of, trace_of
 
-from sluice.telemetry import tracing
+from sluice.telemetry import otlp, tracing
 
+DEADLINE_S = 10.0
 SERVICES = ("api_gateway", "stream_workflows", "txn_manager", "cluster_manager")
 
 
@@ -140,3 +143,17 @@ def test_traces_go_to_the_collector_that_is_set_and_to_none_otherwise() -> None:
     finally:
         tracing.shut_down()
     assert not tracing.is_on()
+
+
+def test_the_end_of_traces_does_not_wait_for_a_collector_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = threading.Event()
+
+    class Stuck(SpanProcessor):
+        def shutdown(self) -> None:
+            answers.wait(DEADLINE_S)
+
+    monkeypatch.setattr(otlp, "SHUT_DOWN_S", 0.05)
+    tracer, began = otlp.OtelTracer("service", "instance", Stuck()), time.monotonic()
+    tracer.shut_down()
+    assert time.monotonic() - began < DEADLINE_S / 2
+    answers.set()
