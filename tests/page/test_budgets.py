@@ -8,6 +8,7 @@ import statistics
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import pytest
 from page.fixtures import Open, Slowness
 from page.gateway import InThread, in_thread
@@ -79,6 +80,16 @@ def test_10_000_streams_first_rows_filter_and_rows_in_the_document(
     filters = _keys_to_paint(page, ["stream-0123456789"[: 7 + length] for length in range(1, 6)])
     assert statistics.median(filters) <= FILTER_MS * slowness()
     assert rows.count() <= MAX_ROWS
+
+
+def test_of_10_000_streams_the_last_one_is_as_new_as_the_first(large: InThread, visit: Open) -> None:
+    page = visit(large.url).go("#/streams?q=stream-09999")
+    row = page.locator("main table tbody tr:not(.space)").filter(has_text="stream-09999")
+    expect(row).to_have_count(1)
+    path = f"{large.origin}/sluice/v1/scopes/load/streams/stream-09999"
+    answer = httpx.put(path, json={"tags": ["changed"]})
+    assert answer.status_code == 200, answer.text
+    expect(row).to_contain_text("changed")
 
 
 def _keys_to_paint(page: Page, texts: list[str]) -> list[float]:

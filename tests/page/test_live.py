@@ -60,3 +60,17 @@ def test_a_paused_page_stays_as_it_is_until_it_goes_on(sample: InThread, visit: 
     expect(row).to_have_count(0)
     page.keyboard.press("p")
     expect(row).to_be_visible()
+
+
+def test_what_the_gateway_would_refuse_to_follow_keeps_no_tab_from_being_live(sample: InThread, visit: Open) -> None:
+    opened = visit(sample.url)
+    opened.expected = ["404"]
+    pages = [opened.page] + [opened.page.context.new_page() for _ in range(TABS - 1)]
+    for number, page in enumerate(pages):
+        path = f"{sample.origin}/sluice/v1/scopes/demo/streams/followed-{number}"
+        assert httpx.put(path, json={}).status_code == 201
+        # The rates of more streams than it measures at once, and a name that is none.
+        page.goto(f"{sample.url}#/streams/demo/{f'followed-{number}' if number else 'no%20name'}")
+    for page in pages:
+        page.bring_to_front()
+        expect(page.locator("header .live")).to_contain_text("live")

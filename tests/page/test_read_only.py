@@ -69,7 +69,9 @@ def test_the_gateway_refuses_each_change_of_a_page_but_none_of_a_program(read_on
     calls = [
         (method, re.sub(r"\{(\w+)\}", lambda found: NAMES[found[1]], path))
         for method, _, path in (
-            operation.partition(" ") for operation, rule in SLUICE.items() if rule.level is READ_UPDATE
+            operation.partition(" ")
+            for operation, rule in SLUICE.items()
+            if rule is not None and rule.level is READ_UPDATE
         )
     ]
     sent = read_only.do(lambda gateway: len(gateway.world.sent))

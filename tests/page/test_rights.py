@@ -84,6 +84,8 @@ def check_offered(button: Locator, is_offered: bool) -> None:
 
 
 def test_the_page_offers_what_the_credentials_allow(logged_in: Visit, user: User) -> None:
+    # Not all of them may see the cluster, which the header follows.
+    expect(logged_in.page.locator("header .live")).to_contain_text("live")
     page = logged_in.go("#/streams/demo/orders?tab=configuration")
     check_offered(page.get_by_role("button", name="Seal…"), user.owns)
     check_offered(page.get_by_role("button", name="Edit", exact=True), user.owns)

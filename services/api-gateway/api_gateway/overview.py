@@ -20,7 +20,7 @@ from sluice.domain.listings import MEMBERS, scopes_of
 from sluice.domain.names import SYSTEM_SCOPE
 from sluice.domain.transaction.index import transactions_of
 from sluice.domain.transaction.state import open_transaction
-from sluice.domain.workflow import Progress, progress_of, running
+from sluice.domain.workflow import Progress, is_under_way, progress_of, running
 from sluice.engine.journal import Journal
 from sluice.engine.ports import Clock
 from sluice.kafka.dead_letters import DeadLettersUnavailableError
@@ -165,10 +165,10 @@ class Overview:
         for view in self._journal.views():
             for aggregate in list(view.under_way())[:MAX_WORKFLOWS]:
                 state = view.get(aggregate)
-                workflow = running(state)
-                if state is None or (workflow is None and state.waiting is None):
+                if not is_under_way(state):
                     # It has ended meanwhile.
                     continue
+                workflow = running(state)
                 progress = progress_of(workflow)
                 counts[progress] += 1
                 is_failing = workflow is not None and progress is Progress.FAILING

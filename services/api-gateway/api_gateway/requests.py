@@ -7,6 +7,7 @@ while the requested operation goes on.
 import asyncio
 import itertools
 import logging
+from collections import Counter
 
 from api_gateway import metrics
 from api_gateway.errors import OverloadedError, RequestTimeoutError
@@ -20,7 +21,7 @@ from sluice.engine.deadline import at_most
 from sluice.engine.partition import partition_keys
 from sluice.engine.ports import RecordTooLargeError
 from sluice.kafka.requests import encode_request
-from sluice.kafka.topics import MAX_REQUEST_BYTES, topic_of
+from sluice.kafka.topics import MAX_REQUEST_BYTES, is_control, topic_of
 from sluice.runtime import Runtime
 from sluice.security.caller import calling_principal
 from sluice.telemetry import tracing
@@ -28,14 +29,22 @@ from sluice.telemetry.scrape import on_scrape
 
 log = logging.getLogger(__name__)
 
+SHARES = 10
+
 
 class Requests:
-    """Submits commands to the services that decide. `max_pending` bounds what waits, `timeout_s` how long."""
+    """Submits commands to the services that decide. `max_pending` bounds what waits, `timeout_s` how long.
+
+    One key has one of ten shares of that, so that a stuck stream leaves room for the others. A control command is not
+    held to it: it is what gets a stuck stream going.
+    """
 
     def __init__(self, runtime: Runtime, max_pending: int, timeout_s: float) -> None:
         self._runtime = runtime
         self._max_pending = max_pending
         self._timeout_s = timeout_s
+        self._max_of_a_key = max(1, max_pending // SHARES)
+        self._of_key: Counter[str] = Counter()
         on_scrape("requests", self._publish)
         self._ids = map(f"{runtime.connections.chance.token()}-{{:x}}".format, itertools.count(1))
 
@@ -55,12 +64,17 @@ class Requests:
         journal = self._runtime.journal
         if journal.replies_expected >= self._max_pending:
             raise OverloadedError(f"{self._max_pending} requests are waiting for their replies, no more may wait")
+        key = command.key
+        if self._of_key[key] >= self._max_of_a_key and not is_control(command):
+            reason = f"{self._max_of_a_key} requests on {key} are waiting for their replies, no more may wait"
+            raise OverloadedError(reason)
         request = self._runtime.request(id or self.new_id(trace), command, calling_principal())
         size = len(encode_request(request))
         if size > MAX_REQUEST_BYTES:
             raise RecordTooLargeError(f"the request has {size} bytes, the limit is {MAX_REQUEST_BYTES}")
         id = request.id
         reply = journal.expect_reply(id, _keys(command, journal.partitions))
+        self._of_key[key] += 1
 
         def sent(sending: asyncio.Future[None]) -> None:
             error = sending.exception()
@@ -77,6 +91,9 @@ class Requests:
             raise RequestTimeoutError(f"no reply to request {id} within {self._timeout_s:g} s, it goes on") from None
         finally:
             reply.cancel()
+            self._of_key[key] -= 1
+            if not self._of_key[key]:
+                del self._of_key[key]
         if answer.reason:
             log.info("refused", extra={"request": id, "status": answer.status, "reason": answer.reason})
         return answer

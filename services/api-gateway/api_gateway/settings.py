@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from sluice.settings import PolicySettings
+from sluice.settings import Count, PolicySettings, Port, Seconds, SecondsOrNone
 
 
 class PageMode(StrEnum):
@@ -43,16 +43,16 @@ class GatewaySettings(PolicySettings):
     open.
     """
 
-    health_port: int = 10080
-    grpc_port: int = 9090
+    health_port: Port = 10080
+    grpc_port: Port = 9090
     grpc_published_host: str = "127.0.0.1"
-    grpc_published_port: int | None = None
-    max_pending: int = 10_000
-    max_calls: int = 20_000
-    max_http_calls: int = 1_000
-    request_timeout_s: float = 120
-    store_timeout_s: float = 10
-    stop_grace_s: float = 3
+    grpc_published_port: Port | None = None
+    max_pending: Count = 10_000
+    max_calls: Count = 20_000
+    max_http_calls: Count = 1_000
+    request_timeout_s: Seconds = 120
+    store_timeout_s: Seconds = 10
+    stop_grace_s: SecondsOrNone = 3
     max_message_bytes: int = Field(default=4 * 1024 * 1024, ge=64 * 1024)
     max_connections: int = Field(default=10_000, ge=1)
     max_calls_per_connection: int = Field(default=1_000, ge=1)
@@ -64,7 +64,7 @@ class GatewaySettings(PolicySettings):
 
     page: PageMode | None = None
     page_hosts: str = ""
-    page_port: int | None = None
+    page_port: Port | None = None
     max_feeds: int = Field(default=200, ge=1)
 
     auth_enabled: bool = False

@@ -12,14 +12,16 @@ from unit.gateway.support import failure
 from unit.gateway.system import PARTITIONS, MemorySystem
 
 from api_gateway import requests
-from api_gateway.errors import RequestTimeoutError
+from api_gateway.errors import OverloadedError, RequestTimeoutError
 from api_gateway.requests import Requests
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.commands import Command
 from sluice.domain.config import StreamConfig
+from sluice.domain.ids import StreamId
 from sluice.domain.model import decode_record
 from sluice.domain.scope.commands import CreateScope, DeleteScope, DeleteScopeRecursive
 from sluice.domain.stream.commands import CreateStream, SealStream
+from sluice.domain.workflow import RetryWorkflow
 from sluice.engine.journal import PartitionFailedError
 from sluice.engine.partition import partition_keys
 from sluice.engine.ports import RecordTooLargeError, SendError
@@ -38,7 +40,7 @@ async def _until_waiting(gateway: Gateway, count: int) -> None:
 
 async def test_over_the_bound_a_request_is_refused_and_the_limit_named(gateway: Gateway) -> None:
     await gateway.system.stop_deciding()
-    waiting = [gateway.stub.createScope(SCOPE) for _ in range(gateway.settings.max_pending)]
+    waiting = [gateway.stub.createScope(pb.ScopeInfo(scope=f"sc-{n}")) for n in range(gateway.settings.max_pending)]
     await _until_waiting(gateway, 2)
     code, details = await failure(gateway.stub.createScope(SCOPE))
     assert code is grpc.StatusCode.RESOURCE_EXHAUSTED
@@ -46,6 +48,25 @@ async def test_over_the_bound_a_request_is_refused_and_the_limit_named(gateway: 
     for call in waiting:
         call.cancel()
     await _until_waiting(gateway, 0)
+
+
+async def test_one_stream_takes_a_tenth_of_what_may_wait_and_leaves_the_rest_to_others(idle: MemorySystem) -> None:
+    requests = Requests(idle.runtime, 20, TIMEOUT_S)
+    waiting = [asyncio.ensure_future(requests.submit(CREATE_STREAM)) for _ in range(2)]
+    await asyncio.sleep(1)
+    with pytest.raises(OverloadedError, match=r"^2 requests on sc/st are waiting for their replies, no more may wait$"):
+        await requests.submit(CREATE_STREAM)
+    others: list[Command] = [CreateStream("sc", "other", StreamConfig()), RetryWorkflow(StreamId("sc", "st").aggregate)]
+    waiting += [asyncio.ensure_future(requests.submit(command)) for command in others]
+    await asyncio.sleep(1)
+    assert [type(request.command) for _, request in idle.sent] == [*[CreateStream] * 3, RetryWorkflow]
+    for call in waiting:
+        call.cancel()
+    await asyncio.wait(waiting)
+    again = asyncio.ensure_future(requests.submit(CREATE_STREAM))
+    await asyncio.sleep(1)
+    assert len(idle.sent) == 5, "who has gone away waits no more"
+    again.cancel()
 
 
 async def test_a_request_names_who_called_and_the_journal_names_them_too(deciding: MemorySystem) -> None:

@@ -88,5 +88,9 @@ def as_document(document: Any) -> Response:
 
 def as_json(model: BaseModel, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """The model as an answer, without what is None."""
-    body = model.model_dump_json(by_alias=True, exclude_none=True)
-    return Response(body, status_code=status, headers=headers, media_type="application/json")
+    return Response(encoded(model), status_code=status, headers=headers, media_type="application/json")
+
+
+def encoded(model: BaseModel) -> str:
+    """As JSON, without what is None. A long list is encoded one by one, between pauses."""
+    return model.model_dump_json(by_alias=True, exclude_none=True)

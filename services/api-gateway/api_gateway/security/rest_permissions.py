@@ -88,12 +88,12 @@ PRAVEGA: Mapping[str, Rule | None] = {
 }
 """Of Pravega's interface; None: for everyone, whatever credentials are sent."""
 
-SLUICE: Mapping[str, Rule] = {
+SLUICE: Mapping[str, Rule | None] = {
     f"GET {_OWN}/about": Rule(),
     f"GET {_OWN}/me": Rule(),
     f"POST {_OWN}/session": Rule(),
-    f"DELETE {_OWN}/session": Rule(),
-    # Needs READ on what it names; of `*` a caller sees what it may READ.
+    f"DELETE {_OWN}/session": None,
+    # Of what it names, too, a caller sees what it may READ.
     f"GET {_OWN}/events": Rule(entries="change"),
     f"GET {_OWN}/overview": Rule(READ, (_ROOT,)),
     f"GET {_OWN}/partitions": Rule(READ, (_CLUSTER,)),

@@ -106,6 +106,13 @@ async def test_a_session_ends_when_its_credentials_count_no_more(secured: World,
     assert problem(await secured.call("GET", f"{S}/scopes")) == (401, None)
 
 
+async def test_a_session_whose_credentials_count_no_more_can_be_ended(secured: World, callers: Callers) -> None:
+    await login(secured, "reader")
+    del callers.permissions["reader"]
+    assert (await secured.call("DELETE", f"{S}/session")).status_code == 204
+    assert not secured.client.cookies
+
+
 async def test_a_session_ends_after_its_time(secured: World, time: Time) -> None:
     await login(secured, "reader")
     time.now_s += LIFE_S + 1
@@ -147,9 +154,9 @@ async def test_of_everything_a_caller_follows_what_it_may_read(secured: World, c
     path = f"{S}/events?count=1"
     assert problem(await secured.call("GET", path)) == (401, None)
     await login(secured, "reader")
-    assert problem(await secured.call("GET", f"{path}&of=stream:sc/st")) == (403, None)
-    answer = await secured.call("GET", path)
-    assert answer.status_code == 200 and answer.text.startswith("event: hello\n")
+    for of in ("", "&of=cluster,stream:sc/st,rates:sc/st"):
+        answer = await secured.call("GET", f"{path}{of}")
+        assert answer.status_code == 200 and answer.text.startswith("event: hello\n"), of
 
 
 async def test_where_pages_may_only_read_a_page_can_still_log_in(callers: Callers) -> None:

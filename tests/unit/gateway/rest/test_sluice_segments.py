@@ -9,7 +9,7 @@ from unit.gateway.rest.world import World
 from sluice.domain.cluster.commands import Host
 from sluice.domain.cluster.events import ContainersAssigned
 from sluice.domain.segment import Segment, segment_id
-from sluice.domain.stream.events import Replacement, StreamScaleCancelled, StreamScaleStarted
+from sluice.domain.stream.events import Replacement, StreamEpochAdded, StreamScaleCancelled, StreamScaleStarted
 from sluice.domain.transaction import commands as c
 from sluice.domain.transaction.events import TransactionAborted
 
@@ -67,6 +67,15 @@ async def test_segments_of_now_of_an_epoch_and_of_a_time(world: World, stream: s
     assert problem(await world.call("GET", f"{ST}/segments", epoch=9)) == (404, None)
     assert problem(await world.call("GET", f"{ST}/segments", time=0)) == (404, None)
     assert problem(await world.call("GET", f"{ST}/segments", time=0, epoch=0)) == (400, None)
+
+
+async def test_segments_of_a_scale_that_has_not_ended_are_not_those_of_now(world: World, stream: str) -> None:
+    await world.system.stop_deciding()
+    now = world.runtime.clock.now_ms()
+    started = StreamScaleStarted("sc", "st", replacement=Replacement((0,), (Segment(SECOND, 0.0, 0.5),), now))
+    await world.system.append("sc/st", started, StreamEpochAdded("sc", "st", created_at=now))
+    found = await world.get(f"{ST}/segments", time=now)
+    assert [s["id"] for s in found["items"]] == [0, 1]
 
 
 async def test_a_list_of_segments_goes_on_in_the_epoch_it_began_with(world: World, stream: str) -> None:

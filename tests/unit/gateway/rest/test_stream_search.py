@@ -54,6 +54,21 @@ async def test_streams_are_found_by_text_tag_and_state(tree: World) -> None:
     assert problem(await tree.call("GET", f"{S}/streams", state="MOON")) == (400, None)
 
 
+async def test_streams_that_are_named_are_looked_up_and_those_that_are_not_there_left_out(tree: World) -> None:
+    named = {"name": ["b/x", "a/y", "a/none", "none/x", "odd", "a/_MARKx"]}
+    found = await tree.get(f"{S}/streams", limit=1, **named)
+    assert names_of(found["items"]) == ["b/x", "a/y"] and "next" not in found
+    for query, names in (
+        ({"scope": "a"}, ["a/y"]),
+        ({"tag": "tag-b"}, ["b/x"]),
+        ({"q": "y"}, ["a/y"]),
+        ({"state": "SEALED"}, []),
+        ({"internal": True}, ["b/x", "a/y", "a/_MARKx"]),
+    ):
+        assert names_of((await tree.get(f"{S}/streams", **named, **query))["items"]) == names, query
+    assert problem(await tree.call("GET", f"{S}/streams", name=["a/x"] * 101)) == (400, None)
+
+
 async def test_the_largest_come_first_and_those_alike_by_name(tree: World) -> None:
     largest = names_of(await tree.all_items(f"{S}/streams", sort="segments"))
     assert largest == ["b/x", *(name for name in NAMES if name != "b/x")]

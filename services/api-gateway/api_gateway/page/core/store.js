@@ -107,6 +107,7 @@ class Resource {
       }
       if (!(error instanceof Problem)) throw error;
       this.state.value = {...this.state.peek(), problem: error, loading: false};
+      if (error.kind === 'login' && this.path !== 'me') sessionEnded();
       if (error.kind === 'busy' || error.kind === 'unreachable') this.retryLater(error.retryAfterMs);
     } finally {
       this.notBefore = Date.now() + Math.min(Math.max(EVERY_MS, REST * (Date.now() - began)), MAX_RETRY_MS);
@@ -121,6 +122,11 @@ class Resource {
     clearTimeout(this.retry);
     this.retry = setTimeout(() => mark(this), this.retryMs);
   }
+}
+
+/** Who calls is asked anew, so that the login comes. */
+function sessionEnded() {
+  for (const resource of resources.values()) if (resource.path === 'me') mark(resource);
 }
 
 /** @type {Map<string, Resource>} */

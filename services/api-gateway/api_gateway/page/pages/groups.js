@@ -31,7 +31,7 @@ export default function Groups({query}) {
     <div class="filters">
       <input type="search" aria-label="Name of a group or a stream" placeholder="name of a group or a stream" value=${query.q ?? ''} onInput=${(/** @type {any} */ event) => setQuery({q: event.currentTarget.value})} />
       <${ScopeChoice} scopes=${found.scopes} scope=${query.scope} />
-      ${found.data ? html`<span class="muted">${number(rows.length)} of ${number(found.data.items.length)}${found.cut ? ' in the first 200 scopes' : ''}</span>` : null}
+      ${found.data ? html`<span class="muted">${number(rows.length)} of ${number(found.data.items.length)}${found.cut}</span>` : null}
     </div>
     <${Panel} of=${found} flush=${true} class="fill" empty=${(/** @type {any} */ data) => data.items.length === 0}
       emptyText="No reader group. Readers that share a stream form one." emptyCli=${cli`reader-group create ${'demo/readers'} --stream ${'demo/orders'}`}>

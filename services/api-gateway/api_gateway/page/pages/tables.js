@@ -22,7 +22,7 @@ export default function Tables({query}) {
     <div class="filters">
       <input type="search" aria-label="Name of a table" placeholder="name of a table" value=${query.q ?? ''} onInput=${(/** @type {any} */ event) => setQuery({q: event.currentTarget.value})} />
       <${ScopeChoice} scopes=${found.scopes} scope=${query.scope} />
-      ${found.data ? html`<span class="muted">${number(rows.length)} of ${number(found.data.items.length)}${found.cut ? ' in the first 200 scopes' : ''}</span>` : null}
+      ${found.data ? html`<span class="muted">${number(rows.length)} of ${number(found.data.items.length)}${found.cut}</span>` : null}
     </div>
     <${Panel} of=${found} flush=${true} class="fill" empty=${(/** @type {any} */ data) => data.items.length === 0}
       emptyText="No key-value table." emptyCli=${cli`table create ${'demo/settings'} --partitions 4 --key-bytes 16`}>

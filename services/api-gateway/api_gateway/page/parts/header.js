@@ -86,8 +86,11 @@ function LiveDot() {
 }
 
 async function leave() {
-  await api.leave();
-  location.reload();
+  try {
+    await api.leave();
+  } finally {
+    location.reload();
+  }
 }
 
 /** @param {{me: any}} props */

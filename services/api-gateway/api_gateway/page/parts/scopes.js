@@ -6,12 +6,13 @@ import {setQuery} from '../core/router.js';
 import {useResource} from '../core/store.js';
 
 const MAX_SCOPES = 200;
+const MAX_ITEMS = 10_000;
 const PAGE = 1000;
 
 /**
  * @param {'readergroups' | 'tables'} kind
  * @param {string | undefined} scope one; without it all, of which the first 200 are read
- * @returns {import('../core/store.js').View & {scopes: string[], cut: boolean}} `data.items` with `scope`
+ * @returns {import('../core/store.js').View & {scopes: string[], cut: string}} `data.items` with `scope`; `cut` says where it ends, if there is more
  */
 export function useInScopes(kind, scope) {
   const scopes = useResource('scopes', {query: {limit: PAGE}});
@@ -25,12 +26,19 @@ export function useInScopes(kind, scope) {
     const call = new AbortController();
     const run = async () => {
       try {
+        /** @type {any[]} */
         const items = [];
+        let after;
         for (const name of wanted) {
-          const found = await api.get(under`scopes/${name}/` + kind, {query: {limit: PAGE}, signal: call.signal});
-          items.push(...found.items.map((/** @type {any} */ item) => ({...item, scope: name})));
+          do {
+            const found = await page(name, kind, after, call.signal);
+            items.push(...found.items.map((/** @type {any} */ item) => ({...item, scope: name})));
+            after = found.next;
+          } while (after && items.length < MAX_ITEMS);
+          if (after) break;
         }
-        setState({data: {items}, problem: null, loading: false, etag: '', fetchedAt: Date.now()});
+        const cut = after ? `, the first ${items.length}` : !scope && names.length > MAX_SCOPES ? ` in the first ${MAX_SCOPES} scopes` : '';
+        setState({data: {items, cut}, problem: null, loading: false, etag: '', fetchedAt: Date.now()});
       } catch (error) {
         if (call.signal.aborted) return;
         if (!(error instanceof Problem)) throw error;
@@ -45,7 +53,20 @@ export function useInScopes(kind, scope) {
     setTurn(turn + 1);
   };
   const problem = scopes.problem && scopes.data === undefined ? scopes.problem : state.problem;
-  return {...state, problem, reload, scopes: names, cut: !scope && names.length > MAX_SCOPES};
+  return {...state, problem, reload, scopes: names, cut: state.data?.cut ?? ''};
+}
+
+/**
+ * One page of what is in a scope; an empty one of a scope that is gone.
+ * @param {string} scope @param {string} kind @param {string | undefined} after @param {AbortSignal} signal
+ */
+async function page(scope, kind, after, signal) {
+  try {
+    return await api.get(under`scopes/${scope}/` + kind, {query: {limit: PAGE, after}, signal});
+  } catch (error) {
+    if (error instanceof Problem && error.kind === 'missing') return {items: []};
+    throw error;
+  }
 }
 
 /** @param {{scopes: string[], scope: string | undefined}} props */

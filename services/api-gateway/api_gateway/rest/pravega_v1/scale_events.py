@@ -5,10 +5,9 @@ from collections.abc import Iterable
 from typing import Annotated
 
 from fastapi import Query, Response
-from pydantic import TypeAdapter
 
 from api_gateway.errors import BadRequestError
-from api_gateway.rest.backend import Served
+from api_gateway.rest.backend import Served, encoded
 from api_gateway.rest.pravega_v1.base import ONE_STREAM, ScopeName, StreamName, refusals, router
 from api_gateway.rest.pravega_v1.models import Int64, ScaledSegment, ScaleEvent
 from sluice.domain.ids import StreamId
@@ -16,8 +15,6 @@ from sluice.domain.segment import Segment, epoch_of, number_of
 from sluice.domain.stream.cuts import RangeIndex
 
 routes = router()
-
-_EVENTS = TypeAdapter(list[ScaleEvent])
 
 
 @routes.get(
@@ -40,31 +37,30 @@ async def scaling_events(
     # What a history says of an epoch never changes, so other tasks may run below.
     history, active = found.history, found.active
     first, last = (min(history.epoch_at(time), active) for time in (begin, end))
-    events: list[ScaleEvent] = []
+    events: list[str] = []
     before: list[Segment] = []
     for number in history.numbers(max(first, 0), last):
         present = history.segments_of(number)
         # Only the first one can have begun earlier: it is the one that was active at `from`.
-        events.append(
-            ScaleEvent(
-                timestamp=history.created_at(number),
-                segments=[
-                    ScaledSegment(
-                        number=number_of(s.id),
-                        epoch=epoch_of(s.id),
-                        start=history.created_at(epoch_of(s.id)),
-                        key_start=s.low,
-                        key_end=s.high,
-                    )
-                    for s in present
-                ],
-                splits=_torn(before, present),
-                merges=_torn(present, before),
-            )
+        event = ScaleEvent(
+            timestamp=history.created_at(number),
+            segments=[
+                ScaledSegment(
+                    number=number_of(s.id),
+                    epoch=epoch_of(s.id),
+                    start=history.created_at(epoch_of(s.id)),
+                    key_start=s.low,
+                    key_end=s.high,
+                )
+                for s in present
+            ],
+            splits=_torn(before, present),
+            merges=_torn(present, before),
         )
+        events.append(encoded(event))
         before = present
         await asyncio.sleep(0)
-    return Response(_EVENTS.dump_json(events, by_alias=True), media_type="application/json")
+    return Response(f"[{','.join(events)}]", media_type="application/json")
 
 
 def _torn(segments: Iterable[Segment], others: list[Segment]) -> int:

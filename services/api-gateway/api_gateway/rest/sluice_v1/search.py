@@ -10,10 +10,11 @@ from typing import Annotated, Literal
 from urllib.parse import quote
 
 import msgspec
-from fastapi import Query, Response
+from fastapi import Query, Request, Response
 from pydantic import Field
 
 from api_gateway.listing import may_read
+from api_gateway.lookback import while_caller_waits
 from api_gateway.reads import Names, streams_after
 from api_gateway.rest.backend import Backend, Served, as_json
 from api_gateway.rest.sluice_v1.base import Model, refusals, router
@@ -88,10 +89,15 @@ def rank(text: str, *names: str) -> int | None:
 
 @routes.get("/search", operation_id="search", response_model=Hits, responses=refusals())
 async def search(
+    request: Request,
     backend: Served,
     q: Annotated[str, Query(min_length=1, max_length=300, description="Part of a name, or an id.")],
 ) -> Response:
     """Find scopes, streams, groups, tables and members by name; transactions, requests, segments and letters by id."""
+    return as_json(await while_caller_waits(request, _found(backend, q)))
+
+
+async def _found(backend: Backend, q: str) -> Hits:
     text = q.strip().casefold()
     hits: tuple[list[Hit], list[Hit]] = ([hit async for hit in _by_id(backend, q.strip())], [])
     if text:
@@ -100,7 +106,7 @@ async def search(
                 hits[place].append(hit)
             if len(hits[0]) >= MAX_HITS:
                 break
-    return as_json(Hits(items=[*hits[0], *hits[1]][:MAX_HITS]))
+    return Hits(items=[*hits[0], *hits[1]][:MAX_HITS])
 
 
 async def _by_name(backend: Backend, text: str) -> AsyncIterator[tuple[int, Hit]]:

@@ -5,14 +5,15 @@ may not READ is left out. Works in slices.
 """
 
 import heapq
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Annotated, Literal
 
 import msgspec
-from fastapi import Query, Response
+from fastapi import Query, Request, Response
 from pydantic import Field
 
 from api_gateway.listing import MAX_EXAMINED, may_read
+from api_gateway.lookback import while_caller_waits
 from api_gateway.reads import Names, Reads, missing_scope, streams_after, streams_with_tag
 from api_gateway.rest.backend import Served, as_json
 from api_gateway.rest.failures import RefusedError
@@ -32,6 +33,9 @@ routes = router("streams")
 
 Sort = Literal["name", "segments", "epoch", "changed"]
 _LARGEST = 2**63
+
+MAX_NAMES = 100
+MAX_NAME = 600
 
 
 class LastDecision(Model):
@@ -95,6 +99,7 @@ class _Found(msgspec.Struct, frozen=True):
 
 @routes.get("/streams", operation_id="findStreams", response_model=FoundStreams, responses=refusals(404))
 async def find_streams(
+    request: Request,
     backend: Served,
     q: Annotated[str, Query(max_length=1000, description="Only those with this text in scope/name or a tag.")] = "",
     state: Annotated[StreamState | None, Query(description="Only those in this state.")] = None,
@@ -102,17 +107,36 @@ async def find_streams(
     tag: Annotated[str | None, Query(max_length=255, description="Only streams with exactly this tag.")] = None,
     scope: Annotated[str | None, Query(max_length=1000, description="Only those of this scope.")] = None,
     internal: Annotated[bool, Query(description="Also streams that Sluice keeps for itself, `_…`.")] = False,
+    name: Annotated[
+        list[Annotated[str, Field(max_length=MAX_NAME)]] | None,
+        Query(max_length=MAX_NAMES, description="Only those of these, each `scope/name`; all on one page, as named."),
+    ] = None,
     limit: Limit = DEFAULT,
     after: After = "",
 ) -> Response:
     """List the streams of all scopes, or of one."""
     wanted = _Wanted(q.casefold(), state, scope, tag, internal)
+    if name:
+        return as_json(FoundStreams(items=list(_named(backend.reads, wanted, name))))
     behind = position_in(after)
     if sort == "name":
-        items, last = await _by_name(backend.reads, wanted, behind, limit)
+        finding = _by_name(backend.reads, wanted, behind, limit)
     else:
-        items, last = await _sorted(backend.reads, wanted, sort, behind, limit)
+        finding = _sorted(backend.reads, wanted, sort, behind, limit)
+    items, last = await while_caller_waits(request, finding)
     return as_json(FoundStreams(items=items, next=token_of(last) if last else None))
+
+
+def _named(reads: Reads, wanted: _Wanted, names: list[str]) -> Iterator[FoundStream]:
+    """Those of these names that are wanted and there, as far as this process knows."""
+    for id in map(StreamId.of, names):
+        if wanted.scope not in (None, id.scope) or (id.name.startswith("_") and not wanted.internal):
+            continue
+        view = reads.view(id.key)
+        if wanted.tag is not None and wanted.tag not in members_of(view, id.scope).tags.get(id.name, ()):
+            continue
+        if (shown := _shown(view, id, wanted)) is not None:
+            yield shown
 
 
 async def _by_name(reads: Reads, wanted: _Wanted, behind: str, limit: int) -> tuple[list[FoundStream], str]:

@@ -1,7 +1,7 @@
 """Transactions of a stream: list, look at, begin, keep alive, commit, abort."""
 
 from collections.abc import Iterable, Iterator
-from itertools import dropwhile, islice
+from itertools import chain, dropwhile, islice
 from typing import Annotated, Literal
 
 from fastapi import Query, Response
@@ -25,9 +25,12 @@ from api_gateway.rest.sluice_v1.replies import done
 from api_gateway.rest.sluice_v1.segments_shown import Shown
 from api_gateway.rest.sluice_v1.stream_models import SegmentModel
 from api_gateway.rest.sluice_v1.workflow_models import RunningWorkflow, workflow_model
+from api_gateway.slices import Slices
 from sluice.domain.ids import StreamId, TransactionId
+from sluice.domain.stream.restore import check_restored
 from sluice.domain.transaction.commands import AbortTransaction, CommitTransaction, OpenTransaction, PingTransaction
 from sluice.domain.transaction.state import MAX_LEASE_MS, MIN_LEASE_MS, EndedTransaction, Transaction
+from sluice.engine.fold import PartitionView
 
 routes = router("transactions")
 
@@ -129,12 +132,25 @@ async def list_transactions(
     wanted = {"open": (index.open,), "waiting": (index.committing,)}.get(
         state or "", (index.open, index.committing, index.aborting)
     )
-    found = (f for ids in wanted for _, f in known(ids) if isinstance(f, Transaction))
-    living = sorted(((f"{f.opened_at:020d}.{f.uuid}", f) for f in found), key=lambda pair: pair[0])
-    rest = [(order, one) for order, one in living if order > behind]
+    living = await _by_age(backend.reads.view(id.key), id, list(chain(*wanted)))
+    rest = [order for order in living if order > behind]
     positions = {id: queue_position for queue_position, id in enumerate(index.committing)}
-    items = [_model(one, positions.get(one.uuid)) for _, one in rest[:limit]]
-    return as_json(TransactionList(items=items, next=token_of(rest[limit - 1][0]) if len(rest) > limit else None))
+    # What has ended since is left out.
+    present = (f for _, f in known(order.partition(".")[2] for order in rest[:limit]) if isinstance(f, Transaction))
+    items = [_model(one, positions.get(one.uuid)) for one in present]
+    return as_json(TransactionList(items=items, next=token_of(rest[limit - 1]) if len(rest) > limit else None))
+
+
+async def _by_age(view: PartitionView, stream: StreamId, uuids: list[str]) -> list[str]:
+    """Those that have not ended, each by its place in the order: when it was opened, and its id."""
+    found, slices = [], Slices()
+    for uuid in uuids:
+        state = view.peek(stream.transaction(uuid).aggregate)
+        if isinstance(state, Transaction):
+            found.append(f"{state.opened_at:020d}.{uuid}")
+        if slices.is_over():
+            await slices.pause()
+    return sorted(found)
 
 
 @routes.post(
@@ -147,6 +163,7 @@ async def begin_transaction(
     backend: Served, submit: Submit, scope: ScopeName, stream: StreamName, body: LeaseBody
 ) -> Response:
     """Begin a transaction."""
+    check_restored(backend.reads.known_stream(StreamId(scope, stream)))
     reply = done(await submit(OpenTransaction(scope=scope, stream=stream, lease_ms=body.lease_ms)), f"{scope}/{stream}")
     segments = list(Shown(backend, StreamId(scope, stream)).models(reply.segments))
     return as_json(TransactionBegun(id=reply.transaction, segments=segments), 201)

@@ -30,6 +30,7 @@ from api_gateway.rest.sluice_v1.workflow_models import (
     WorkflowList,
     running_workflow,
 )
+from api_gateway.slices import Slices
 from sluice.domain.decision import Reader
 from sluice.domain.stream.state import Stream
 from sluice.domain.waits import queued_kind
@@ -95,12 +96,14 @@ async def list_workflows(
         if order > behind and wanted.takes(aggregate, present, shown):
             found.append((order, aggregate))
     page = heapq.nsmallest(limit + 1, found)
-    waits, items = Waits(backend, busy), []
+    waits, items, slices = Waits(backend, busy), [], Slices()
     for _, aggregate in page[:limit]:
         present, view = backend.reads.known(aggregate)
         # What has ended since is left out.
         if is_under_way(present):
             items.append(_item(backend, waits, aggregate, present, view))
+        if slices.is_over():
+            await slices.pause()
     following = token_of(page[limit - 1][0]) if len(page) > limit else None
     return as_json(WorkflowList(items=items, next=following))
 
