@@ -246,6 +246,8 @@ class TransactionOpener:
     ) -> TransactionId | None:
         """The id that the transaction will have if nothing changes until it is decided; None if there will be none."""
         view = self._journal.reader(command.key)
+        if delivery.partition in self._journal.failed:
+            return None
         if delivery.origin is None or view.is_decided(delivery.origin.source):
             return None
         return _opened_by(decide(GuardedReader(view), Context(self._journal.clock.now_ms(), request.id)))

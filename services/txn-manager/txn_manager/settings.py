@@ -1,7 +1,7 @@
 """The settings of txn-manager."""
 
 from sluice.domain.transaction.decide import Limits
-from sluice.settings import Count, CountOrNone, Seconds, SecondsOrNone, ServiceSettings
+from sluice.settings import Count, CountOrZero, Seconds, SecondsOrZero, ServiceSettings
 from txn_manager.demand import PreparedLimits
 from txn_manager.wheel.redis_access import redis_in_words
 
@@ -31,13 +31,13 @@ class TxnSettings(ServiceSettings):
     max_open: Count = 20_000
     store_timeout_s: Seconds = 20.0
     tick_s: Seconds = 1.0
-    grace_s: SecondsOrNone = 2.0
+    grace_s: SecondsOrZero = 2.0
     claim_s: Seconds = 10.0
     max_open_transactions: Count = Limits().open
     max_waiting_commits: Count = Limits().waiting_commits
     batch: Count = 100
-    max_prepared_transactions: CountOrNone = PreparedLimits().per_stream
-    max_prepared_in_all: CountOrNone = PreparedLimits().total
+    max_prepared_transactions: CountOrZero = PreparedLimits().per_stream
+    max_prepared_in_all: CountOrZero = PreparedLimits().total
     prepared_horizon_s: Seconds = PreparedLimits().horizon_s
     prepared_idle_s: Seconds = PreparedLimits().idle_s
     statistics_s: Seconds = 5.0

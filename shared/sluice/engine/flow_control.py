@@ -41,18 +41,25 @@ class FlowControl:
             self._apply()
 
     def batch_ended(self) -> None:
-        """A batch is taken whole."""
+        """A batch is taken whole. What is paused may still deliver what was on its way."""
         if self.open <= self._max_open:
             return
         running = self._open_of.keys() - self._crowded
         left = sum(self._open_of[partition] for partition in running)
+        crowded = set[int]()
         for partition in sorted(running, key=self._open_of.__getitem__, reverse=True):
-            self._crowded.add(partition)
-            left -= self._open_of[partition]
-            if left <= self._max_open // 2:
+            if left <= self._max_open // 2 or self._open_of[partition] <= self._share:
                 break
-        if running:
+            crowded.add(partition)
+            left -= self._open_of[partition]
+        if crowded:
+            self._crowded |= crowded
             self._apply()
+
+    @property
+    def _share(self) -> int:
+        """How many requests a partition may always have open."""
+        return self._max_open // 2 // len(self._open_of)
 
     def acknowledged(self, partition: int, behind_first: int) -> None:
         """One is not open any more."""
@@ -77,7 +84,7 @@ class FlowControl:
         if not self._crowded:
             return
         half = self._max_open // 2
-        most = half if self.open <= half else half // len(self._open_of)
+        most = half if self.open <= half else self._share
         resumed = {partition for partition in self._crowded if self._open_of[partition] <= most}
         if resumed:
             self._crowded -= resumed

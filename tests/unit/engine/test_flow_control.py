@@ -66,6 +66,17 @@ def test_a_partition_goes_on_with_its_share_however_many_the_others_have() -> No
     assert pauses.now == set(), "3 are half of a half"
 
 
+def test_what_a_paused_partition_still_delivers_pauses_no_other() -> None:
+    pauses = Pauses()
+    pauses.take(p0=12, p1=12)
+    pauses.take(p2=1)
+    pauses.acknowledge(2, 1)
+    pauses.take(p0=1)
+    assert pauses.now == {0, 1}
+    pauses.take(p2=3)
+    assert pauses.now == {0, 1}, "nor does what goes on within its share"
+
+
 def test_stuck_requests_of_some_partitions_hold_up_no_other() -> None:
     pauses = Pauses()
     pauses.take(p0=MAX_OPEN, p1=MAX_OPEN)
