@@ -28,8 +28,10 @@ class TaskFuture:
     not cancel the task.
     """
 
-    def __init__(self, board: TaskBoard, id: str, timeout_at: float | None) -> None:
+    def __init__(self, board: TaskBoard, id: str, timeout_at: float | None, *, is_shared: bool = False) -> None:
         self.id = id
+        self.is_shared = is_shared
+        """Whether others may have submitted the task too, under the same key: who looks first does not remove it."""
         self.submitted_at = board.leases.clock.now()
         self.timeout_at = timeout_at
         self._board = board
@@ -82,42 +84,54 @@ class Futures:
 
     def __init__(self, board: TaskBoard) -> None:
         self._board = board
-        self._waiting: dict[str, TaskFuture] = {}
+        self._waiting: list[TaskFuture] = []
+        self._is_closed = False
         self._to_cancel: set[str] = set()
 
     def add(self, future: TaskFuture) -> None:
-        """Settle this future too, from the next look on."""
-        self._waiting[future.id] = future
+        """Settle this future too, from the next look on; at once if the node has ended."""
+        if self._is_closed:
+            _fail_ended(future)
+        else:
+            self._waiting.append(future)
 
     def tick(self) -> None:
         """Fail what was given too little time."""
         now = self._board.leases.clock.now()
-        for id, future in list(self._waiting.items()):
+        for future in self._waiting:
             if not future.done() and future.timeout_at is not None and now >= future.timeout_at:
-                future.fail(TaskTimedOutError(id))
-                self._to_cancel.add(id)
-            if future.done():
-                del self._waiting[id]
+                future.fail(TaskTimedOutError(future.id))
+                self._to_cancel.add(future.id)
+        self._waiting = [future for future in self._waiting if not future.done()]
 
     async def look(self, view: View) -> None:
-        """Settle what the view shows done, and remove it from the board. Raises StoreUnavailableError."""
+        """Settle what the view shows done, and remove from the board what is this node's alone.
+
+        Raises StoreUnavailableError.
+        """
         for id in list(self._to_cancel):
             await self._board.cancel(id)
             self._to_cancel.discard(id)
-        for id, future in list(self._waiting.items()):
-            entry = view.submitted.get(id)
+        for future in list(self._waiting):
+            entry = view.submitted.get(future.id)
             if entry is None and future.submitted_at < view.requested_at:
-                future.fail(TaskVanishedError(id))
+                future.fail(TaskVanishedError(future.id))
             elif entry is not None and entry.done:
                 future.settle(entry)
-                await self._board.remove(id, entry.document)
+                if not future.is_shared:
+                    await self._board.remove(future.id, entry.document)
         self.tick()
 
     def close(self) -> None:
         """Fail all waiting futures: this node will not resolve them."""
-        for id, future in self._waiting.items():
-            future.fail(TaskVanishedError(f"{id}: the node has ended, the task goes on"))
+        self._is_closed = True
+        for future in self._waiting:
+            _fail_ended(future)
         self._waiting.clear()
+
+
+def _fail_ended(future: TaskFuture) -> None:
+    future.fail(TaskVanishedError(f"{future.id}: the node has ended, the task goes on"))
 
 
 def _seen(future: "asyncio.Future[Json]") -> None:

@@ -157,7 +157,7 @@ class HeldLock:
         """Let others have the lock at once; change fields of its document in the same write.
 
         The caller has stopped using it. Returns whether it was done; it was not if the lock is lost, or could not be
-        reached before that.
+        reached before that. Raises TypeError and ValueError for changes that no document holds, and has done nothing.
         """
         clock, settings = self._leases.clock, self._leases.settings
         ended, self._ended = self._ended, True
@@ -169,6 +169,9 @@ class HeldLock:
                     return True
                 except LockLostError:
                     break
+                except (TypeError, ValueError):
+                    self._ended = False
+                    raise
                 except CoordinationError as error:
                     log.warning("lock not released", extra={"lock": self.id, "error": str(error)})
                     await sleep_until(clock, clock.now() + settings.retry_s * random.uniform(0.5, 1.5))

@@ -140,17 +140,17 @@ class Node:
         and the task is cancelled. Raises TaskBoardFullError, StoreUnavailableError (it may be on the board),
         StoreFailedError; ValueError, TypeError for arguments that are not JSON.
         """
-        task, key = Task(function, arguments or {}), key or uuid.uuid4().hex
+        task, own_key = Task(function, arguments or {}), key or uuid.uuid4().hex
         timeout_at = None if timeout_s is None else self._clock.now() + timeout_s
         for attempt in range(_SUBMIT_TIMES):
             try:
-                id = await self.board.submit(key, task)
+                id = await self.board.submit(own_key, task)
                 break
             except StoreUnavailableError:
                 # To put it once more does no harm: it is there once at most.
                 if attempt == _SUBMIT_TIMES - 1:
                     raise
-        future = TaskFuture(self.board, id, timeout_at)
+        future = TaskFuture(self.board, id, timeout_at, is_shared=key is not None)
         self._futures.add(future)
         return future
 

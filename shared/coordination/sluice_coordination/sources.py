@@ -7,6 +7,7 @@ leader leaves half done the next one finishes, and what a former leader does lat
 Concurrency: a source belongs to the node it was given to, and is called only while that node leads.
 """
 
+import zlib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -58,9 +59,14 @@ class SingleSource:
     name: str
     task: Task
 
+    @property
+    def key(self) -> str:
+        """Another one for another task, so that a task with other arguments takes the place of the one before."""
+        return f"main-{zlib.crc32(msgspec.json.encode(self.task, order='sorted')):08x}"
+
     async def plan(self, state: SourceState, situation: Situation) -> SourceState:  # noqa: ARG002
         """See Source."""
-        return state if state.complete else SourceState(tasks={"main": self.task})
+        return state if state.complete else SourceState(tasks={self.key: self.task})
 
     def ended(self, state: SourceState, key: str) -> SourceState:
         """See Source."""

@@ -94,7 +94,7 @@ class Workers:
             raise
         else:
             # What the task has come to is not dropped because the node stops meanwhile.
-            await carried_through(lambda: held_lock.release(done_fields(outcome)))
+            await carried_through(lambda: _end(held_lock, outcome))
 
     async def _call(self, entry: Entry, held_lock: HeldLock) -> Outcome:
         function = self.functions.find(entry.task.function)
@@ -103,9 +103,13 @@ class Workers:
             return Outcome(result=_checked(result))
         except LockLostError:
             raise
-        except Exception as error:
-            log.exception("task failed", extra={"task": entry.id})
-            return Outcome(error=f"{type(error).__name__}: {error}"[:_MAX_ERROR])
+        except asyncio.CancelledError as error:
+            # Something that the function awaited was cancelled, not the work on the task.
+            if (work := asyncio.current_task()) is None or work.cancelling():
+                raise
+            return _failed(entry.id, error)
+        except Exception as error:  # noqa: BLE001 - whatever it raises, the task has failed
+            return _failed(entry.id, error)
 
     def _ended(self, id: str, work: "asyncio.Task[None]") -> None:
         del self._running[id]
@@ -116,6 +120,19 @@ class Workers:
     def _notify(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
+
+
+def _failed(id: str, error: BaseException) -> Outcome:
+    log.error("task failed", exc_info=error, extra={"task": id})
+    return Outcome(error=f"{type(error).__name__}: {error}"[:_MAX_ERROR])
+
+
+async def _end(held_lock: HeldLock, outcome: Outcome) -> bool:
+    """Give the lock back with what the task has come to; with less, if the task's document has no room for that."""
+    try:
+        return await held_lock.release(done_fields(outcome))
+    except (TypeError, ValueError) as error:
+        return await held_lock.release(done_fields(_failed(held_lock.id, error)))
 
 
 def _checked(result: Json) -> Json:

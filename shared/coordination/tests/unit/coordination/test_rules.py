@@ -25,6 +25,8 @@ from sluice_coordination import (
     Task,
     TaskBoardFullError,
     TaskContext,
+    TaskFailedError,
+    TaskVanishedError,
     UnknownFunctionError,
     Version,
     Window,
@@ -207,8 +209,9 @@ async def test_windows_follow_each_other_and_wait_for_room() -> None:
 async def test_a_single_task_is_over_when_it_has_returned() -> None:
     source, nowhere = SingleSource("s", Task("f")), Situation((), 0, frozenset())
     state = await source.plan(SourceState(), nowhere)
-    assert state.tasks == {"main": Task("f")}
-    ended = source.ended(state, "main")
+    (key,) = state.tasks
+    assert state.tasks == {key: Task("f")}
+    ended = source.ended(state, key)
     assert ended.tasks == {} and await source.plan(ended, nowhere) == ended
 
 
@@ -317,3 +320,47 @@ async def test_a_full_board_takes_no_more() -> None:
             await node.submit("f")
         with pytest.raises(TaskBoardFullError, match="3"):
             await node.submit("f")
+
+
+async def test_all_who_submit_under_one_key_learn_its_end() -> None:
+    store, clock, functions, go = MemoryStore(), LoopClock(), Functions(), asyncio.Event()
+
+    @functions.register("f")
+    async def f(context: TaskContext) -> int:
+        await go.wait()
+        return 5
+
+    async with (
+        Node(store, "t", functions, settings=QUICK, clock=clock) as one,
+        Node(store, "t", functions, settings=QUICK, clock=clock) as two,
+    ):
+        futures = [await node.submit("f", key="k") for node in (one, one, two)]
+        go.set()
+        assert await asyncio.gather(*futures) == [5, 5, 5]
+    late = await one.submit("f")
+    with pytest.raises(TaskVanishedError, match="the node has ended"):
+        await late
+
+
+@pytest.mark.parametrize(("size", "error"), [(400_000, "ValueError"), (0, "CancelledError")])
+async def test_a_task_that_ends_oddly_has_failed_and_is_not_begun_again(size: int, error: str) -> None:
+    """With a result for which its document has no room, or by a cancellation that nobody asked for."""
+    functions, runs = Functions(), 0
+
+    @functions.register("f")
+    async def f(context: TaskContext, text: str) -> str:
+        nonlocal runs
+        runs += 1
+        if not size:
+            raise asyncio.CancelledError
+        return "y" * size
+
+    async with Node(MemoryStore(), "t", functions, settings=QUICK, clock=LoopClock()) as node:
+        with pytest.raises(TaskFailedError, match=error):
+            await (await node.submit("f", {"text": "x" * 600_000}))
+    assert runs == 1
+
+
+def test_a_single_task_with_other_arguments_is_another_one() -> None:
+    one, same, other = (SingleSource("s", Task("f", {"url": url})) for url in ("a", "a", "b"))
+    assert one.key == same.key != other.key
