@@ -73,3 +73,12 @@ def test_what_may_be_late_starts_when_the_rest_is_ready_and_need_not_be_waited_f
         system.start(wait_for_late=False)
     assert [line.split()[:2] for line in reported] == [["needed", "ready"], ["late", "follows,"]]
     assert system.is_running("late")
+
+
+def test_what_a_start_stumbles_over_is_the_failure_of_its_part(system: System, tmp_path: Path) -> None:
+    def prepare() -> None:
+        raise RuntimeError("ZooKeeper is away")
+
+    system.parts["bookie"] = replace(never_ready(tmp_path, "sleep", "600"), name="bookie", prepare=prepare)
+    with pytest.raises(PartFailed, match="bookie cannot be started: RuntimeError: ZooKeeper is away"):
+        system.start()

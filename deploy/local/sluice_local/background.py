@@ -100,13 +100,12 @@ def _difference(field: str, settings: LocalSettings, running: LocalSettings) -> 
 
 def _converge(settings: LocalSettings, record: SupervisorRecord, log: Path) -> None:
     offset = log.stat().st_size if log.exists() else 0
-    starts = 0
+    starts = record.starts
     if record.state == "ready":
         if all(status.ready for status in statuses(settings.home)):
             print("already up: see `make status`")
             return
         print("up, but not all parts are ready: starting again what has ended")
-        starts = record.starts
         os.kill(record.pid, signal.SIGUSR1)
     else:
         print(f"another command is at it already ({record.state}): waiting for it")

@@ -86,11 +86,11 @@ def supervise(settings: LocalSettings, report: Report) -> int:
         _note(settings, "starting")
         try:
             failure = _start(system, settings, wishes, report)
-            if failure is None and not wishes.end:
+            if not failure and not wishes.end:
                 _watch(system, settings, wishes, report)
         finally:
             _stop(system, wishes, report)
-        if failure is not None:
+        if failure:
             report(failure)
             _note(settings, "failed", failure)
             return 1
@@ -103,8 +103,20 @@ def _note(settings: LocalSettings, state: State, message: str = "", starts: int 
     SupervisorRecord(pid, start_ticks(pid) or 0, state, message, starts).write(settings.home)
 
 
-def _start(system: System, settings: LocalSettings, wishes: _Wishes, report: Report) -> str | None:
-    """Start all parts on a thread, so that a signal can end the start. Return the reason of a failure."""
+def _start(system: System, settings: LocalSettings, wishes: _Wishes, report: Report) -> str:
+    """Start all parts. Return the reason of a failure, empty if there is none or a signal came."""
+    began = time.monotonic()
+    report(f"starting {len(system.parts)} parts; state in {settings.home}")
+    failure = _start_missing(system, wishes)
+    if not failure and not wishes.end:
+        connecting = security.how_to_connect(settings)
+        report(f"ready after {time.monotonic() - began:.1f} s:\n{addresses(system.parts.values())}{connecting}")
+        _note(settings, "ready", starts=1)
+    return failure
+
+
+def _start_missing(system: System, wishes: _Wishes) -> str:
+    """Start what does not run, on a thread, so that a signal can end that. Return the reason of a failure."""
     failures: list[str] = []
 
     def attempt() -> None:
@@ -113,8 +125,6 @@ def _start(system: System, settings: LocalSettings, wishes: _Wishes, report: Rep
         except LocalError as error:
             failures.append(str(error))
 
-    began = time.monotonic()
-    report(f"starting {len(system.parts)} parts; state in {settings.home}")
     thread = threading.Thread(target=attempt, name="start")
     thread.start()
     while thread.is_alive():
@@ -122,13 +132,8 @@ def _start(system: System, settings: LocalSettings, wishes: _Wishes, report: Rep
         if wishes.end:
             system.abandon_start()
             thread.join()
-            return None
-    if failures:
-        return failures[0]
-    connecting = security.how_to_connect(settings)
-    report(f"ready after {time.monotonic() - began:.1f} s:\n{addresses(system.parts.values())}{connecting}")
-    _note(settings, "ready", starts=1)
-    return None
+            return ""
+    return "".join(failures)
 
 
 def _watch(system: System, settings: LocalSettings, wishes: _Wishes, report: Report) -> None:
@@ -146,16 +151,9 @@ def _watch(system: System, settings: LocalSettings, wishes: _Wishes, report: Rep
             reported = set()
             starts += 1
             _note(settings, "starting", starts=starts - 1)
-            _note(settings, "ready", _start_again(system, report), starts)
-
-
-def _start_again(system: System, report: Report) -> str:
-    try:
-        system.start(wait_for_late=False)
-    except LocalError as error:
-        report(str(error))
-        return str(error)
-    return ""
+            if failure := _start_missing(system, wishes):
+                report(failure)
+            _note(settings, "ready", failure, starts)
 
 
 def _stop(system: System, wishes: _Wishes, report: Report) -> None:

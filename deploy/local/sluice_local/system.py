@@ -18,7 +18,7 @@ from itertools import groupby
 from pathlib import Path
 
 from sluice_local import security
-from sluice_local.errors import NotReadyInTime, PartFailed
+from sluice_local.errors import LocalError, NotReadyInTime, PartFailed
 from sluice_local.part import Part
 from sluice_local.parts import parts_of
 from sluice_local.ports import require_free
@@ -110,11 +110,16 @@ class System:
         part = self.parts[name]
         if self.is_running(name):
             raise PartFailed(f"{name} runs already")
-        for path, text in part.files.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
-        part.prepare()
-        child = self._spawner.spawn(part.command, {**os.environ, **part.environment}, part.folder, part.log)
+        try:
+            for path, text in part.files.items():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+            part.prepare()
+            child = self._spawner.spawn(part.command, {**os.environ, **part.environment}, part.folder, part.log)
+        except LocalError:
+            raise
+        except Exception as error:
+            raise PartFailed(f"{name} cannot be started: {type(error).__name__}: {error}") from error
         with self._lock:
             self._children[name] = child
             self._wanted.add(name)

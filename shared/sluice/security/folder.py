@@ -53,7 +53,8 @@ class File(StrEnum):
 def init(folder: Path, names: Iterable[str] = (), scope: str = "demo", *, replace: bool = False) -> None:
     """Fill the folder. `names` are published besides `LOCAL_NAMES`; writer and reader may use `scope`.
 
-    Raises SecurityConfigError, and changes nothing, if one of the files is there and may not be replaced.
+    Kafka has learned the password of its user when its own folder was made, so that one stays when the others are
+    replaced. Raises SecurityConfigError, and changes nothing, if one of the files is there and may not be replaced.
     """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -61,8 +62,9 @@ def init(folder: Path, names: Iterable[str] = (), scope: str = "demo", *, replac
         if there and not replace:
             raise SecurityConfigError(f"{folder} has {', '.join(there)} already: they are replaced only on demand")
         with tempfile.TemporaryDirectory(prefix=".new-", dir=folder) as new:
-            _make(Path(new), dict.fromkeys((*LOCAL_NAMES, *names)), scope)
-            for file in Path(new).iterdir():
+            _make(Path(new), dict.fromkeys((*LOCAL_NAMES, *names)), scope, _kafka_password(folder) or _password())
+            # The accounts come last: with them the folder is complete.
+            for file in sorted(Path(new).iterdir(), key=lambda file: file.name == File.ACCOUNTS):
                 file.chmod(0o600)
                 file.replace(folder / file.name)
     except OSError as error:
@@ -94,7 +96,16 @@ def _password_files() -> list[str]:
     return [f"{user}.password" for user in (*USERS, AUTO_SCALER)]
 
 
-def _make(folder: Path, names: Iterable[str], scope: str) -> None:
+def _kafka_password(folder: Path) -> str | None:
+    try:
+        return str(json.loads((folder / File.KAFKA_CLIENT).read_text())["sasl.password"])
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError):
+        raise SecurityConfigError(f"{folder / File.KAFKA_CLIENT} does not say Kafka's password any more") from None
+
+
+def _make(folder: Path, names: Iterable[str], scope: str, kafka_password: str) -> None:
     authority_, authority_key = folder / File.AUTHORITY, folder / File.AUTHORITY_KEY
     certificate, key = folder / File.CERTIFICATE, folder / File.KEY
     authority.make_authority(authority_, authority_key)
@@ -108,7 +119,7 @@ def _make(folder: Path, names: Iterable[str], scope: str) -> None:
     trust_store = authority.trust_store(authority_.read_text(), trust_store_password)
     (folder / File.TRUST_STORE).write_bytes(trust_store)
     _write_users(folder, scope)
-    _write_kafka(folder)
+    _write_kafka(folder, kafka_password)
     redis = _password()
     (folder / File.REDIS_PASSWORD).write_text(redis)
     (folder / File.REDIS).write_text(f"requirepass {redis}\n")
@@ -130,8 +141,7 @@ def _write_users(folder: Path, scope: str) -> None:
     )
 
 
-def _write_kafka(folder: Path) -> None:
-    password = _password()
+def _write_kafka(folder: Path, password: str) -> None:
     client = {
         "security.protocol": "sasl_ssl",
         "sasl.mechanism": "SCRAM-SHA-512",

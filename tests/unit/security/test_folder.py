@@ -1,5 +1,6 @@
 """What `sluice security init` writes, as those read it that use it."""
 
+import json
 import socket
 import ssl
 import threading
@@ -54,6 +55,23 @@ def test_one_file_that_is_there_is_reason_enough_not_to_begin(tmp_path: Path) ->
     assert [file.name for file in tmp_path.iterdir()] == ["token.key"]
     init(tmp_path, replace=True)
     assert (tmp_path / "token.key").read_text() != "in use"
+
+
+def test_kafka_is_still_called_with_the_password_that_it_knows(tmp_path: Path) -> None:
+    def passwords() -> tuple[str, str]:
+        client = json.loads((tmp_path / File.KAFKA_CLIENT).read_text())["sasl.password"]
+        assert (
+            client in (tmp_path / File.KAFKA_BROKER).read_text()
+            and client in (tmp_path / File.KAFKA_FORMAT).read_text()
+        )
+        return client, (tmp_path / File.REDIS_PASSWORD).read_text()
+
+    init(tmp_path)
+    before, authority = passwords(), (tmp_path / File.AUTHORITY).read_text()
+    init(tmp_path, replace=True)
+    after = passwords()
+    assert after[0] == before[0] and after[1] != before[1]
+    assert (tmp_path / File.AUTHORITY).read_text() != authority
 
 
 def test_two_folders_have_no_secret_in_common(folder: Path, tmp_path: Path) -> None:
