@@ -35,12 +35,16 @@ Call = Callable[[tuple[Any, ...], Iterable[pd.DataFrame], GroupState], Iterator[
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What came of a bucket's step: records to send, decisions to keep, and when (epoch ms) it wants the next one."""
+    """What came of a bucket's step: records to send, decisions to keep, and when (epoch ms) it wants the next one.
+
+    `records` is how many it was about.
+    """
 
     sendings: list[Sending]
     rows: list[HistoryRow]
     bucket: int
     wake_at: int | None
+    records: int = 0
 
 
 def outcomes(batch: DataFrame) -> Iterator[Outcome]:
@@ -71,7 +75,7 @@ def _call(rule: Rule, source: str) -> Call:
         records = [] if state.hasTimedOut else input_records(frames)
         step = _decider(rule, source).step(memory, records, now)
         _remember(state, step, now)
-        outcome = Outcome(step.sendings, step.rows, int(bucket[0]), step.wake_at)
+        outcome = Outcome(step.sendings, step.rows, int(bucket[0]), step.wake_at, len(records))
         yield pd.DataFrame({"outcome": [msgspec.msgpack.encode(outcome)]})
 
     return call

@@ -16,19 +16,16 @@ import msgspec
 
 from sluice.domain.commands import Command
 from sluice.domain.stream.commands import RecordDecision
-from sluice.kafka.dead_letters import dead_letter_headers
+from sluice.kafka.dead_letters import dead_letter_headers, fitting
 from sluice.kafka.headers import Headers, as_text, cloud_event_headers
 from sluice.kafka.requests import Request, encode_request
-from sluice.kafka.topics import DEAD_LETTERS, MAX_RECORD_BYTES, topic_of
+from sluice.kafka.topics import DEAD_LETTERS, topic_of
 from sluice.policies.reported import HistoryRow, LastReported, is_news
 from sluice.policies.rules import Rule, Verdict
 
 SERVICE = "retention-spark"
 LONGEST_WAIT_MS = 30 * 24 * 3600 * 1000
 """A stream is woken up after so long at the latest: what reports say of times need not fit into a timer of Spark's."""
-
-HEADERS_BYTES = 64 * 1024
-"""Room that a dead letter leaves for its headers, beside those that hold its key."""
 
 S = TypeVar("S")
 
@@ -180,11 +177,8 @@ class Decider:
 
     def _dead_letter(self, record: InputRecord, error: Exception, now: int) -> Sending:
         origin = {"topic": record.topic, "partition": str(record.partition), "offset": str(record.offset)}
-        reason = f"{type(error).__name__}: {error}"
-        room = MAX_RECORD_BYTES - HEADERS_BYTES - 2 * len(record.key.encode()) - len(record.headers)
-        value = record.value[: max(room, 0)]
-        if len(value) < len(record.value):
-            reason = f"{reason} (stored are {len(value)} of {len(record.value)} bytes)"
+        others = 2 * len(record.key.encode()) + len(record.headers)
+        value, reason = fitting(record.value, others, f"{type(error).__name__}: {error}")
         headers = dead_letter_headers(origin, _headers_of(record), record.key, self._source, reason, now)
         return Sending(DEAD_LETTERS.name, record.key, value, as_text(headers))
 

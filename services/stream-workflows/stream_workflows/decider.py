@@ -16,7 +16,7 @@ from sluice.domain.commands import Command
 from sluice.domain.decision import Context, Decision
 from sluice.domain.errors import BusyError, LengthsUnknownError, ScopeBusyError, ViewBehindError
 from sluice.domain.scope.state import find_scope, is_deleted_plainly
-from sluice.domain.stream.commands import DeleteStream
+from sluice.domain.stream.commands import AddSubscriber, DeleteStream
 from sluice.engine.executor import Permit
 from sluice.engine.fold import GuardedReader, PartitionView
 from sluice.engine.journal import Journal, JournalError
@@ -44,7 +44,7 @@ class Decider:
     async def decide(
         self, request: Request, permit: Permit, origin: Origin | None = None, appended_at: int = 0
     ) -> None:
-        """Return when the request is decided.
+        """Return when the request is decided; one that is asked again anyway may be left undecided.
 
         Raises JournalError for one that no record can hold, Permanent if a segment that it names cannot be measured.
         """
@@ -69,7 +69,11 @@ class Decider:
                 return
             except ViewBehindError as error:
                 async with permit.released():
-                    caught_up = await self._reached(error, wait) or caught_up
+                    reached = await self._reached(error, wait)
+                if isinstance(command, AddSubscriber) and not reached:
+                    # Others' reports stand behind it, and its group asks again.
+                    return
+                caught_up = caught_up or reached
             except LengthsUnknownError as error:
                 async with permit.released():
                     measured |= await self._lengths(error.segments, command, wait)

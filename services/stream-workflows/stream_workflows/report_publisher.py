@@ -11,7 +11,7 @@ from sluice.domain.stream.retention import RetentionReport
 from sluice.domain.stream.traffic import ScaleReport
 from sluice.engine.ports import Clock
 from sluice.kafka.connections import RecordProducer
-from sluice.kafka.dead_letters import dead_letter_headers
+from sluice.kafka.dead_letters import dead_letter_headers, fitting
 from sluice.kafka.headers import cloud_event_headers
 from sluice.kafka.topics import DEAD_LETTERS, RETENTION, SCALE
 from sluice.telemetry import metrics
@@ -41,5 +41,6 @@ class Feed:
         log.error("dead letter", extra={"key": key, "segment": segment, "offset": offset, "reason": reason})
         metrics.DEAD_LETTERS.labels(segment).inc()
         origin = {"segment": segment, "offset": str(offset)}
-        headers = dead_letter_headers(origin, [], key, self.source, reason, self._clock.now_ms())
-        await self._producer.send(DEAD_LETTERS.name, key, value, headers)
+        part, why = fitting(value, 2 * len(key.encode()), reason)
+        headers = dead_letter_headers(origin, [], key, self.source, why, self._clock.now_ms())
+        await self._producer.send(DEAD_LETTERS.name, key, part, headers)

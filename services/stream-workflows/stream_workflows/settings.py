@@ -1,6 +1,6 @@
 """The settings of stream-workflows."""
 
-from sluice.settings import Count, CountOrNone, Seconds, ServiceSettings
+from sluice.settings import Count, CountOrZero, Seconds, ServiceSettings
 
 
 class WorkflowSettings(ServiceSettings):
@@ -21,7 +21,7 @@ class WorkflowSettings(ServiceSettings):
     watermark_interval_s: Seconds = 10.0
     mark_interval_s: Seconds = 60.0
     report_interval_s: Seconds = 1.0
-    report_keep_bytes: CountOrNone = 1024 * 1024
+    report_keep_bytes: CountOrZero = 1024 * 1024
     sample_interval_s: Seconds = 60.0
     change_interval_s: Seconds = 1.0
     statistics_s: Seconds = 5.0

@@ -6,7 +6,7 @@ Rules: domain/policy/internal; background-and-other-workflows 3.1, 3.3, 3.6.
 """
 
 from sluice.domain.ids import StreamId
-from sluice.domain.policy.internal import InternalDecision, MarkEntry, decide_marks, is_passed
+from sluice.domain.policy.internal import InternalDecision, decide_marks, is_passed
 from sluice.domain.segment import segment_name
 from sluice.domain.stream.commands import TruncateStream
 from sluice.domain.stream.queries import head
@@ -25,7 +25,7 @@ _HeadPosition = tuple[str, dict[int, int]]
 
 
 class Marks:
-    """The job; `most` bounds the watermarks of one stream that it holds in memory."""
+    """The job; `most` bounds the watermarks of one stream that it looks at in a round."""
 
     name = "marks"
 
@@ -68,13 +68,17 @@ class Marks:
         ranges = {s.id: (s.low, s.high) for s in segments}
         name = segment_name(*mark.id, segment)
         start = (await self._store.segment_info(name)).start_offset
-        entries: list[MarkEntry] = []
+        offsets, passed = list[int](), 0
         async for found in read_events(self._store, name, start):
-            entries += [MarkEntry(event.start, decode_watermark(event.data)) for event in found.events]
-            is_whole = not is_passed(entries[-1], at, ranges)
-            if is_whole or len(entries) >= self._most:
-                return decide_marks(segment, start, entries, at, ranges), is_whole
-        return decide_marks(segment, start, entries, at, ranges), True
+            for event in found.events:
+                # A watermark has a position on each segment of its stream: none is kept.
+                if passed == len(offsets) and is_passed(decode_watermark(event.data), at, ranges):
+                    passed += 1
+                offsets.append(event.start)
+            is_whole = passed < len(offsets)
+            if is_whole or len(offsets) >= self._most:
+                return decide_marks(segment, start, offsets, passed), is_whole
+        return decide_marks(segment, start, offsets, passed), True
 
     def _find(self, stream: StreamId) -> Stream | None:
         return find_stream(self._journal.reader(stream.key), stream)

@@ -100,7 +100,7 @@ class Watermarks:
         Raises NoMarkStreamError.
         """
         state = self._find(stream)
-        if state is None or not state.writers or state.state is StreamState.CREATING or _is_going(state):
+        if state is None or not state.writers or state.state in _NOT_KNOWN or _is_going(state):
             return None
         mark = self._find(stream.mark)
         if mark is None:
@@ -168,6 +168,10 @@ class Watermarks:
         if found.gone:
             forget = partial(rules.forget_writers, id=stream, gone=found.gone)
             await self._journal.propose(stream.key, lambda reader, _context: forget(reader))
+
+
+_NOT_KNOWN = (StreamState.CREATING, StreamState.RESTORING)
+"""The segments of such a stream are not all known yet, so positions may seem further behind than they are."""
 
 
 def _is_going(stream: Stream) -> bool:

@@ -17,7 +17,7 @@ from confluent_kafka import Consumer, KafkaError, TopicPartition
 from sluice.engine.ports import Message, RecordTooLargeError, SendError
 from sluice.kafka.connections import RecordProducer
 from sluice.kafka.headers import Headers, cloud_event_headers
-from sluice.kafka.topics import DEAD_LETTERS
+from sluice.kafka.topics import DEAD_LETTERS, MAX_RECORD_BYTES
 from sluice.kafka_config import clients
 from sluice.telemetry import metrics
 
@@ -27,6 +27,9 @@ UNREADABLE = "UnreadableRecord"
 """The type of a dead letter that did not say itself what it is."""
 
 AGAIN_S = 1.0
+
+HEADERS_BYTES = 64 * 1024
+"""Room that a dead letter leaves for its headers, beside those that hold its key."""
 
 _OURS = "sluice_"
 
@@ -74,6 +77,12 @@ def dead_letter_headers(
     given = dict(cloud_event_headers(UNREADABLE, "/".join(origin.values()), service, time_ms, key))
     given["content-type"] = "application/octet-stream"
     return [*described, *{**given, **retained}.items()]
+
+
+def fitting(value: bytes, others: int, reason: str) -> tuple[bytes, str]:
+    """What of a value fits into a dead letter beside so many other bytes, and the reason; it says if not all does."""
+    part = value[: max(MAX_RECORD_BYTES - HEADERS_BYTES - others, 0)]
+    return part, reason if len(part) == len(value) else f"{reason} (stored are {len(part)} of {len(value)} bytes)"
 
 
 async def send_dead_letter(producer: RecordProducer, source: Source, service: str, reason: str) -> None:

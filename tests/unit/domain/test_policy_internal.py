@@ -1,21 +1,23 @@
 """Internal streams: what may be truncated of each."""
 
+from itertools import takewhile
+
 import pytest
 
 from sluice.domain.ids import StreamId
 from sluice.domain.policy import internal
-from sluice.domain.policy.internal import InternalRule, MarkEntry, rule_of
+from sluice.domain.policy.internal import InternalDecision, InternalRule, is_passed, rule_of
 from sluice.domain.segment import Segment
 from sluice.domain.stream.watermark import Watermark
 
 WHOLE, LOW, HIGH = Segment(0, 0.0, 1.0), Segment((1 << 32) + 1, 0.0, 0.5), Segment((1 << 32) + 2, 0.5, 1.0)
-MARKS = [
-    MarkEntry(10, Watermark(1, 2, {WHOLE: 100})),
-    MarkEntry(20, Watermark(2, 3, {WHOLE: 200})),
-    MarkEntry(30, Watermark(3, 4, {LOW: 0, HIGH: 5})),
-    MarkEntry(40, Watermark(4, 5, {LOW: 50, HIGH: 9})),
-    MarkEntry(50, Watermark(5, 6, {LOW: 60, HIGH: 60})),
-]
+MARKS = {
+    10: Watermark(1, 2, {WHOLE: 100}),
+    20: Watermark(2, 3, {WHOLE: 200}),
+    30: Watermark(3, 4, {LOW: 0, HIGH: 5}),
+    40: Watermark(4, 5, {LOW: 50, HIGH: 9}),
+    50: Watermark(5, 6, {LOW: 60, HIGH: 60}),
+}
 RANGES = {s.id: (s.low, s.high) for s in (WHOLE, LOW, HIGH)}
 
 
@@ -53,17 +55,21 @@ def test_which_rule_a_stream_has(scope: str, name: str, rule: InternalRule | Non
 def test_watermarks_go_once_the_head_has_passed_the_next_one_but_never_the_last_two(
     head: dict[int, int], keeps_from: int | None
 ) -> None:
-    found = internal.decide_marks(7, 10, MARKS, head, RANGES)
+    def decided(start: int) -> InternalDecision:
+        left = {offset: mark for offset, mark in MARKS.items() if offset >= start}
+        passed = len(list(takewhile(lambda mark: is_passed(mark, head, RANGES), left.values())))
+        return internal.decide_marks(7, start, list(left), passed)
+
+    found = decided(10)
     assert found.cut == ({7: keeps_from} if keeps_from is not None else None), found.reason
     assert found.reason.startswith("truncated behind" if found.cut else "not truncated: ")
     if keeps_from is not None:
-        left = [m for m in MARKS if m.offset >= keeps_from]
-        assert internal.decide_marks(7, keeps_from, left, head, RANGES).cut is None, "once is enough"
-        assert len(left) >= internal.MARKS_KEPT
+        assert decided(keeps_from).cut is None, "once is enough"
+        assert sum(offset >= keeps_from for offset in MARKS) >= internal.MARKS_KEPT
 
 
 def test_an_empty_mark_stream_is_left_alone() -> None:
-    assert internal.decide_marks(7, 0, [], {WHOLE.id: 5}, RANGES).cut is None
+    assert internal.decide_marks(7, 0, [], 0).cut is None
 
 
 def test_reports_go_behind_what_was_passed_on_and_state_never() -> None:

@@ -3,12 +3,10 @@ stream-and-transaction-semantics 5.2.
 """
 
 from support.histories import epochs_of, sealed_in, segments_of
-from support.stream_log import STREAM
 from support.txn_log import TxnLog, worked_example
 
 from sluice.domain.segment import segment_id
 from sluice.domain.stream import queries
-from sluice.domain.stream.commands import ScaleStream
 from sluice.domain.stream.history import Epoch
 from sluice.domain.stream.state import Stream
 from sluice.domain.transaction import batch
@@ -131,15 +129,3 @@ def test_a_scale_after_a_roll_goes_on_from_the_newest_epoch() -> None:
     assert stream.active_epoch == Epoch(4, 4, 9000, (TWO_3, THREE_3, four, five))
     assert successors(stream, ZERO_3) == {four: [ZERO_3], five: [ZERO_3]}
     assert epoch_of(log.open("later")) == 4
-
-
-def test_a_scale_that_has_waited_for_a_roll_seals_what_its_segments_are_now() -> None:
-    log, _ = rolling()
-    log.note_rolled()
-    log.end_roll()
-    refused = log.ask(ScaleStream(*STREAM, seals=(1,), ranges=((0.5, 1.0),), at=9000))
-    assert refused.status == "PRECONDITION_FAILED", "it was replaced before"
-    assert log.ask(ScaleStream(*STREAM, seals=(TWO, THREE), ranges=((0.5, 1.0),), at=9000)).status == "STARTED"
-    workflow = log.stream.workflow
-    assert workflow is not None and workflow.replacement is not None
-    assert workflow.replacement.seals == (TWO_3, THREE_3)

@@ -35,13 +35,6 @@ class InternalDecision(msgspec.Struct, frozen=True):
     cut: dict[int, int] | None = None
 
 
-class MarkEntry(msgspec.Struct, frozen=True):
-    """A watermark and the offset at which it begins in the mark segment."""
-
-    offset: int
-    watermark: Watermark
-
-
 def rule_of(id: StreamId) -> InternalRule | None:
     """The rule of an internal stream; None for every other one."""
     if id.name.startswith(MARK_PREFIX):
@@ -53,33 +46,26 @@ def rule_of(id: StreamId) -> InternalRule | None:
     return None
 
 
-def is_passed(entry: MarkEntry, head: Mapping[int, int], ranges: Ranges) -> bool:
+def is_passed(watermark: Watermark, head: Mapping[int, int], ranges: Ranges) -> bool:
     """Whether the head is at the watermark or beyond it; `ranges` has the key ranges of the head's segments."""
-    cut = entry.watermark.cut
+    cut = watermark.cut
     here = {**ranges, **{s.id: (s.low, s.high) for s in cut}}
     return is_at_or_before({s.id: at for s, at in cut.items()}, head, here)
 
 
-def decide_marks(
-    segment: int, start: int, entries: Sequence[MarkEntry], head: Mapping[int, int], ranges: Ranges
-) -> InternalDecision:
-    """What to keep of a mark stream, given its watermarks in order from the offset `start` of its one `segment` on.
+def decide_marks(segment: int, start: int, offsets: Sequence[int], passed: int) -> InternalDecision:
+    """What to keep of a mark stream, given where its watermarks are from the offset `start` of its one `segment` on.
 
-    No reader stands before the head of the stream that the watermarks are about. The last watermark at or before the
-    head tells each of them how far time had come; no reader needs those before that. Those behind the first one
-    that is not passed change nothing. `ranges` has the key ranges of the head's segments.
+    So many of the first of them are passed. No reader stands before the head of the stream that the watermarks are
+    about. The last watermark at or before the head tells each of them how far time had come; no reader needs those
+    before that. Those behind the first one that is not passed change nothing.
     """
-    keep = 0
-    for index, entry in enumerate(entries):
-        if not is_passed(entry, head, ranges):
-            break
-        keep = index
-    keep = min(keep, max(len(entries) - MARKS_KEPT, 0))
-    if keep == 0 or entries[keep].offset <= start:
-        return InternalDecision(f"not truncated: a reader may still need each of the {len(entries)} watermarks")
+    keep = min(max(passed - 1, 0), max(len(offsets) - MARKS_KEPT, 0))
+    if keep == 0 or offsets[keep] <= start:
+        return InternalDecision(f"not truncated: a reader may still need each of the {len(offsets)} watermarks")
     return InternalDecision(
-        f"truncated behind {keep} of {len(entries)} watermarks: the head of the stream has passed them",
-        {segment: entries[keep].offset},
+        f"truncated behind {keep} of {len(offsets)} watermarks: the head of the stream has passed them",
+        {segment: offsets[keep]},
     )
 
 

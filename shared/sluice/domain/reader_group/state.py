@@ -42,9 +42,11 @@ class ReaderGroup(msgspec.Struct, array_like=True):
         """The name under which the group subscribes to streams."""
         return f"{self.id}"
 
-    def subscribes_to(self, stream: StreamId) -> bool:
-        """Whether the stream must keep what the group has yet to read, from now on."""
-        return self.config.subscribes() and f"{stream}" in self.config.starts and self.state is not GroupState.DELETING
+    def subscribes_to(self, stream: StreamId, id: str, generation: int) -> bool:
+        """Whether this is the group with this UUID and generation, and the stream must keep what it has yet to read."""
+        config = self.config
+        is_meant = (config.id, config.generation) == (id, generation) and self.state is not GroupState.DELETING
+        return is_meant and config.subscribes() and f"{stream}" in config.starts
 
 
 def find_group(reader: Reader | View, id: GroupId) -> ReaderGroup | None:

@@ -46,7 +46,8 @@ def adapted(state: Any, base: int, now: int, prepared: Container[str], earlier: 
 
 
 def _stream(state: Stream, base: int, now: int, earlier: Sequence[int]) -> Stream:
-    known, workflow, bases = state.next_number, state.workflow, [state.base, *earlier]
+    known, workflow, next_epoch = state.next_number, state.workflow, state.history.count
+    lives = {max(next_epoch, begun) for begun in (state.base, *earlier)}
     state.next_number, state.base, state.waiting = max(known, base), base, None
     if state.state is StreamState.SEALED or (workflow and workflow.kind is WorkflowKind.DELETE_STREAM):
         return state
@@ -56,10 +57,10 @@ def _stream(state: Stream, base: int, now: int, earlier: Sequence[int]) -> Strea
     state.state = StreamState.RESTORING
     deletes = workflow.deletes if workflow is not None else ()
     if workflow is not None and workflow.kind is WorkflowKind.RESTORE_STREAM:
-        known, bases = workflow.unknown_from, [0, *workflow.lives, *bases]
-    lives = tuple(sorted({max(state.history.count, base) for base in bases}))
+        # What came in the lives before it was not found out yet.
+        known, lives = workflow.unknown_from, {next_epoch, *workflow.lives, *lives}
     state.workflow = StreamWorkflow(
-        WorkflowKind.RESTORE_STREAM, None, now, deletes=deletes, unknown_from=known, lives=lives
+        WorkflowKind.RESTORE_STREAM, None, now, deletes=deletes, unknown_from=known, lives=tuple(sorted(lives))
     )
     return state
 

@@ -7,6 +7,8 @@ was given out behind the back-up, by a life of the system of which nothing else 
 back-up is restored. A counter would have to be kept where no back-up takes it back.
 """
 
+from collections.abc import Sequence
+
 _BEGAN_MS = 1_767_225_600_000
 """The first moment of 2026 in UTC, epoch ms."""
 _MINUTE_MS = 60_000
@@ -17,6 +19,13 @@ _MAX_BASE = 2**31 - 2**24
 
 class BaseUnfitError(Exception):
     """The clock gives no base that lies above all known numbers: it is wrong."""
+
+
+def check_earlier(earlier: Sequence[int], known: int, now_ms: int) -> None:
+    """Raise BaseUnfitError unless restores may have numbered from these; `known` is the base of the back-up itself."""
+    for base in earlier:
+        if base % NUMBERS_A_MINUTE or not known < base < base_at(now_ms, known):
+            raise BaseUnfitError(f"no restore that was made behind this back-up can have numbered from {base}")
 
 
 def base_at(now_ms: int, highest: int) -> int:

@@ -6,7 +6,7 @@ a segment's run is looked up, overlaps are found by bisection, and what lies bet
 Rules: stream-and-transaction-semantics 7.5, 7.8, 8.1, 8.2, 8.4; controller-grpc-api 6.3.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from sluice.domain.errors import InvalidArgumentError, LengthsUnknownError, NotFoundError
@@ -69,13 +69,13 @@ def is_valid(stream: Stream, cut: Cut) -> bool:
     future = [stream.history.segment(s) for s in cut if cut[s] < 0]
     if not current:
         raise InvalidArgumentError("a stream cut needs at least one offset that is not negative")
+    gaps = _gaps(current)
+    if gaps is None or not _cover(future, gaps):
+        return False
     current_index = RangeIndex(current)
     for segment in future:
         if any(c.id >= segment.id for c in current_index.overlapping(segment.low, segment.high)):
             return False
-    gaps = _gaps(current)
-    if gaps is None or not all(_covered(gap, future) for gap in gaps):
-        return False
     return _reachable(stream, cut, current_index, gaps)
 
 
@@ -178,12 +178,18 @@ def _gaps(current: list[Segment]) -> list[tuple[float, float]] | None:
     return gaps
 
 
-def _covered(gap: tuple[float, float], future: list[Segment]) -> bool:
-    reached, high = gap
-    for segment in sorted(future, key=lambda s: s.low):
-        if segment.low <= reached < segment.high:
-            reached = segment.high
-    return reached >= high
+def _cover(segments: list[Segment], gaps: list[tuple[float, float]]) -> bool:
+    """Whether the segments, which may overlap each other, cover each of the gaps."""
+    covered: list[tuple[float, float]] = []
+    for segment in sorted(segments, key=lambda s: s.low):
+        if covered and segment.low <= covered[-1][1]:
+            low, high = covered.pop()
+            covered.append((low, max(high, segment.high)))
+        else:
+            covered.append((segment.low, segment.high))
+    lows = [low for low, _ in covered]
+    at = [(bisect_right(lows, low) - 1, high) for low, high in gaps]
+    return all(i >= 0 and covered[i][1] >= high for i, high in at)
 
 
 def _reachable(stream: Stream, cut: Cut, current: RangeIndex, gaps: list[tuple[float, float]]) -> bool:

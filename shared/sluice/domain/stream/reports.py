@@ -37,9 +37,7 @@ def decide_add_subscriber(reader: Reader, command: AddSubscriber, context: Conte
     if not context.caught_up:
         raise ViewBehindError((id.key,))
     group = find_group(reader.elsewhere(id.key), id)
-    if group is None or not group.subscribes_to(stream.id):
-        return Decision()
-    if (group.config.id, group.config.generation) != (command.group_id, command.generation):
+    if group is None or not group.subscribes_to(stream.id, command.group_id, command.generation):
         return Decision()
     added = ev.SubscriberAdded(
         *command.stream_id,

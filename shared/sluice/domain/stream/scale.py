@@ -13,7 +13,7 @@ from sluice.domain.config import MAX_SEGMENTS, ScaleType, StreamConfig
 from sluice.domain.decision import Context, Decision, Reader, Reply, refuse
 from sluice.domain.errors import InvalidArgumentError, NotFoundError
 from sluice.domain.ids import StreamId
-from sluice.domain.segment import Segment, number_of, segment_id
+from sluice.domain.segment import Segment, segment_id
 from sluice.domain.status import Status
 from sluice.domain.stream.commands import ScaleStream
 from sluice.domain.stream.events import Replacement, StreamEpochAdded, StreamScaled, StreamScaleStarted
@@ -34,19 +34,6 @@ def equal_ranges(count: int) -> list[Range]:
     return list(pairwise(bounds))
 
 
-def _as_now(stream: Stream, segment: int) -> int:
-    """The segment under the id that it has in the active epoch: a roll while the request waited has given it another.
-
-    Stream-and-transaction-semantics 3.6, step 3b.
-    """
-    history, active = stream.history, stream.active_epoch
-    if segment in active.segments or history.find(segment) is None:
-        return segment
-    if history.reference(history.last_epoch(segment)) != active.reference:
-        return segment
-    return next((s for s in active.segments if number_of(s) == number_of(segment)), segment)
-
-
 def decide_scale(reader: Reader, command: ScaleStream, context: Context) -> Decision:
     """Begin a scale; the reply says at once which segments will come."""
     stream = idle_stream(reader, command.stream_id)
@@ -57,7 +44,7 @@ def decide_scale(reader: Reader, command: ScaleStream, context: Context) -> Deci
     if max(len(command.seals), len(command.ranges)) > MAX_SEGMENTS:
         return refuse(Status.FAILURE, f"a scale seals and creates at most {MAX_SEGMENTS} segments")
     active = stream.active_epoch
-    seals = {_as_now(stream, s) for s in command.seals}
+    seals = set(command.seals)
     gone = seals.difference(active.segments)
     if gone:
         return refuse(Status.PRECONDITION_FAILED, f"not segments of the active epoch: {sorted(gone)}")
