@@ -247,7 +247,6 @@ class Session:
 
     def close(self) -> None:
         """Close what was opened."""
-        for name in ("rest", "records"):
-            opened = self.__dict__.get(name)
+        for opened in (self.__dict__.get("rest"), self.__dict__.get("present")):
             if opened is not None:
                 opened.__exit__(None, None, None)

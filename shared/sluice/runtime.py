@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 import uvloop
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaException
 from starlette.applications import Starlette
 
 from sluice.domain.cluster.commands import HEARTBEAT_S, Heartbeat
@@ -29,6 +29,7 @@ from sluice.kafka.connections import Connections, KafkaConnections
 from sluice.kafka.headers import cloud_event_headers
 from sluice.kafka.requests import Request, encode_request
 from sluice.kafka.topics import REQUESTS_CLUSTER, Topic, TopicsUnfitError, ensure_topics, is_control
+from sluice.kafka_config import clients
 from sluice.kafka_config.conf import KafkaConfError
 from sluice.security.watched import SecurityConfigError, Watched, keep_watching
 from sluice.settings import ServiceSettings
@@ -266,8 +267,7 @@ async def _topics(runtime: Runtime) -> None:
             return
         except KafkaException as error:
             # What it answers may be that these topics cannot be: as many replicas as brokers, or a right that lacks.
-            reason = error.args[0].str() if error.args and isinstance(error.args[0], KafkaError) else str(error)
-            waiting = f"waiting for Kafka at {settings.kafka_bootstrap}: {reason}"
+            waiting = f"waiting for Kafka at {settings.kafka_bootstrap}: {clients.reason_of(error)}"
             runtime.checks["started"] = partial(str, waiting)
             log.info("waiting for Kafka", extra={"bootstrap": settings.kafka_bootstrap, "error": str(error)})
             await asyncio.sleep(0.1)

@@ -30,9 +30,9 @@ from sluice.validation import sentence
 S = TypeVar("S", bound=BaseSettings)
 
 Count = Annotated[int, Field(ge=1)]
-CountOrNone = Annotated[int, Field(ge=0)]
+CountOrZero = Annotated[int, Field(ge=0)]
 Seconds = Annotated[float, Field(gt=0)]
-SecondsOrNone = Annotated[float, Field(ge=0)]
+SecondsOrZero = Annotated[float, Field(ge=0)]
 Port = Annotated[int, Field(ge=0, le=65535)]
 
 

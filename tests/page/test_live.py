@@ -62,15 +62,34 @@ def test_a_paused_page_stays_as_it_is_until_it_goes_on(sample: InThread, visit: 
     expect(row).to_be_visible()
 
 
-def test_what_the_gateway_would_refuse_to_follow_keeps_no_tab_from_being_live(sample: InThread, visit: Open) -> None:
+def test_a_name_that_is_none_keeps_no_tab_from_being_live(sample: InThread, visit: Open) -> None:
     opened = visit(sample.url)
     opened.expected = ["404"]
-    pages = [opened.page] + [opened.page.context.new_page() for _ in range(TABS - 1)]
-    for number, page in enumerate(pages):
-        path = f"{sample.origin}/sluice/v1/scopes/demo/streams/followed-{number}"
-        assert httpx.put(path, json={}).status_code == 201
-        # The rates of more streams than it measures at once, and a name that is none.
-        page.goto(f"{sample.url}#/streams/demo/{f'followed-{number}' if number else 'no%20name'}")
-    for page in pages:
-        page.bring_to_front()
-        expect(page.locator("header .live")).to_contain_text("live")
+    page = opened.go("#/streams/demo/no%20name")
+    expect(page.locator("header .live")).to_contain_text("live")
+
+
+@pytest.mark.parametrize(
+    ("watched", "requested"),
+    [
+        (["cluster", "stream:a/b", "stream:a/b c"], ["cluster", "stream:a/b"]),
+        ([f"rates:a/{n}" for n in range(7)], [f"rates:a/{n}" for n in range(2, 7)]),
+        ([*(f"group:a/{n}" for n in range(50)), "rates:a/b"], ["*", "rates:a/b"]),
+        ([f"stream:a/{n}{'x' * 200}" for n in range(20)], ["*"]),
+        (["*", "stream:a/b", "rates:a/b"], ["*", "rates:a/b"]),
+    ],
+)
+def test_the_gateway_is_asked_for_what_it_takes(
+    sample: InThread, visit: Open, watched: list[str], requested: list[str]
+) -> None:
+    page = visit(sample.url).go()
+    found = page.evaluate(
+        """async (watched) => {
+            const loaded = performance.getEntriesByType('resource').map((entry) => entry.name);
+            const live = loaded.find((name) => name.endsWith('/live.js'));
+            const {named} = await import(live.replace('live.js', 'live-source.js'));
+            return [...named(new Set(watched))];
+        }""",
+        watched,
+    )
+    assert found == requested

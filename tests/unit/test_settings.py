@@ -23,7 +23,7 @@ from txn_manager.settings import TxnSettings
         (GatewaySettings, "max_pending", 0),
         (GatewaySettings, "grpc_port", 70_000),
         (ServiceSettings, "kafka_replication", 0),
-        (ServiceSettings, "log_level", "trace"),
+        (ServiceSettings, "log_level", "loud"),
     ],
 )
 def test_what_cannot_work_is_refused(

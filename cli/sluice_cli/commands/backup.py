@@ -52,7 +52,7 @@ def restore(
             "--earlier",
             min=1,
             metavar="BASE",
-            help="From where a restore that was made behind this back-up said that it numbers. May be repeated.",
+            help="From where another restore that was made after this back-up numbered, as it printed. Repeatable.",
         ),
     ] = None,
 ) -> None:

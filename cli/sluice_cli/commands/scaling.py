@@ -89,34 +89,25 @@ def _unchanged(session: Session, stream: str) -> None:
 
 
 def _wait(session: Session, stream: str, epoch: int, request: str) -> bool:
-    """Return True when the scale has ended. Raises CommandError if it has not in time; it goes on."""
-    from sluice_cli.errors import CommandError
+    """Return True when the scale has ended. Raises CommandError if it has not in time, or if that is not known then."""
+    from sluice_cli.api import NOT_NOW
+    from sluice_cli.errors import CommandError, RefusedError, UnreachableError
 
     end = time.monotonic() + WAIT_S
     with session.out.progress(f"scaling {stream}", None):
-        while not _has_ended(session, stream, epoch):
+        while True:
+            why = CommandError(f"stream {stream} is still being scaled after {WAIT_S:g} s (request {request})")
+            try:
+                if session.rest.get(path(stream, "scales", epoch))["done"]:
+                    return True
+            except (RefusedError, UnreachableError) as error:
+                if isinstance(error, RefusedError) and error.status not in NOT_NOW:
+                    raise
+                why = error
             if time.monotonic() > end:
-                raise CommandError(
-                    f"stream {stream} is still being scaled after {WAIT_S:g} s (request {request})",
-                    f"it goes on: `sluice stream scale-status {stream} {epoch}`, `sluice workflow list`",
-                )
+                why.hint = f"it goes on: `sluice stream scale-status {stream} {epoch}`, `sluice workflow list`"
+                raise why
             time.sleep(LOOK_S)
-    return True
-
-
-def _has_ended(session: Session, stream: str, epoch: int) -> bool:
-    """Whether it has; no, if that is not known now."""
-    from sluice_cli.api import NOT_NOW
-    from sluice_cli.errors import RefusedError, UnreachableError
-
-    try:
-        return bool(session.rest.get(path(stream, "scales", epoch))["done"])
-    except UnreachableError:
-        return False
-    except RefusedError as error:
-        if error.status not in NOT_NOW:
-            raise
-        return False
 
 
 @command(app, "scale-status")

@@ -58,15 +58,15 @@ class Worker:
         Raises OtherInput.
         """
         scope = settings.scope
-        await ensure_stream(client, scope, settings.input, settings.segments)
         membership = await Membership.open(client, scope, settings.group)
         group = await ReaderGroup.open(client, scope, settings.group)
         state = await group.fetch()
-        if not state.begun:
-            await group.begin(await find_start(client.controller, scope, settings.input))
-        elif others := [name for name in state.segments if not name.startswith(f"{scope}/{settings.input}/")]:
+        if others := [name for name in state.segments if not name.startswith(f"{scope}/{settings.input}/")]:
             reads = others[0].rpartition("/")[0]
             raise OtherInput(f"group {settings.group} reads {reads}: for another input, another group")
+        await ensure_stream(client, scope, settings.input, settings.segments)
+        if not state.begun:
+            await group.begin(await find_start(client.controller, scope, settings.input))
         return cls(client, membership, group, function, output, settings)
 
     async def run(self, stop: asyncio.Event) -> None:

@@ -189,7 +189,7 @@ class Http:
         headers = {} if self._cursor_field else _conditions(before)
         answer, body = await self._get(url.replace(CURSOR, quote(cursor, safe="")), headers)
         digest = hashlib.sha256(body).hexdigest()
-        if answer.status_code == httpx.codes.NOT_MODIFIED or digest == before.digest:
+        if answer.status_code in (httpx.codes.NO_CONTENT, httpx.codes.NOT_MODIFIED) or digest == before.digest:
             await ledger.note(_noted(before.succeeded(through=True)))
             return False
         try:

@@ -183,8 +183,9 @@ class _Stopping:
         self.by = which.name
         self._come.set()
         for each in _SIGNALS:
-            # The next one is meant.
+            # The next one is meant: it ends the process, whatever that waits for.
             asyncio.get_running_loop().remove_signal_handler(each)
+            signal.signal(each, signal.SIG_DFL)
 
 
 def node_name() -> str:

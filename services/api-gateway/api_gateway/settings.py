@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from sluice.settings import Count, PolicySettings, Port, Seconds, SecondsOrNone
+from sluice.settings import Count, PolicySettings, Port, Seconds, SecondsOrZero
 
 
 class PageMode(StrEnum):
@@ -20,8 +20,9 @@ class GatewaySettings(PolicySettings):
     """Clients get the published address to connect to; by default the port is the one listened on.
 
     `health_port` is that of all that is served over HTTP, the REST interfaces included; `store_timeout_s` bounds each
-    question to a segment store. `max_pending` bounds the requests that wait for a reply, `max_calls` all calls of gRPC
-    in progress, reads included, and `max_http_calls` those of the REST interfaces.
+    question to a segment store. `max_pending` bounds the requests that wait for a reply, a tenth of them on one
+    stream, `max_calls` all calls of gRPC in progress, reads included, and `max_http_calls` those of the REST
+    interfaces.
 
     With `auth_enabled` callers are asked who they are: by Pravega's password file `auth_accounts`, and by OpenID
     Connect tokens of `auth_oidc_issuer` for `auth_oidc_audience`. The issuer's keys come from `auth_oidc_jwks`, a file
@@ -52,7 +53,7 @@ class GatewaySettings(PolicySettings):
     max_http_calls: Count = 1_000
     request_timeout_s: Seconds = 120
     store_timeout_s: Seconds = 10
-    stop_grace_s: SecondsOrNone = 3
+    stop_grace_s: SecondsOrZero = 3
     max_message_bytes: int = Field(default=4 * 1024 * 1024, ge=64 * 1024)
     max_connections: int = Field(default=10_000, ge=1)
     max_calls_per_connection: int = Field(default=1_000, ge=1)

@@ -16,7 +16,7 @@ from sluice.domain.ids import StreamId
 from sluice.domain.model import JournalEntry, JournalRecord
 from sluice.domain.names import key_of
 from sluice.domain.restoring.adapt import adapted
-from sluice.domain.restoring.base import base_at
+from sluice.domain.restoring.base import base_at, check_earlier
 from sluice.domain.restoring.events import AggregateRestored, NumbersMoved
 from sluice.domain.restoring.repair import repair
 from sluice.domain.stream.state import DeletedStream, Stream
@@ -50,7 +50,8 @@ def restoration(backed_up: BackedUp, partitions: int, now: int, by: str, earlier
 
     `earlier` are the bases of restores that were made behind the back-up. It takes the states over: they are changed.
     """
-    base, states = base_at(now, max(backed_up.highest, backed_up.base, *earlier)), backed_up.states
+    base, states = base_at(now, max(backed_up.highest, backed_up.base)), backed_up.states
+    check_earlier(earlier, backed_up.base, now)
     for name in list(states):
         goes_on = adapted(states[name], base, now, _prepared(backed_up, name), earlier)
         if goes_on is not None:

@@ -3,7 +3,7 @@
 A partition belongs to one instance through the consumer group. An offset is committed when its request and all before
 it are acknowledged: decided, or a dead letter. A request whose workflow goes on is acknowledged once its first
 entry counts, because the journal has the workflow. One whose partition of the journal has stopped stays open, for who
-can follow it further. Control commands pass the queue of their key by, and so do the kinds that wait for nothing there.
+can follow it further. Control commands pass the queue of their key by, and so do the kinds that wait for no workflow.
 Everything here belongs to the event loop.
 """
 

@@ -51,8 +51,9 @@ class _Watcher:
 class BackwardSearch(Generic[T]):
     """How far back partitions are searched in [since_ms, upper_ms), and what the collector has found there.
 
-    Back to `searched_to` (epoch ms) everything is; `complete` if that is the beginning, or if no state is kept of what
-    lies before it. A job that ran out of time knows nothing of what it searched last.
+    Back to `searched_to` (epoch ms) everything is that can be searched; `complete` if that is the beginning. Of a
+    trimmed partition that is what lies behind its oldest snapshot: `kept_from` is when the last of these was, None if
+    all is kept. A job that ran out of time knows nothing of what it searched last.
     """
 
     def __init__(
@@ -69,12 +70,13 @@ class BackwardSearch(Generic[T]):
         self._upper_ms = upper_ms
         self._records = 0
         self.searched_to = upper_ms
+        self.kept_from: int | None = None
         self.complete = False
         self._note()
 
     def found(self) -> list[tuple[Order, T]]:
-        """The latest first; once all is searched also what lies before `searched_to`."""
-        fitting = [one for one in self._collector.found if self.complete or one[0][0] >= self.searched_to]
+        """The latest first."""
+        fitting = [one for one in self._collector.found if one[0][0] >= self.searched_to]
         return sorted(fitting, key=lambda one: one[0], reverse=True)
 
     def go_back(self, is_enough: Callable[[], bool]) -> None:
@@ -109,6 +111,10 @@ class BackwardSearch(Generic[T]):
         self._note()
 
     def _note(self) -> None:
-        before = [self._first_ms.get(p, self._upper_ms - 1) for p, s in self._spans.items() if self._ends[p] > s.start]
-        self.searched_to = max(before) + 1 if before else self._since_ms
-        self.complete = all(self._ends[partition] <= start for partition, start in self._starts.items())
+        """How far all partitions are searched now."""
+        reached = {p: self._first_ms.get(p, self._upper_ms - 1) + 1 for p in self._spans}
+        left = [p for p, start in self._starts.items() if self._ends[p] > start]
+        ended = [p for p, span in self._spans.items() if p not in left and self._starts[p] > span.start]
+        self.searched_to = max((reached[p] for p in left), default=self._since_ms)
+        self.kept_from = max((reached[p] for p in ended), default=None)
+        self.complete = not left

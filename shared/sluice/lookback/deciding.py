@@ -59,13 +59,15 @@ class DecisionsQuestion(msgspec.Struct, frozen=True):
 class Decisions(msgspec.Struct, frozen=True):
     """The latest first. `searched_to` is the moment back to which none is missing, epoch ms.
 
-    `next` is where to go on, None if all of the span is searched, that is, if it is `complete`.
+    `next` is where to go on, None if all of the span is searched, that is, if it is `complete`. `kept_from` as in
+    `FoundEvents`.
     """
 
     items: list[PastDecision]
     searched_to: int
     complete: bool
     next: Order | None = None
+    kept_from: int | None = None
 
 
 class _Collector:
@@ -129,9 +131,9 @@ def decisions(context: JobContext, question: DecisionsQuestion) -> Decisions:
         last = found[question.limit - 1][0]
         return Decisions(items, last[0], complete=False, next=last)
     if search.complete or search.searched_to <= question.since:
-        return Decisions(items, max(search.searched_to, question.since), complete=True)
+        return Decisions(items, question.since, complete=True, kept_from=search.kept_from)
     goes_on = (search.searched_to, 0, 0, 0, 0) if search.searched_to < upper else question.before or (upper, 0, 0, 0, 0)
-    return Decisions(items, search.searched_to, complete=False, next=goes_on)
+    return Decisions(items, search.searched_to, complete=False, next=goes_on, kept_from=search.kept_from)
 
 
 def _past(order: Order, event: DecisionRecorded, carried_out: bool | None) -> PastDecision:

@@ -182,9 +182,8 @@ class KafkaSource:
         return {(p.topic, p.partition): offset_of(f, NONE_SO_LATE) for p, f in answers.items()}
 
     def _unreachable(self, error: KafkaException) -> UnreachableError:
-        reason = error.args[0].str() if error.args and isinstance(error.args[0], KafkaError) else str(error)
         return UnreachableError(
-            f"cannot read from Kafka at {self._bootstrap}: {reason}",
+            f"cannot read from Kafka at {self._bootstrap}: {clients.reason_of(error)}",
             "is it running (`make status`)? SLUICE_KAFKA_BOOTSTRAP, or --kafka HOST:PORT, says where it is",
         )
 

@@ -62,13 +62,15 @@ class FoundEvent(msgspec.Struct, frozen=True):
 class FoundEvents(msgspec.Struct, frozen=True):
     """Events, the latest first. `searched_to` is the moment back to which all that fit are here, epoch ms.
 
-    `next` is where to go on, None if all is searched, that is, if it is `complete`.
+    `next` is where to go on, None if all is searched, that is, if it is `complete`. Before `kept_from` (epoch ms), if
+    that is given, not all can be searched: records are gone, and no snapshot is as old.
     """
 
     items: list[FoundEvent]
     searched_to: int
     complete: bool
     next: Order | None = None
+    kept_from: int | None = None
 
 
 class _Wanted:
@@ -138,9 +140,9 @@ def _search(context: JobContext, question: Search) -> FoundEvents:
     if len(items) < len(fitting):
         return FoundEvents(items, items[-1].order[0], complete=False, next=items[-1].order)
     if search.complete:
-        return FoundEvents(items, search.searched_to, complete=True)
+        return FoundEvents(items, question.from_ms, complete=True, kept_from=search.kept_from)
     goes_on = (search.searched_to, 0, 0, 0, 0) if search.searched_to < upper_ms else before
-    return FoundEvents(items, search.searched_to, complete=False, next=goes_on)
+    return FoundEvents(items, search.searched_to, complete=False, next=goes_on, kept_from=search.kept_from)
 
 
 def _page(fitting: Iterable[_Candidate], limit: int) -> list[FoundEvent]:

@@ -44,10 +44,14 @@ class SourceSnapshots:
 
     def has_marker(self, manifest: SnapshotManifest, span: Span) -> bool:
         """Whether the snapshot is of this journal, of which `span` is there: its marker is where it says."""
-        if not span.start <= manifest.offset < span.end:
-            return False
-        found = self._read([Span(span.topic, span.partition, manifest.offset, manifest.offset + 1)])
-        return any(decode_record(record.value or b"").id == manifest.marker for record in found)
+        return bool(self.with_marker([manifest], {span.partition: span}))
+
+    def with_marker(self, manifests: Sequence[SnapshotManifest], spans: Mapping[int, Span]) -> list[SnapshotManifest]:
+        """Those of them, one of a partition, that are of this journal, of which these spans are there."""
+        at = {m.partition: m for m in manifests if spans[m.partition].start <= m.offset < spans[m.partition].end}
+        markers = [Span(spans[p].topic, p, m.offset, m.offset + 1) for p, m in at.items()]
+        found = {r.partition: decode_record(r.value or b"").id for r in self._read(markers)}
+        return [m for p, m in at.items() if found.get(p) == m.marker]
 
     def _read(self, spans: Sequence[Span]) -> Iterator[KafkaRecord]:
         return (item for item in self._source.read(spans) if isinstance(item, KafkaRecord))
@@ -129,15 +133,19 @@ def restored_before(source: Source, span: Span, offset: int, behind: int) -> Par
 
 
 def oldest_snapshots(source: Source, spans: Sequence[Span]) -> dict[int, int]:
-    """By partition the offset of its oldest snapshot that may be used, where there is one; none is read."""
+    """By partition the offset of its oldest snapshot that may be used, where there is one; none is read.
+
+    The markers of all partitions are read side by side, for every reading takes a while to begin.
+    """
     if not spans:
         return {}
-    notes = asyncio.run(SourceSnapshots(source).notes([span.partition for span in spans]))
-    found = {}
-    for span in spans:
-        usable = (s.manifest.offset for s in snapshots_of(notes[span.partition])[0] if s.problem is None)
-        if offsets := [offset for offset in usable if span.start <= offset < span.end]:
-            found[span.partition] = min(offsets)
+    reader, found = SourceSnapshots(source), dict[int, int]()
+    notes = asyncio.run(reader.notes([span.partition for span in spans]))
+    of = {span.partition: span for span in spans}
+    usable = {p: [s.manifest for s in snapshots_of(notes[p])[0] if s.problem is None] for p in of}
+    left = {p: sorted(manifests, key=lambda m: m.offset, reverse=True) for p, manifests in usable.items()}
+    while tried := [manifests.pop() for p, manifests in left.items() if manifests and p not in found]:
+        found |= {m.partition: m.offset for m in reader.with_marker(tried, of)}
     return found
 
 

@@ -92,6 +92,21 @@ def test_a_restore_brings_the_streams_into_empty_topics(
     assert len(stream.active_epoch.segments) == 2
 
 
+def test_a_restore_looks_where_another_one_numbered_from_if_that_can_have_been(
+    cli: Cli, empty: MemorySource, tmp_path: Path
+) -> None:
+    for base in (63, 64 * 10**7):
+        refused = cli("backup", "restore", tmp_path / "b", "--earlier", base)
+        assert refused.code == 1 and f"no restore that was made behind this back-up can have numbered from {base}" in (
+            refused.err
+        )
+    assert not any(empty.logs.get(JOURNAL.name, []))
+    found = cli("backup", "restore", tmp_path / "b", "--earlier", 64, "--earlier", 640, "--json").document
+    stream = find_stream(GuardedReader(views(empty.logs[JOURNAL.name])[partition_of(ORDERS.key, 4)]), ORDERS)
+    assert stream is not None and stream.workflow is not None
+    assert stream.workflow.lives == (1, 64, 640) and stream.base == found["base"] > 640
+
+
 def test_a_restore_into_topics_with_records_is_refused(cli: Cli, empty: MemorySource, tmp_path: Path) -> None:
     assert cli("backup", "restore", tmp_path / "b").code == 0
     refused = cli("backup", "restore", tmp_path / "b")

@@ -6,11 +6,12 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from unit.ingest.world import World
+from unit.ingest.world import SOON_S, World
 
 from distributed_ingest.folder import Folder
 from distributed_ingest.tree import Tree
 from distributed_ingest.windows import Named
+from harness import eventually_async
 from sluice_coordination import Document, StoreUnavailableError, Version
 from sluice_coordination.document import Body
 from sluice_coordination.memory import MemoryStore
@@ -57,8 +58,7 @@ def write_log(path: Path, text: str, lines: int) -> list[str]:
 async def cut_now(feed: Folder) -> None:
     """Have the only window cut now; it is copied when a node runs."""
     await feed.open()
-    window = await feed.next_window(None)
-    assert window is not None
+    window = await eventually_async(lambda: feed.next_window(None), SOON_S, "there is one")
 
     async def given(position: object) -> object:
         return window if position is None else None
@@ -246,6 +246,18 @@ async def test_another_file_with_the_same_beginning_is_not_read_instead(world: W
     async with world.node(feed):
         await world.until(lambda: len(world.sink.texts) == 3, "the window is through")
     assert world.sink.texts[1:] == ["old 1", "old 2"]
+
+
+async def test_a_whole_file_that_grows_before_its_turn_is_no_event_of_its_beginning(tmp_path: Path) -> None:
+    world = World(records="whole", key="source")
+    (tmp_path / "a").write_text("x" * 2_000)
+    feed = folder(world, tmp_path)
+    await cut_now(feed)
+    (tmp_path / "a").write_text("x" * 3_000)
+    async with world.node(feed):
+        await world.until(lambda: world.tally.total.skipped == 1, "the window is through")
+    assert world.sink.events == []
+    assert "bytes 0 to 2000 are not in the stream" in world.tally.problems[0]
 
 
 @pytest.mark.usefixtures("small_batches")

@@ -191,6 +191,15 @@ async def test_items_of_an_array(world: World) -> None:
     assert "--records says how it is cut" in world.tally.problems[0]
 
 
+async def test_no_content_is_nothing_new(world: World) -> None:
+    world.records = "items"
+    endpoint = Endpoint(httpx.Response(204), body("[1]"), httpx.Response(204))
+    polling = feed(world, endpoint)
+    async with world.node(polling):
+        await world.until(lambda: len(endpoint.requests) > 4, "it is polled repeatedly")
+    assert world.sink.texts == ["1"] and not world.tally.problems
+
+
 async def test_urls_are_dealt_to_workers(world: World) -> None:
     def path(request: httpx.Request) -> httpx.Response:
         return httpx.Response(200, text=f"{request.url.path}\n")

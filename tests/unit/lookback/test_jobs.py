@@ -160,7 +160,20 @@ async def test_a_search_of_a_trimmed_journal_goes_back_to_the_oldest_snapshot(
     monkeypatch.setattr(backwards, "FIRST_RECORDS", 1)
     found = await asyncio.to_thread(search, history, wanted)
     assert found.items == [one for one in whole.items if one.order[2] > manifest.offset] != []
-    assert found.complete and found.searched_to == found.items[-1].order[0] + 1, "of that moment more may be missing"
+    assert found.complete and found.kept_from == found.items[-1].order[0] + 1, "of that moment more may be missing"
+
+
+async def test_a_trimmed_partition_does_not_hold_up_the_search_of_the_others(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manifest = await snapshot_of(history, KEY)
+    history.ask(DeleteStream("demo", "orders"), "late")
+    whole = await asyncio.to_thread(all_pages, history, limit=1000)
+    history.source.trim(JOURNAL.name, PARTITION, manifest.offset - 2)
+    monkeypatch.setattr(backwards, "FIRST_RECORDS", 4)
+    monkeypatch.setattr(backwards, "MAX_RECORDS", 12)
+    found = await asyncio.to_thread(all_pages, history, limit=3)
+    assert found == [one for one in whole if one.order[1] != PARTITION or one.order[2] > manifest.offset]
 
 
 def test_the_trace_is_that_of_the_command_line(history: History) -> None:

@@ -103,7 +103,9 @@ class Demonstration:
         """End it, and with it what follows it."""
         await self.stop()
         if self._following is not None:
-            await self._following
+            # A child of it that is stuck holds the pipe of its errors.
+            await asyncio.wait((self._following,), timeout=self._leaves_s)
+            self._following.cancel()
 
     async def _follow(self, process: Process) -> None:
         """Keep its last lines, to say them if it ends by itself."""

@@ -10,7 +10,7 @@ from api_gateway.handlers import Context, Handler
 from api_gateway.reads import Reads
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.ids import StreamId, TableId
-from sluice.domain.names import SYSTEM_SCOPE
+from sluice.domain.names import SYSTEM_SCOPE, is_user_name
 from sluice.domain.segment import KVT_SUFFIX
 from sluice.security.caller import CALLER, ForbiddenError
 from sluice.security.resources import Permission, mapped_resource, stream_resource, table_resource
@@ -58,7 +58,12 @@ class TokenHandlers:
         return pb.DelegationToken(delegationToken=self._tokens.of(permission, *claims))
 
     async def _is_table(self, id: StreamId) -> bool:
-        """Behind a barrier only if nothing of the name is known: tokens last through an outage of the journal."""
+        """Behind a barrier only if nothing of the name is known, and there may be such a table.
+
+        Tokens last through an outage of the journal.
+        """
+        if not is_user_name(id.name):
+            return False
         table = TableId(*id)
         if self._reads.known_table(table) is not None:
             return True

@@ -61,7 +61,7 @@ class Browsers(msgspec.Struct, frozen=True):
             )
         if origin is None:
             return None
-        sender = urlsplit(origin).netloc.lower() if _is_web(origin) else ""
+        sender = _sender(origin)
         name = _name_in(sender)
         is_own = bool(sender) and (sender == host.lower() or not self.given.isdisjoint((sender, name)))
         if not is_own or (self.must_know is not Calls.NONE and not self._knows(name)):
@@ -104,8 +104,12 @@ def _name_in(netloc: str) -> str:
     return netloc.rpartition(":")[0].lower() if ":" in netloc else netloc.lower()
 
 
-def _is_web(origin: str) -> bool:
-    return origin.lower().startswith(("http://", "https://"))
+def _sender(origin: str) -> str:
+    """Host and port of the page; empty for what comes from no web server."""
+    try:
+        return urlsplit(origin).netloc.lower() if origin.lower().startswith(("http://", "https://")) else ""
+    except ValueError:
+        return ""
 
 
 def _is_address(name: str) -> bool:

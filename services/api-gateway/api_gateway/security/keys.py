@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 
 import jwt
 
+from api_gateway.errors import OverloadedError
 from sluice.security.tls import ClientTls, client_context
 from sluice.security.watched import SecurityConfigError, Watched
 
@@ -92,9 +93,13 @@ class FetchedKeys:
             fetching = self._refresh()
             if fetching is not None:
                 await asyncio.shield(fetching)
+            found = find_in(self._keys, id)
         elif self._clock() - self._fetched_at > MAX_AGE_S:
             self._refresh()
-        return found or find_in(self._keys, id)
+        if found is None and (self._wrong is not None or not self._keys):
+            # Whose key it is cannot be said now: to a refusal no client comes back.
+            raise OverloadedError("the keys of the issuer of tokens are not known at the moment")
+        return found
 
     def problem(self) -> str | None:
         """Why the newest keys are not known; None while they are."""

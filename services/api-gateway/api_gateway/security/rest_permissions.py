@@ -160,7 +160,7 @@ SLUICE: Mapping[str, Rule | None] = {
     f"POST {_LETTER}/replay": Rule(READ_UPDATE, (_DEAD_LETTERS,)),
     f"POST {_LETTER}/drop": Rule(READ_UPDATE, (_DEAD_LETTERS,)),
 }
-"""Of our own interface."""
+"""Of our own interface; None as above."""
 
 REST: Mapping[str, Rule | None] = {**PRAVEGA, **SLUICE}
 

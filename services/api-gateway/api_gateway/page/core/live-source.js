@@ -12,8 +12,9 @@ const FIRST_RETRY_MS = 500;
 const MAX_RETRY_MS = 10_000;
 /** A gateway that stops refuses until another one is in its place. */
 const STOPPING_MS = 2000;
-/** So many names the gateway takes at once, and the rates of so many streams. */
+/** So many names the gateway takes at once, in so many characters, and the rates of so many streams. */
 const MAX_NAMES = 50;
+const MAX_CHARS = 4000;
 const MAX_RATES = 5;
 const NAME = /^(\*|cluster|scope:[\w.-]+|(stream|group|table|rates):[\w.-]+\/[\w.-]+)$/;
 const EVENTS = ['hello', 'changed', 'rates', 'many', 'beat', 'bye'];
@@ -21,16 +22,18 @@ const EVENTS = ['hello', 'changed', 'rates', 'many', 'beat', 'bye'];
 /** @typedef {{type: string, data?: any, resumed?: boolean}} Message a `lost` has no data; the others are the events of the gateway */
 
 /**
- * What the gateway is asked for: it refuses all if one of the names is none. Of rates those that joined last are pushed,
- * and where there are too many names everything is.
+ * What the gateway is asked for: it refuses all if one of the names is none, or there are too many. Of rates those that
+ * joined last are pushed, and where there are too many other names everything is.
  * @param {Set<string>} wanted
  * @returns {Set<string>}
  */
-export function asked(wanted) {
+export function named(wanted) {
   const names = [...wanted].filter((one) => NAME.test(one));
   const isRates = (/** @type {string} */ one) => one.startsWith('rates:');
   const rates = names.filter(isRates).slice(-MAX_RATES), others = names.filter((one) => !isRates(one));
-  return new Set(others.length + rates.length > MAX_NAMES ? ['*', ...rates] : [...others, ...rates]);
+  const all = [...others, ...rates];
+  const isTooMuch = all.length > MAX_NAMES || all.join().length > MAX_CHARS || others.includes('*');
+  return new Set(isTooMuch ? ['*', ...rates] : all);
 }
 
 /**
@@ -92,7 +95,7 @@ export function liveSource(base, emit) {
 
   return {
     watch(next) {
-      wanted = asked(next);
+      wanted = named(next);
       const grown = [...wanted].some((one) => !watched.has(one));
       const shrunk = [...watched].some((one) => !wanted.has(one));
       if (!grown && !shrunk) return;

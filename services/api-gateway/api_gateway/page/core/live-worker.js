@@ -38,8 +38,9 @@ function union() {
 self.onconnect = (/** @type {MessageEvent} */ event) => {
   const [port] = event.ports;
   port.onmessage = ({data}) => {
-    if (data.type === 'close') tabs.delete(port);
-    else tabs.set(port, {of: data.of, lastAt: Date.now()});
+    // What a tab comes to watch joins behind what the others do.
+    if (data.type === 'close' || tabs.get(port)?.of.join() !== data.of.join()) tabs.delete(port);
+    if (data.type !== 'close') tabs.set(port, {of: data.of, lastAt: Date.now()});
     live ??= liveSource(data.base, emit);
     union();
     // A tab that joins a running stream has missed nothing, and learns at once that there is one, and what time it is.

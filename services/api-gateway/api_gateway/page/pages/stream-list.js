@@ -19,6 +19,8 @@ const COUNTS_MS = 5000;
 /** When a gateway comes back all open lists want everything; so they spread over this long. */
 const RELOAD_MS = 2000;
 const AT_ONCE = 100;
+/** Of their names in an address: a gateway takes a head of 16 KiB. */
+const MAX_CHARS = 8000;
 const MARK_MS = 2000;
 const STREAM = /^(stream|commits|txn|prepared):([^/]+\/[^/]+)/;
 /** What is decided where a segment has too much to do. */
@@ -41,6 +43,12 @@ const COUNTS = /^(txn|prepared|commits):/;
  * @property {number} [changedAt]
  * @property {boolean} gone
  */
+
+/** The first of these names, as many as are asked for at once. @param {string[]} names */
+function fitting(names) {
+  let chars = 0;
+  return names.slice(0, AT_ONCE).filter((name) => (chars += 'name=&'.length + encodeURIComponent(name).length) <= MAX_CHARS);
+}
 
 /** @param {any} item @returns {Row} */
 function rowOf(item) {
@@ -149,10 +157,10 @@ export class StreamList {
     this.timer = undefined;
     this.flushedAt = Date.now();
     if (this.fetching || paused.peek() || document.visibilityState === 'hidden' || this.state.peek().loadedAt === 0) return;
-    const wanted = [...this.structure].slice(0, AT_ONCE);
+    const wanted = fitting([...this.structure]);
     for (const one of wanted) this.structure.delete(one);
     if (Date.now() - this.countsAt >= COUNTS_MS - 100) {
-      wanted.push(...[...this.counts].filter((one) => !wanted.includes(one)).slice(0, AT_ONCE - wanted.length));
+      wanted.push(...fitting([...wanted, ...[...this.counts].filter((one) => !wanted.includes(one))]).slice(wanted.length));
       this.counts.clear();
       this.countsAt = Date.now();
     }

@@ -86,11 +86,8 @@ function LiveDot() {
 }
 
 async function leave() {
-  try {
-    await api.leave();
-  } finally {
-    location.reload();
-  }
+  await api.leave();
+  location.reload();
 }
 
 /** @param {{me: any}} props */

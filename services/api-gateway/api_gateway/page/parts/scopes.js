@@ -28,16 +28,17 @@ export function useInScopes(kind, scope) {
       try {
         /** @type {any[]} */
         const items = [];
-        let after;
+        let after, read = 0;
         for (const name of wanted) {
           do {
             const found = await page(name, kind, after, call.signal);
             items.push(...found.items.map((/** @type {any} */ item) => ({...item, scope: name})));
             after = found.next;
           } while (after && items.length < MAX_ITEMS);
-          if (after) break;
+          read += 1;
+          if (items.length >= MAX_ITEMS) break;
         }
-        const cut = after ? `, the first ${items.length}` : !scope && names.length > MAX_SCOPES ? ` in the first ${MAX_SCOPES} scopes` : '';
+        const cut = after || read < wanted.length ? ', and more' : !scope && names.length > MAX_SCOPES ? ` in the first ${MAX_SCOPES} scopes` : '';
         setState({data: {items, cut}, problem: null, loading: false, etag: '', fetchedAt: Date.now()});
       } catch (error) {
         if (call.signal.aborted) return;

@@ -9,7 +9,7 @@ import {Failed, Skeleton} from './panel.js';
  *   `what` is searched for, in the singular; `bounds` says within what; `forward`: the earliest is found first; children are shown while nothing is found at its end
  */
 export function SearchState({search, what, whats, bounds, forward = false, children}) {
-  const {items, running, complete, problem, full, searchedTo} = search;
+  const {items, running, complete, problem, full, searchedTo, keptFrom} = search;
   const way = forward ? 'searched to' : 'searched back to';
   const found = count(items.length, what, whats);
   if (problem) return html`<${Failed} problem=${problem} retry=${search.goOn} />`;
@@ -23,6 +23,7 @@ export function SearchState({search, what, whats, bounds, forward = false, child
   if (!complete) {
     return html`<p class="search-state">${found}${searchedTo ? `, ${way} ${time(searchedTo)}` : ''}. <button type="button" onClick=${search.goOn}>Go on searching</button></p>`;
   }
+  if (keptFrom) return html`<p class="search-state">${found}${bounds ? ` ${bounds}` : ''}. Of what lies before ${time(keptFrom)} not all is kept.</p>`;
   if (items.length === 0) return children;
   return html`<p class="search-state muted">${found}${bounds ? ` ${bounds}` : ''}. That is all.</p>`;
 }

@@ -21,6 +21,7 @@ const RETRY_MS = 1000;
  * @property {any[]} items as they were found, in the gateway's order, or as `join` puts them together
  * @property {any} head what the first answer has beside `items`
  * @property {number | null} searchedTo epoch ms: how far everything was looked at
+ * @property {number | null} keptFrom epoch ms: of what lies before not all is kept
  * @property {boolean} complete nothing is left to be searched
  * @property {boolean} full as many items are held as there may be
  * @property {boolean} running
@@ -31,7 +32,7 @@ const RETRY_MS = 1000;
  */
 
 const NOTHING = {items: /** @type {any[]} */ ([]), head: /** @type {any} */ (undefined), next: /** @type {string | undefined} */ (undefined),
-  searchedTo: /** @type {number | null} */ (null), complete: false, full: false, running: false, problem: /** @type {Problem | null} */ (null)};
+  searchedTo: /** @type {number | null} */ (null), keptFrom: /** @type {number | null} */ (null), complete: false, full: false, running: false, problem: /** @type {Problem | null} */ (null)};
 
 /**
  * Search while the component is shown, from the beginning whenever path or query change.
@@ -63,10 +64,10 @@ export function useSearch(path, query, join = (before, more) => [...before, ...m
     try {
       for (let calls = 0; calls < MAX_CALLS && !found.complete && found.items.length < enough; calls++) {
         const further = found.next === undefined && found.searchedTo !== null ? {from: found.searchedTo} : {after: found.next};
-        const {items, next, searchedTo, complete, ...head} = await patiently(() => api.get(path, {query: {...query, ...further}, signal: own.signal}), own.signal);
+        const {items, next, searchedTo, complete, keptFrom, ...head} = await patiently(() => api.get(path, {query: {...query, ...further}, signal: own.signal}), own.signal);
         const all = join(found.items, items);
         found = {...found, items: all.slice(0, MAX_ITEMS), head: found.head ?? head, next, searchedTo: searchedTo ?? found.searchedTo,
-          complete: next === undefined && complete !== false, full: all.length > MAX_ITEMS};
+          keptFrom: found.keptFrom ?? keptFrom ?? null, complete: next === undefined && complete !== false, full: all.length > MAX_ITEMS};
         if (found.full) break;
         show(found);
       }

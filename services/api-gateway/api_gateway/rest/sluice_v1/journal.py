@@ -54,7 +54,12 @@ class Journal(Model):
     items: list[EventModel]
     next: str | None = Field(default=None, description="Where to go on; left out at the end.")
     searched_to: int = Field(description="Back to this moment all that fits is here or on the pages before, epoch ms.")
-    complete: bool = Field(description="Whether all of the interval is searched.")
+    complete: bool = Field(description="Whether all of the interval is searched that can be.")
+    kept_from: int | None = Field(
+        default=None,
+        description="Before this moment, epoch ms, not all can be searched: records are gone, no snapshot is so old. "
+        "Left out if all of the interval can be.",
+    )
 
 
 @routes.get("/journal", operation_id="searchJournal", response_model=Journal, responses=refusals())
@@ -115,6 +120,7 @@ def _document(found: FoundEvents) -> dict[str, Any]:
         **({"next": following} if following is not None else {}),
         "searchedTo": found.searched_to,
         "complete": found.complete,
+        **({"keptFrom": found.kept_from} if found.kept_from is not None else {}),
     }
 
 

@@ -5,7 +5,7 @@ may not READ is left out. Works in slices.
 """
 
 import heapq
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from typing import Annotated, Literal
 
 import msgspec
@@ -19,6 +19,7 @@ from api_gateway.rest.backend import Served, as_json
 from api_gateway.rest.failures import RefusedError
 from api_gateway.rest.paging import DEFAULT, After, Limit, position_in, token_of
 from api_gateway.rest.sluice_v1.base import Model, refusals, router
+from api_gateway.slices import Slices
 from sluice.domain.ids import StreamId
 from sluice.domain.listings import members_of
 from sluice.domain.stream.decisions import last_decisions
@@ -117,7 +118,7 @@ async def find_streams(
     """List the streams of all scopes, or of one."""
     wanted = _Wanted(q.casefold(), state, scope, tag, internal)
     if name:
-        return as_json(FoundStreams(items=list(_named(backend.reads, wanted, name))))
+        return as_json(FoundStreams(items=await while_caller_waits(request, _named(backend.reads, wanted, name))))
     behind = position_in(after)
     if sort == "name":
         finding = _by_name(backend.reads, wanted, behind, limit)
@@ -127,16 +128,20 @@ async def find_streams(
     return as_json(FoundStreams(items=items, next=token_of(last) if last else None))
 
 
-def _named(reads: Reads, wanted: _Wanted, names: list[str]) -> Iterator[FoundStream]:
+async def _named(reads: Reads, wanted: _Wanted, names: list[str]) -> list[FoundStream]:
     """Those of these names that are wanted and there, as far as this process knows."""
+    found, slices = [], Slices()
     for id in map(StreamId.of, names):
+        if slices.is_over():
+            await slices.pause()
         if wanted.scope not in (None, id.scope) or (id.name.startswith("_") and not wanted.internal):
             continue
         view = reads.view(id.key)
         if wanted.tag is not None and wanted.tag not in members_of(view, id.scope).tags.get(id.name, ()):
             continue
         if (shown := _shown(view, id, wanted)) is not None:
-            yield shown
+            found.append(shown)
+    return found
 
 
 async def _by_name(reads: Reads, wanted: _Wanted, behind: str, limit: int) -> tuple[list[FoundStream], str]:

@@ -107,6 +107,7 @@ def _page(found: Decisions) -> DecisionList:
         items=[_decision(one) for one in found.items if may_read(stream_resource(*one.stream))],
         next=token_of(".".join(map(str, found.next))) if found.next is not None else None,
         searched_to=found.searched_to,
+        kept_from=found.kept_from,
         complete=found.complete,
     )
 

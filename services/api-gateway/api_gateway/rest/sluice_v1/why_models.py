@@ -48,7 +48,10 @@ class DecisionList(Model):
     searched_to: int | None = Field(
         default=None, description="The moment back to which all that fit are here, epoch ms; left out without a span."
     )
-    complete: bool | None = Field(default=None, description="Whether all of the span is here.")
+    complete: bool | None = Field(default=None, description="Whether all of the span is here that is kept.")
+    kept_from: int | None = Field(
+        default=None, description="Before this moment not all is kept, epoch ms; left out if all of the span is."
+    )
 
 
 class OtherScalingBody(Body):

@@ -23,6 +23,8 @@ const HISTORY_MS = 7 * 86_400_000;
 const HISTORY_BUCKETS = 400;
 const HISTORY_EVERY_MS = 60_000;
 const JOURNAL_LIMIT = 500;
+/** Rates are pushed each 2 s; after so long they are none of now. */
+const SILENT_MS = 7000;
 const JOURNAL_TYPES = 'StreamUpdateStarted,StreamUpdated,StreamTruncationStarted,DecisionRecorded';
 
 /**
@@ -33,7 +35,20 @@ const JOURNAL_TYPES = 'StreamUpdateStarted,StreamUpdated,StreamTruncationStarted
 export function useRates(scope, stream, live) {
   const first = useResource(live ? `${under`scopes/${scope}/streams/${stream}`}/rates` : null, {of: [`stream:${scope}/${stream}`]});
   const [pushed, setPushed] = useState(/** @type {any[]} */ ([]));
-  useEffect(() => (live ? onRates(`${scope}/${stream}`, ({segments}) => setPushed(segments)) : undefined), [scope, stream, live]);
+  useEffect(() => {
+    if (!live) return undefined;
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    let silence;
+    const end = onRates(`${scope}/${stream}`, ({segments}) => {
+      setPushed(segments);
+      clearTimeout(silence);
+      silence = setTimeout(() => setPushed([]), SILENT_MS);
+    });
+    return () => {
+      clearTimeout(silence);
+      end();
+    };
+  }, [scope, stream, live]);
   return useMemo(() => {
     const found = new Map();
     for (const one of first.data?.segments ?? []) found.set(String(one.id), facts(one));
@@ -186,15 +201,15 @@ function heldEpochs(open) {
  * @returns {{items: any[] | null, state: string, more: (() => void) | null}}
  */
 export function useJournal(scope, stream, wanted) {
-  const [found, setFound] = useState(/** @type {{items: any[], after?: string, searchedTo?: number, complete: boolean, problem?: string} | null} */ (null));
+  const [found, setFound] = useState(/** @type {{items: any[], after?: string, keptFrom?: number, complete: boolean, problem?: string} | null} */ (null));
   const [turn, setTurn] = useState(0);
   useEffect(() => {
     if (!wanted) return undefined;
     const call = new AbortController();
     const query = {types: JOURNAL_TYPES, limit: JOURNAL_LIMIT, after: turn > 0 ? found?.after : undefined};
     api.get(`${under`scopes/${scope}/streams/${stream}`}/history`, {query, signal: call.signal}).then(
-      ({items, next, searchedTo, complete}) => setFound((before) => ({
-        items: [...(turn > 0 ? before?.items ?? [] : []), ...items.filter((/** @type {any} */ one) => !one.void)], after: next, searchedTo, complete,
+      ({items, next, keptFrom, complete}) => setFound((before) => ({
+        items: [...(turn > 0 ? before?.items ?? [] : []), ...items.filter((/** @type {any} */ one) => !one.void)], after: next, keptFrom: before?.keptFrom ?? keptFrom, complete,
       })),
       (error) => {
         if (call.signal.aborted) return;
@@ -207,5 +222,5 @@ export function useJournal(scope, stream, wanted) {
   if (!wanted) return {items: null, state: '', more: null};
   if (!found) return {items: null, state: 'reads the journal…', more: null};
   if (found.problem) return {items: found.items, state: `the journal cannot be read: ${found.problem}`, more: null};
-  return {items: found.items, state: found.after ? 'the journal is not read to its beginning' : '', more: found.after ? () => setTurn(turn + 1) : null};
+  return {items: found.items, state: found.after || found.keptFrom ? 'the journal is not read to its beginning' : '', more: found.after ? () => setTurn(turn + 1) : null};
 }
