@@ -124,6 +124,8 @@ def _start_missing(system: System, wishes: _Wishes) -> str:
             system.start(wait_for_late=False)
         except LocalError as error:
             failures.append(str(error))
+        except Exception as error:  # noqa: BLE001 - whatever it is, the start has failed
+            failures.append(f"{type(error).__name__}: {error}")
 
     thread = threading.Thread(target=attempt, name="start")
     thread.start()

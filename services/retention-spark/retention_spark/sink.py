@@ -63,7 +63,9 @@ def batch_writer(kind: DecisionKind, settings: SparkSettings, pause: BatchPause)
             keep(batch.sparkSession, settings.spark_history, kind, f"{query}-{number}", rows)
         pause.observe(found)
         # Spark rounds for each partition. A batch that is full has left records behind, whatever comes.
-        is_full = sum(outcome.records for outcome in found) >= settings.spark_batch_records - settings.partitions
+        is_full = sum(outcome.records for outcome in found) >= max(
+            1, settings.spark_batch_records - settings.partitions
+        )
         if not sendings and not rows and not is_full:
             pause.wait(number)
 

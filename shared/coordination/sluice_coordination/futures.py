@@ -20,6 +20,9 @@ from sluice_coordination.task_board import TaskBoard, View
 
 log = logging.getLogger(__name__)
 
+LOOKS_OF_OTHERS = 2
+"""For so many looks more a task stays on the board that others may have submitted too, under the same key."""
+
 
 class TaskFuture:
     """The end of a task to come: awaiting it returns the function's result.
@@ -87,6 +90,8 @@ class Futures:
         self._waiting: list[TaskFuture] = []
         self._is_closed = False
         self._to_cancel: set[str] = set()
+        self._settled: dict[str, int] = {}
+        """Tasks that are not this node's alone, and how many looks ago they were found done."""
 
     def add(self, future: TaskFuture) -> None:
         """Settle this future too, from the next look on; at once if the node has ended."""
@@ -105,7 +110,7 @@ class Futures:
         self._waiting = [future for future in self._waiting if not future.done()]
 
     async def look(self, view: View) -> None:
-        """Settle what the view shows done, and remove from the board what is this node's alone.
+        """Settle what the view shows done, and remove it from the board: at once, if it is this node's alone.
 
         Raises StoreUnavailableError.
         """
@@ -118,9 +123,24 @@ class Futures:
                 future.fail(TaskVanishedError(future.id))
             elif entry is not None and entry.done:
                 future.settle(entry)
-                if not future.is_shared:
+                if future.is_shared:
+                    self._settled.setdefault(future.id, 0)
+                else:
                     await self._board.remove(future.id, entry.document)
+        await self._forget(view)
         self.tick()
+
+    async def _forget(self, view: View) -> None:
+        """Remove what others have had time to find done, so that the key is free again."""
+        for id, looks in list(self._settled.items()):
+            entry = view.submitted.get(id)
+            if entry is None or not entry.done:
+                del self._settled[id]
+            elif looks < LOOKS_OF_OTHERS:
+                self._settled[id] += 1
+            else:
+                await self._board.remove(id, entry.document)
+                del self._settled[id]
 
     def close(self) -> None:
         """Fail all waiting futures: this node will not resolve them."""

@@ -136,7 +136,8 @@ class Node:
     ) -> TaskFuture:
         """Put a task on the board, and return its end to come.
 
-        With a `key` the task of that key that stands there already counts instead. After `timeout_s` the future fails
+        With a `key` the task of that key that stands there already counts instead, for some looks also when it is done.
+        After `timeout_s` the future fails
         and the task is cancelled. Raises TaskBoardFullError, StoreUnavailableError (it may be on the board),
         StoreFailedError; ValueError, TypeError for arguments that are not JSON.
         """

@@ -64,9 +64,12 @@ class SingleSource:
         """Another one for another task, so that a task with other arguments takes the place of the one before."""
         return f"main-{zlib.crc32(msgspec.json.encode(self.task, order='sorted')):08x}"
 
-    async def plan(self, state: SourceState, situation: Situation) -> SourceState:  # noqa: ARG002
+    async def plan(self, state: SourceState, situation: Situation) -> SourceState:
         """See Source."""
-        return state if state.complete else SourceState(tasks={self.key: self.task})
+        if state.complete or list(state.tasks.values()) == [self.task]:
+            return state
+        # The one before has to have stopped.
+        return SourceState(tasks={} if situation.on_board - {self.key} else {self.key: self.task})
 
     def ended(self, state: SourceState, key: str) -> SourceState:
         """See Source."""

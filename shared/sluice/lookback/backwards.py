@@ -52,8 +52,8 @@ class BackwardSearch(Generic[T]):
     """How far back partitions are searched in [since_ms, upper_ms), and what the collector has found there.
 
     Back to `searched_to` (epoch ms) everything is that can be searched; `complete` if that is the beginning. Of a
-    trimmed partition that is what lies behind its oldest snapshot: `kept_from` is when the last of these was, None if
-    all is kept. A job that ran out of time knows nothing of what it searched last.
+    trimmed partition that is what lies behind its oldest snapshot; `kept_from` (epoch ms) is behind the last of these,
+    None if all is kept. A job that ran out of time knows nothing of what it searched last.
     """
 
     def __init__(
@@ -63,14 +63,15 @@ class BackwardSearch(Generic[T]):
         self._collector = collector
         self._spans = context.journal(partitions, since_ms or None, upper_ms)
         self._ends = {partition: max(span.start, span.end) for partition, span in self._spans.items()}
-        least = context.least_offsets(partitions)
-        self._starts = {partition: max(span.start, least[partition]) for partition, span in self._spans.items()}
+        kept = context.kept(partitions)
+        self._starts = {partition: max(span.start, kept[partition][0]) for partition, span in self._spans.items()}
+        cut = [kept[p][1] for p, span in self._spans.items() if self._starts[p] > span.start]
+        self.kept_from = max((at for at in cut if at > since_ms), default=None)
         self._first_ms: dict[int, int] = {}
         self._since_ms = since_ms
         self._upper_ms = upper_ms
         self._records = 0
         self.searched_to = upper_ms
-        self.kept_from: int | None = None
         self.complete = False
         self._note()
 
@@ -112,9 +113,6 @@ class BackwardSearch(Generic[T]):
 
     def _note(self) -> None:
         """How far all partitions are searched now."""
-        reached = {p: self._first_ms.get(p, self._upper_ms - 1) + 1 for p in self._spans}
-        left = [p for p, start in self._starts.items() if self._ends[p] > start]
-        ended = [p for p, span in self._spans.items() if p not in left and self._starts[p] > span.start]
-        self.searched_to = max((reached[p] for p in left), default=self._since_ms)
-        self.kept_from = max((reached[p] for p in ended), default=None)
+        left = [self._first_ms.get(p, self._upper_ms - 1) for p, start in self._starts.items() if self._ends[p] > start]
+        self.searched_to = max(left) + 1 if left else self._since_ms
         self.complete = not left

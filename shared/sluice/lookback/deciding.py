@@ -126,14 +126,15 @@ def decisions(context: JobContext, question: DecisionsQuestion) -> Decisions:
 
     search.go_back(is_enough)
     found = search.found()
+    kept_from = search.kept_from if search.kept_from is not None and search.kept_from > question.since else None
     items = [_past(order, event, collector.carried_out.get(event.request)) for order, event in found[: question.limit]]
     if len(found) > question.limit:
         last = found[question.limit - 1][0]
         return Decisions(items, last[0], complete=False, next=last)
     if search.complete or search.searched_to <= question.since:
-        return Decisions(items, question.since, complete=True, kept_from=search.kept_from)
+        return Decisions(items, question.since, complete=True, kept_from=kept_from)
     goes_on = (search.searched_to, 0, 0, 0, 0) if search.searched_to < upper else question.before or (upper, 0, 0, 0, 0)
-    return Decisions(items, search.searched_to, complete=False, next=goes_on, kept_from=search.kept_from)
+    return Decisions(items, search.searched_to, complete=False, next=goes_on, kept_from=kept_from)
 
 
 def _past(order: Order, event: DecisionRecorded, carried_out: bool | None) -> PastDecision:

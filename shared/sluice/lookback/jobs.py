@@ -187,17 +187,18 @@ class JobContext:
             self._folded.keep(self._id(partition), views[partition])
         return views
 
-    def least_offsets(self, partitions: Iterable[int]) -> dict[int, int]:
-        """The first offset that each partition can be folded to: its beginning, or behind its oldest snapshot.
+    def kept(self, partitions: Iterable[int]) -> dict[int, tuple[int, int]]:
+        """Of each partition the first offset that it can be folded to, and from when on (epoch ms) all is kept.
 
-        Of one that has lost its first records and has no snapshot it is where its records begin, and nothing can be
-        folded there.
+        That is its beginning and 0, or behind its oldest snapshot. Of one that has lost its first records and has no
+        snapshot it is where its records begin, and nothing can be folded there.
         """
         if not self._spans:
             self._spans = self.journal()
         spans = [self._spans[partition] for partition in partitions]
         oldest = oldest_snapshots(self.source, [span for span in spans if span.start > 0])
-        return {span.partition: oldest.get(span.partition, span.start - 1) + 1 for span in spans}
+        behind = {partition: (manifest.offset + 1, manifest.at + 1) for partition, manifest in oldest.items()}
+        return {span.partition: behind.get(span.partition, (span.start, 0)) for span in spans}
 
     def _begun(self, partition: int, offset: int) -> PartitionView:
         """What is kept of the partition, or a snapshot of it, up to the offset; else an empty view."""

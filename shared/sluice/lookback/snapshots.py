@@ -132,20 +132,20 @@ def restored_before(source: Source, span: Span, offset: int, behind: int) -> Par
     return view if asyncio.run(restore()) is not None else None
 
 
-def oldest_snapshots(source: Source, spans: Sequence[Span]) -> dict[int, int]:
-    """By partition the offset of its oldest snapshot that may be used, where there is one; none is read.
+def oldest_snapshots(source: Source, spans: Sequence[Span]) -> dict[int, SnapshotManifest]:
+    """By partition its oldest snapshot that may be used, where there is one; none is read.
 
     The markers of all partitions are read side by side, for every reading takes a while to begin.
     """
     if not spans:
         return {}
-    reader, found = SourceSnapshots(source), dict[int, int]()
+    reader, found = SourceSnapshots(source), dict[int, SnapshotManifest]()
     notes = asyncio.run(reader.notes([span.partition for span in spans]))
     of = {span.partition: span for span in spans}
     usable = {p: [s.manifest for s in snapshots_of(notes[p])[0] if s.problem is None] for p in of}
     left = {p: sorted(manifests, key=lambda m: m.offset, reverse=True) for p, manifests in usable.items()}
     while tried := [manifests.pop() for p, manifests in left.items() if manifests and p not in found]:
-        found |= {m.partition: m.offset for m in reader.with_marker(tried, of)}
+        found |= {m.partition: m for m in reader.with_marker(tried, of)}
     return found
 
 

@@ -160,7 +160,9 @@ async def test_a_search_of_a_trimmed_journal_goes_back_to_the_oldest_snapshot(
     monkeypatch.setattr(backwards, "FIRST_RECORDS", 1)
     found = await asyncio.to_thread(search, history, wanted)
     assert found.items == [one for one in whole.items if one.order[2] > manifest.offset] != []
-    assert found.complete and found.kept_from == found.items[-1].order[0] + 1, "of that moment more may be missing"
+    assert found.complete and found.kept_from == manifest.at + 1, "of that moment more may be missing"
+    later = await asyncio.to_thread(search, history, Search(key=KEY, from_ms=manifest.at + 2, limit=1000))
+    assert later.complete and later.kept_from is None
 
 
 async def test_a_trimmed_partition_does_not_hold_up_the_search_of_the_others(

@@ -361,6 +361,28 @@ async def test_a_task_that_ends_oddly_has_failed_and_is_not_begun_again(size: in
     assert runs == 1
 
 
-def test_a_single_task_with_other_arguments_is_another_one() -> None:
+async def test_a_single_task_with_other_arguments_begins_when_the_one_before_has_stopped() -> None:
     one, same, other = (SingleSource("s", Task("f", {"url": url})) for url in ("a", "a", "b"))
-    assert one.key == same.key != other.key
+    state = await one.plan(SourceState(), Situation((), 0, frozenset()))
+    board = frozenset(state.tasks)
+    assert await same.plan(state, Situation((), 0, board)) == state
+    former = SourceState(tasks={"main": one.task})
+    assert await one.plan(former, Situation((), 0, frozenset({"main"}))) == former, "under whatever key it is there"
+    withdrawn = await other.plan(state, Situation((), 0, board))
+    assert withdrawn == SourceState() == await other.plan(withdrawn, Situation((), 0, board))
+    assert await other.plan(withdrawn, Situation((), 0, frozenset())) == SourceState(tasks={other.key: other.task})
+
+
+async def test_a_key_is_free_again_when_those_who_wait_have_seen_the_end() -> None:
+    functions, runs = Functions(), 0
+
+    @functions.register("f")
+    async def f(context: TaskContext) -> int:
+        nonlocal runs
+        runs += 1
+        return runs
+
+    async with Node(MemoryStore(), "t", functions, settings=QUICK, clock=LoopClock()) as node:
+        assert await (await node.submit("f", key="k")) == 1
+        await asyncio.sleep(5 * QUICK.look_s)
+        assert await (await node.submit("f", key="k")) == 2

@@ -34,7 +34,7 @@ const JOURNAL_TYPES = 'StreamUpdateStarted,StreamUpdated,StreamTruncationStarted
  */
 export function useRates(scope, stream, live) {
   const first = useResource(live ? `${under`scopes/${scope}/streams/${stream}`}/rates` : null, {of: [`stream:${scope}/${stream}`]});
-  const [pushed, setPushed] = useState(/** @type {any[]} */ ([]));
+  const [pushed, setPushed] = useState(/** @type {any[] | null} */ (null));
   useEffect(() => {
     if (!live) return undefined;
     /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -51,8 +51,8 @@ export function useRates(scope, stream, live) {
   }, [scope, stream, live]);
   return useMemo(() => {
     const found = new Map();
-    for (const one of first.data?.segments ?? []) found.set(String(one.id), facts(one));
-    for (const one of pushed) found.set(String(one.id), {store: found.get(String(one.id))?.store, ...facts(one)});
+    for (const one of first.data?.segments ?? []) found.set(String(one.id), facts(pushed ? {store: one.store, length: one.length} : one));
+    for (const one of pushed ?? []) found.set(String(one.id), {store: found.get(String(one.id))?.store, ...facts(one)});
     return found;
   }, [first.data, pushed]);
 }
