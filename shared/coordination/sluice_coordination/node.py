@@ -136,10 +136,10 @@ class Node:
     ) -> TaskFuture:
         """Put a task on the board, and return its end to come.
 
-        With a `key` the task of that key that stands there already counts instead, for some looks also when it is done.
-        After `timeout_s` the future fails
-        and the task is cancelled. Raises TaskBoardFullError, StoreUnavailableError (it may be on the board),
-        StoreFailedError; ValueError, TypeError for arguments that are not JSON.
+        With a `key` the task of that key that stands there already counts instead, for some looks also when it is
+        done. After `timeout_s` the future fails and the task is cancelled. Raises TaskBoardFullError,
+        StoreUnavailableError (it may be on the board), StoreFailedError; ValueError, TypeError for arguments that are
+        not JSON.
         """
         task, own_key = Task(function, arguments or {}), key or uuid.uuid4().hex
         timeout_at = None if timeout_s is None else self._clock.now() + timeout_s

@@ -46,20 +46,14 @@ class FlowControl:
             return
         running = self._open_of.keys() - self._crowded
         left = sum(self._open_of[partition] for partition in running)
-        crowded = set[int]()
+        before = len(self._crowded)
         for partition in sorted(running, key=self._open_of.__getitem__, reverse=True):
-            if left <= self._max_open // 2 or self._open_of[partition] <= self._share:
+            if left <= self._max_open // 2:
                 break
-            crowded.add(partition)
+            self._crowded.add(partition)
             left -= self._open_of[partition]
-        if crowded:
-            self._crowded |= crowded
+        if len(self._crowded) > before:
             self._apply()
-
-    @property
-    def _share(self) -> int:
-        """How many requests a partition may always have open."""
-        return self._max_open // 2 // len(self._open_of)
 
     def acknowledged(self, partition: int, behind_first: int) -> None:
         """One is not open any more."""
@@ -84,7 +78,7 @@ class FlowControl:
         if not self._crowded:
             return
         half = self._max_open // 2
-        most = half if self.open <= half else self._share
+        most = half if self.open <= half else half // len(self._open_of)
         resumed = {partition for partition in self._crowded if self._open_of[partition] <= most}
         if resumed:
             self._crowded -= resumed

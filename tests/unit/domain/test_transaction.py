@@ -8,7 +8,10 @@ from support.txn_log import LEASE_MS, REACHED, TxnLog, answered, worked_example
 
 from sluice.domain.config import StreamConfig
 from sluice.domain.decision import Decision
+from sluice.domain.encoding import encode_state
 from sluice.domain.ids import TransactionId
+from sluice.domain.restoring.adapt import adapted
+from sluice.domain.restoring.events import AggregateRestored
 from sluice.domain.segment import segment_id
 from sluice.domain.stream import decide as stream_decide
 from sluice.domain.stream.commands import CreateStream, SealStream
@@ -129,6 +132,13 @@ def test_a_lease_has_bounds(lease_ms: int, opens: bool) -> None:
     reply = TxnLog().ask_open("t", lease_ms)
     assert (reply is None) == opens
     assert reply is None or (reply.status == "LEASE_OUT_OF_BOUNDS" and str(lease_ms) in reply.reason)
+
+
+def test_none_is_opened_while_the_stream_is_being_restored() -> None:
+    log = TxnLog()
+    log.fold(AggregateRestored(STREAM.aggregate, encode_state(adapted(log.stream, 64, 1, ()))))
+    refused = log.ask_open("a")
+    assert refused is not None and refused.status == "TOO_MANY_OPEN" and "is being restored" in refused.reason
 
 
 def test_no_more_than_the_limit_may_be_open() -> None:

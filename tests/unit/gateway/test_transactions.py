@@ -11,13 +11,8 @@ from api_gateway.handlers.submitting import REASON
 from api_gateway.handlers.transactions import LISTED_MOST
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.decision import Reply
-from sluice.domain.encoding import encode_state
 from sluice.domain.events import Event
-from sluice.domain.ids import StreamId
-from sluice.domain.restoring.adapt import adapted
-from sluice.domain.restoring.events import AggregateRestored
 from sluice.domain.status import Status
-from sluice.domain.stream.state import find_stream
 from sluice.domain.transaction.commands import (
     AbortReason,
     AbortTransaction,
@@ -52,18 +47,6 @@ def request(id: pb.TxnId, **more: Any) -> pb.TxnRequest:
 
 def ping_request(id: pb.TxnId, lease: int = LEASE_MS) -> pb.PingTxnRequest:
     return pb.PingTxnRequest(streamInfo=STREAM, txnId=id, lease=lease)
-
-
-async def test_none_is_opened_while_its_stream_is_being_restored(gateway: Gateway, stream: pb.StreamInfo) -> None:
-    await gateway.system.stop_deciding()
-    known = find_stream(gateway.system.runtime.journal.reader(KEY), StreamId("sc", "st"))
-    assert known is not None
-    restored = AggregateRestored(known.id.aggregate, encode_state(adapted(known, 64, 1, ())))
-    await gateway.system.append(KEY, restored)
-    code, details = await failure(
-        gateway.stub.createTransaction(pb.CreateTxnRequest(streamInfo=STREAM, lease=LEASE_MS))
-    )
-    assert (code, details) == (CODES.UNAVAILABLE, "sc/st is being restored")
 
 
 async def state(gateway: Gateway, id: pb.TxnId) -> str:

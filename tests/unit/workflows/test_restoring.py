@@ -161,6 +161,13 @@ async def restored(
     system: System, target: Folder, partitions: int = 8, now: int = NOW, earlier: Sequence[int] = ()
 ) -> System:
     """Another journal, from the back-up, on the same segment stores."""
+    return await found_out(await brought(system, target, partitions, now, earlier))
+
+
+async def brought(
+    system: System, target: Folder, partitions: int = 8, now: int = NOW, earlier: Sequence[int] = ()
+) -> System:
+    """The same, before anything is found out."""
     found = System(partitions, system.store)
     made = restoration(read_states(target, read_manifest(target)), partitions, now, "test", earlier)
     for one in made.records:
@@ -168,9 +175,13 @@ async def restored(
     await settle()
     with pytest.raises(StreamRestoringError):
         check_restored(found.stream)
-    await found.start()
-    await until(lambda: found.stream.state is not StreamState.RESTORING)
     return found
+
+
+async def found_out(system: System) -> System:
+    await system.start()
+    await until(lambda: system.stream.state is not StreamState.RESTORING)
+    return system
 
 
 def assert_all_is_read(system: System, written: int) -> None:
@@ -190,6 +201,11 @@ async def assert_goes_on(system: System, writer: Writer) -> None:
     writer.write()
     assert len(set(system.store.segments) - names) == 3
     assert_all_is_read(system, writer.written)
+
+
+async def assert_comes_back_whole(system: System, writer: Writer) -> None:
+    assert_all_is_read(system, writer.written)
+    await assert_goes_on(system, writer)
 
 
 async def test_a_stream_that_was_only_written_to_goes_on_in_its_segments(before: System, tmp_path: Path) -> None:
@@ -359,9 +375,7 @@ async def test_what_was_scaled_in_the_life_behind_a_restore_is_found_by_the_next
     writer.write()
     await first.roll()
     writer.write()
-    after = await restored(first, second, now=NOW + 60_000)
-    assert_all_is_read(after, writer.written)
-    await assert_goes_on(after, writer)
+    await assert_comes_back_whole(await restored(first, second, now=NOW + 60_000), writer)
 
 
 async def test_what_was_scaled_in_a_life_that_the_back_up_does_not_know_is_found_if_it_is_named(
@@ -375,9 +389,8 @@ async def test_what_was_scaled_in_a_life_that_the_back_up_does_not_know_is_found
     writer.system = first
     await first.split()
     writer.write()
-    after = await restored(first, target, now=NOW + 60_000, earlier=[first.stream.base])
-    assert_all_is_read(after, writer.written)
-    await assert_goes_on(after, writer)
+    again = await restored(first, target, now=NOW + 60_000, earlier=[first.stream.base])
+    await assert_comes_back_whole(again, writer)
 
 
 async def test_a_back_up_in_the_middle_of_a_restore_finds_what_came_before_it_and_since(
@@ -387,17 +400,10 @@ async def test_a_back_up_in_the_middle_of_a_restore_finds_what_came_before_it_an
     target = backed_up(before, tmp_path)
     await before.split()
     writer.write()
-    begun = System(8, before.store)
-    for one in restoration(read_states(target, read_manifest(target)), 8, NOW, "test").records:
-        begun.broker.land_in(JOURNAL.name, one.partition, one.key, encode_record(one.record))
-    await settle()
+    begun = await brought(before, target)
     second = back_up(tmp_path / "second", list(begun.first.journal.views()))
-    await begun.start()
-    await until(lambda: begun.stream.state is not StreamState.RESTORING)
-    writer.system = begun
+    writer.system = await found_out(begun)
     writer.write()
     await begun.split()
     writer.write()
-    after = await restored(begun, second, now=NOW + 60_000)
-    assert_all_is_read(after, writer.written)
-    await assert_goes_on(after, writer)
+    await assert_comes_back_whole(await restored(begun, second, now=NOW + 60_000), writer)

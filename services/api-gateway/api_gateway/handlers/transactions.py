@@ -18,7 +18,6 @@ from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.decision import Reply
 from sluice.domain.errors import IllegalStateError, InvalidArgumentError, NotFoundError
 from sluice.domain.status import Status
-from sluice.domain.stream.restore import check_restored
 from sluice.domain.transaction.commands import AbortTransaction, CommitTransaction, OpenTransaction, PingTransaction
 from sluice.domain.transaction.ids import halves, text_of
 from sluice.domain.transaction.state import TransactionState
@@ -61,8 +60,6 @@ class TransactionHandlers:
 
     async def create(self, request: pb.CreateTxnRequest, context: Context) -> pb.CreateTxnResponse:
         id = stream_of(request.streamInfo)
-        # Sealed behind the back-up it would never commit.
-        check_restored(self._reads.known_stream(id))
         command = OpenTransaction(*id, lease_ms=request.lease)
         reply = await self._requests.submit(command, trace_of(context))
         if reply.status != Status.OK:

@@ -68,6 +68,9 @@ def decide_open(
         )
     if stream.state in (StreamState.SEALING, StreamState.SEALED):
         return refuse(Status.STREAM_SEALED, f"the stream is {stream.state.value}")
+    if stream.state is StreamState.RESTORING:
+        # Should it have been sealed behind the back-up, it would never be committed.
+        return refuse(Status.TOO_MANY_OPEN, "the stream is being restored: no transaction may be open")
     if len(transactions_of(reader, command.stream_id).open) >= limits.open:
         return refuse(Status.TOO_MANY_OPEN, f"{limits.open} transactions of this stream are open, no more may be")
     prepared = next_prepared(reader, stream, in_hand) if in_hand is not None else None

@@ -27,7 +27,6 @@ from api_gateway.rest.sluice_v1.stream_models import SegmentModel
 from api_gateway.rest.sluice_v1.workflow_models import RunningWorkflow, workflow_model
 from api_gateway.slices import Slices
 from sluice.domain.ids import StreamId, TransactionId
-from sluice.domain.stream.restore import check_restored
 from sluice.domain.transaction.commands import AbortTransaction, CommitTransaction, OpenTransaction, PingTransaction
 from sluice.domain.transaction.state import MAX_LEASE_MS, MIN_LEASE_MS, EndedTransaction, Transaction
 from sluice.engine.fold import PartitionView
@@ -163,7 +162,6 @@ async def begin_transaction(
     backend: Served, submit: Submit, scope: ScopeName, stream: StreamName, body: LeaseBody
 ) -> Response:
     """Begin a transaction."""
-    check_restored(backend.reads.known_stream(StreamId(scope, stream)))
     reply = done(await submit(OpenTransaction(scope=scope, stream=stream, lease_ms=body.lease_ms)), f"{scope}/{stream}")
     segments = list(Shown(backend, StreamId(scope, stream)).models(reply.segments))
     return as_json(TransactionBegun(id=reply.transaction, segments=segments), 201)
