@@ -274,26 +274,56 @@ async def _topics(runtime: Runtime) -> None:
 
 
 async def send_heartbeats(runtime: Runtime) -> None:
-    """Send a heartbeat when it says something new and every HEARTBEAT_S; in the other seconds only see Kafka answer."""
+    """Send a heartbeat when it says something new and every HEARTBEAT_S; in the other seconds only see Kafka answer.
+
+    So they see it, too, while one that was sent waits for its acknowledgement: without a broker that is missed but not
+    given up yet Kafka appends nothing, and can be read.
+    """
     loop = asyncio.get_running_loop()
-    answered, sent, due = loop.time(), None, 0.0
+    answered, heartbeats = loop.time(), _Heartbeats(runtime)
     runtime.checks["kafka"] = lambda: kafka_silence(loop.time() - answered)
     while True:
-        beat = runtime.heartbeat()
         try:
-            if _news(beat) != sent or loop.time() >= due or runtime.needs_appends():
-                # Whatever becomes of it, the next one is sent unless this one is acknowledged.
-                sent = None
-                await runtime.send_heartbeat(beat)
-                sent, due = _news(beat), loop.time() + HEARTBEAT_S
-            else:
+            is_appended = await heartbeats.send()
+            if not is_appended:
                 await runtime.journal.ends()
             answered = loop.time()
-            for listener in runtime.on_kafka_answered:
-                listener()
+            if is_appended or not runtime.needs_appends():
+                for listener in runtime.on_kafka_answered:
+                    listener()
         except (SendError, EndsUnknownError) as error:
             log.warning("Kafka does not answer", extra={"error": str(error)})
         await asyncio.sleep(LOOK_S)
+
+
+class _Heartbeats:
+    """Those of a service, one at a time."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._loop = asyncio.get_running_loop()
+        self._under_way: tuple[object, asyncio.Future[None]] | None = None
+        self._sent: object = None
+        self._due = 0.0
+
+    async def send(self) -> bool:
+        """Send one if one is due; whether one was acknowledged just now. Raises SendError."""
+        if self._under_way is None:
+            beat = self._runtime.heartbeat()
+            news = _news(beat)
+            if news == self._sent and self._loop.time() < self._due and not self._runtime.needs_appends():
+                return False
+            # Whatever becomes of it, the next one is sent unless this one is acknowledged.
+            self._sent = None
+            self._under_way = news, self._runtime.send_heartbeat(beat)
+        news, sending = self._under_way
+        done, _ = await asyncio.wait((sending,), timeout=LOOK_S)
+        if not done:
+            return False
+        self._under_way = None
+        sending.result()
+        self._sent, self._due = news, self._loop.time() + HEARTBEAT_S
+        return True
 
 
 def _news(beat: Heartbeat) -> object:

@@ -21,6 +21,7 @@ from support.wait import eventually
 
 from sluice_local import java, kafka
 from sluice_local.home import HOST
+from sluice_local.part import Part, StopRank
 from sluice_local.parts import parts_of
 from sluice_local.services import SERVICES
 from sluice_local.settings import LocalSettings
@@ -119,6 +120,17 @@ class System:
         """Have a process start with these variables, besides the usual ones or in their place."""
         part = self._local.parts[name]
         self._local.parts[name] = replace(part, environment={**part.environment, **environment})
+
+    def services_start_after(self, names: Iterable[str]) -> None:
+        """Have no service start before these processes are ready."""
+        before = tuple(names)
+        for part in list(self._local.parts.values()):
+            if part.stop_rank is StopRank.SERVICE:
+                self._local.parts[part.name] = replace(part, starts_after=(*part.starts_after, *before))
+
+    def add(self, part: Part) -> None:
+        """Have one process more."""
+        self._local.parts[part.name] = part
 
     def environment(self, name: str) -> Mapping[str, str]:
         """The variables that a process starts with, besides those of this one."""

@@ -40,6 +40,7 @@ _ON_THEIR_OWN = (
     "test_secured_system",
     "test_coordination",
     "test_secured_kafka",
+    "test_kafka_cluster",
     "test_kafka_access",
     "test_delegation_tokens",
 )

@@ -31,9 +31,9 @@ def test_a_formatted_folder_is_not_formatted_again(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(subprocess, "run", refuse)
     (tmp_path / "meta.properties").touch()
     archive = tmp_path / "kafka.jsa"
-    kafka.format_once(tmp_path, archive, tmp_path / "server.properties", tmp_path)
+    kafka.format_once(tmp_path, archive, tmp_path / "server.properties", tmp_path, kafka.new_cluster_id)
     with pytest.raises(AssertionError, match="formatted again"):
-        kafka.format_once(tmp_path, archive, tmp_path / "server.properties", tmp_path / "other")
+        kafka.format_once(tmp_path, archive, tmp_path / "server.properties", tmp_path / "other", kafka.new_cluster_id)
 
 
 def test_the_bookie_lives_where_the_segment_stores_look_for_it(tmp_path: Path) -> None:

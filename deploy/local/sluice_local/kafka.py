@@ -7,7 +7,7 @@ within about a second, and a broker that was killed is back in its cluster as fa
 import base64
 import subprocess
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
@@ -56,7 +56,7 @@ def part(settings: LocalSettings) -> Part:
         probe=Probe(ProbeKind.KAFKA, settings.kafka_port, credentials=security.kafka_client(settings)),
         stop_rank=StopRank.STORE,
         files={config: java.properties(server_properties(settings)), log4j: _LOG4J},
-        prepare=partial(format_once, jars, archive, config, folder / "log", first_user),
+        prepare=partial(format_once, jars, archive, config, folder / "log", new_cluster_id, first_user),
     )
 
 
@@ -113,13 +113,24 @@ def server_properties(settings: LocalSettings) -> dict[str, str | int | bool]:
     }
 
 
-def format_once(jars: Path, archive: Path, config: Path, log_folder: Path, first_user: Iterable[str] = ()) -> None:
-    """Give the data folder its cluster id, if it has none."""
+def new_cluster_id() -> str:
+    """Draw an id that no other cluster has."""
+    return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+
+
+def format_once(
+    jars: Path,
+    archive: Path,
+    config: Path,
+    log_folder: Path,
+    cluster_id: Callable[[], str],
+    first_user: Iterable[str] = (),
+) -> None:
+    """Give the data folder its cluster's id, if it has none."""
     if (log_folder / "meta.properties").exists():
         return
-    cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
     # With an equals sign, because an id may begin with a dash.
-    arguments = ("format", f"--cluster-id={cluster_id}", f"--config={config}", *first_user)
+    arguments = ("format", f"--cluster-id={cluster_id()}", f"--config={config}", *first_user)
     command = java.command(jars, "kafka.tools.StorageTool", arguments, java.SHORT_LIVED, archive)
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=_FORMAT_LIMIT_S, check=False, cwd=config.parent

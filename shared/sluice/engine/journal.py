@@ -35,6 +35,7 @@ from sluice.engine.ports import (
     SnapshotStoreError,
     SystemChance,
     SystemClock,
+    end_of,
 )
 from sluice.engine.proposer import MAX_ENTRIES, Decide, Proposer
 from sluice.engine.record import Entry, Mark, Marker, Record, record_kind
@@ -166,7 +167,7 @@ class Journal:
         return partition_of(key, self.partitions)
 
     def ends(self) -> asyncio.Future[Ends]:
-        """Where the partitions end now; fails with EndsUnknownError."""
+        """Where the partitions end now, as far as they answer; fails with EndsUnknownError if none does."""
         return self._log.ends()
 
     async def trim(self, before: Ends, appended_before_ms: int) -> Ends:
@@ -185,12 +186,15 @@ class Journal:
 
         Raises JournalUnavailableError or PartitionFailedError.
         """
+        wanted = tuple(partitions)
+        if not wanted:
+            return
         try:
-            ends = await at_most(self._timeout_s, self._log.ends())
+            ends = await at_most(self._timeout_s, self._log.ends(wanted))
             behind = []
-            for partition in partitions:
+            for partition in wanted:
                 self._check(partition)
-                if self._views[partition].next_offset < ends[partition]:
+                if self._views[partition].next_offset < end_of(ends, partition):
                     behind.append(partition)
             if behind:
                 async with asyncio.timeout(self._timeout_s):
@@ -321,6 +325,8 @@ class Journal:
         while not self.loaded.is_set():
             try:
                 ends = await self._log.ends()
+                for partition in range(self.partitions):
+                    end_of(ends, partition)
                 if self.loader is not None and self._to_load:
                     await self._load_snapshots(self.loader, ends)
             except (EndsUnknownError, SnapshotStoreError) as error:

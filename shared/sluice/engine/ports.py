@@ -15,7 +15,7 @@ import msgspec
 from sluice.engine.record import Mark
 
 Ends = dict[int, int]
-"""For each partition the offset of the next record that will be appended to it."""
+"""For each partition whose end is known the offset of the next record that will be appended to it."""
 
 
 class Message(Protocol):
@@ -60,6 +60,14 @@ class RecordTooLargeError(SendError):
 
 class EndsUnknownError(Exception):
     """Where the partitions end could not be learned: the log is away."""
+
+
+def end_of(ends: Ends, partition: int) -> int:
+    """Raises EndsUnknownError for a partition that did not answer."""
+    end = ends.get(partition)
+    if end is None:
+        raise EndsUnknownError(f"partition {partition} does not answer")
+    return end
 
 
 class RecordFacts(msgspec.Struct, frozen=True):
@@ -113,8 +121,11 @@ class Log(Protocol):
         """
         ...
 
-    def ends(self) -> asyncio.Future[Ends]:
-        """Where each partition ends at some time after this call; fails with EndsUnknownError."""
+    def ends(self, partitions: Collection[int] | None = None) -> asyncio.Future[Ends]:
+        """Where these partitions end, all if none are given, at some time after this call.
+
+        There may be others, too. Those that do not answer are missing; fails with EndsUnknownError if none does.
+        """
         ...
 
     async def trim(self, before: Mapping[int, int], appended_before_ms: int) -> Ends:

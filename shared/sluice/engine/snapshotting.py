@@ -17,7 +17,7 @@ from sluice.engine.fold import PartitionView
 from sluice.engine.loading import SnapshotLoader, Start, is_marker_of
 from sluice.engine.markers import in_hex
 from sluice.engine.partition import partition_keys
-from sluice.engine.ports import Chance, Clock, Log, Message, Model, SnapshotStore
+from sluice.engine.ports import Chance, Clock, Log, Message, Model, SnapshotStore, end_of
 from sluice.engine.record import Record
 from sluice.engine.snapshots import (
     FORMAT,
@@ -105,9 +105,9 @@ class Snapshotter:
     async def _fold(self, partition: int, offset: int) -> tuple[PartitionView, Origin]:
         """The view behind the marker at `offset`."""
         self._log.open()
-        ends = await self._log.ends()
-        if ends[partition] <= offset:
-            raise NoMarkerError(f"partition {partition} of the journal ends at {ends[partition]}, before {offset}")
+        ends = await self._log.ends((partition,))
+        if (end := end_of(ends, partition)) <= offset:
+            raise NoMarkerError(f"partition {partition} of the journal ends at {end}, before {offset}")
         while True:
             start = (await self._loader.starts([partition], ends, below=offset))[partition]
             follower = _Follower(self._model, start, offset)

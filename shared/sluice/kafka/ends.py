@@ -1,115 +1,192 @@
-"""The read barrier: where the journal ends, requested once for all partitions and for all readers that wait.
+"""The read barrier: where the journal ends, requested once for all readers that wait.
 
-One question is outstanding at a time, on a connection of its own in a thread of its own; readers that come meanwhile
-share the next one. So a read sees all that was acknowledged before it began, on any instance, for one short question.
+So a read sees all that was acknowledged before it began, on any instance, for one short question. One is enough for
+all partitions as long as it is answered. One that fails leaves open which of the brokers is to blame: from then on the
+partitions of each leader have a question of their own, so that a broker that dies keeps no one waiting for the others.
+Everything here belongs to the event loop.
 """
 
 import asyncio
 import logging
-import threading
+from collections import defaultdict
+from collections.abc import Collection, Iterable
 from typing import Any
 
-from confluent_kafka import OFFSET_END, Consumer, KafkaException, TopicPartition
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
 
 from sluice.engine.ports import Ends, EndsUnknownError
+from sluice.kafka.leader_ends import LeaderEnds
 from sluice.kafka_config import clients
 
 log = logging.getLogger(__name__)
 
+AGAIN_S = 0.1
+"""The pause between two looks for leaders, and so between two questions for what no leader answers."""
+
+LATE_S = 0.5
+"""How long the leaders have that are known only once the time of a request is over."""
+
+LEADERS_TIMEOUT_S = 1.0
+
 _STOPPED = "the journal is not followed any more"
 
 
+class _Request:
+    """One that waits for the answers of so many leaders, and is repeated `until` then, in the loop's time."""
+
+    __slots__ = ("answer", "ends", "partitions", "until", "waits")
+
+    def __init__(self, partitions: Collection[int], answer: asyncio.Future[Ends], until: float) -> None:
+        self.partitions = partitions
+        self.answer = answer
+        self.until = until
+        self.waits = 0
+        self.ends: Ends = {}
+
+    def settle(self, reason: str = "") -> None:
+        """Give what is known, once nothing more will come."""
+        if self.waits:
+            return
+        self.give()
+        if self.partitions:
+            self.fail(reason)
+        elif not self.answer.done():
+            self.answer.set_result({})
+
+    def give(self) -> None:
+        """Give what is known, if anything is."""
+        if self.ends and not self.answer.done():
+            self.answer.set_result(self.ends)
+
+    def fail(self, reason: str) -> None:
+        if not self.answer.done():
+            self.answer.set_exception(EndsUnknownError(reason))
+
+
+_Leader = LeaderEnds[_Request]
+
+
 class EndOffsets:
-    """Requests the end offsets of a topic's partitions."""
+    """Requests the end offsets of a topic's partitions; a leader may take `timeout_s` for its answer."""
 
     def __init__(self, client: dict[str, Any], topic: str, partitions: int, timeout_s: float) -> None:
         self._client = client
-        self._question = [TopicPartition(topic, p, OFFSET_END) for p in range(partitions)]
+        self._topic = topic
         self._timeout_s = timeout_s
-        self._waiting: list[asyncio.Future[Ends]] = []
-        self._lock = threading.Condition()
-        self._stopping = False
         self._loop = asyncio.get_running_loop()
-        self._thread = threading.Thread(target=self._run, name="read-barrier", daemon=True)
+        self._everywhere = frozenset(range(partitions))
+        self._is_started = self._is_stopped = False
+        self._unanswered: list[tuple[_Leader, _Request, str]] = []
+        self._looking: asyncio.Task[None] | None = None
+        self._admin: AdminClient | None = None
+        self._leader_of: dict[int, _Leader] = {}
+        self._begin(self._everywhere)
 
     def start(self) -> None:
-        self._thread.start()
+        self._is_started = True
+        for leader in self._leaders():
+            leader.start()
 
     @property
     def failure(self) -> str | None:
         """Why no request is answered any more, for operators; None while they are, and before the start."""
-        ended = self._thread.ident is not None and not self._thread.is_alive() and not self._stopping
+        ended = any(leader.has_failed for leader in self._leaders())
         return "the thread that reads where the journal ends has ended" if ended else None
 
     def stop(self) -> None:
         """Who waits, and who comes after this, learns that there will be no answer."""
-        with self._lock:
-            self._stopping = True
-            waiting, self._waiting = self._waiting, []
-            self._lock.notify()
-        if waiting:
-            _fail(waiting, _STOPPED)
+        self._is_stopped = True
+        if self._looking is not None:
+            self._looking.cancel()
+        unanswered, self._unanswered = self._unanswered, []
+        for request in (*(r for _, r, _ in unanswered), *(r for leader in self._leaders() for r in leader.stop())):
+            request.fail(_STOPPED)
 
-    def request(self) -> asyncio.Future[Ends]:
-        """The end offset of each partition at some time after this call; fails with EndsUnknownError."""
-        answer: asyncio.Future[Ends] = self._loop.create_future()
-        with self._lock:
-            if self._stopping:
-                answer.set_exception(EndsUnknownError(_STOPPED))
-                return answer
-            self._waiting.append(answer)
-            self._lock.notify()
-        return answer
+    def request(self, partitions: Collection[int] | None = None) -> asyncio.Future[Ends]:
+        """The end offset of each of these partitions, of all if none are given, at some time after this call.
 
-    def _connect(self) -> Consumer:
-        """A consumer of nothing: the one client that says in a single call where partitions end."""
-        return Consumer(clients.consumer(self._client, "sluice-read-barrier", {"isolation.level": "read_uncommitted"}))
+        Those that do not answer are missing; fails with EndsUnknownError if none does.
+        """
+        wanted = self._everywhere if partitions is None else partitions
+        request = _Request(wanted, self._loop.create_future(), self._loop.time() + self._timeout_s)
+        if self._is_stopped:
+            request.fail(_STOPPED)
+        else:
+            self._ask(request, wanted)
+            request.settle()
+        return request.answer
 
-    def _new_client(self) -> Consumer | None:
-        """One that connects while there is no request; None if there cannot be one now."""
+    def _ask(self, request: _Request, partitions: Iterable[int]) -> None:
+        for leader in {self._leader_of[partition] for partition in partitions}:
+            request.waits += 1
+            leader.add(request)
+        if request.waits > 1:
+            # What some leaders have answered is not kept back for long by one that does not.
+            self._loop.call_at(max(request.until, self._loop.time() + LATE_S), request.give)
+
+    def _answered(self, requests: list[_Request], ends: Ends) -> None:
+        for request in requests:
+            request.ends = {**request.ends, **ends} if request.ends else ends
+            request.waits -= 1
+            request.settle()
+
+    def _failed(self, leader: _Leader, requests: list[_Request], reason: str) -> None:
+        log.warning("end of journal unknown", extra={"partitions": sorted(leader.partitions), "error": reason})
+        if self._is_stopped:
+            for request in requests:
+                request.fail(_STOPPED)
+            return
+        self._unanswered.extend((leader, request, reason) for request in requests)
+        if self._looking is None or self._looking.done():
+            self._looking = self._loop.create_task(self._look_for_leaders())
+
+    async def _look_for_leaders(self) -> None:
+        while self._unanswered:
+            await self._regroup()
+            leaders, now = self._leaders(), self._loop.time()
+            unanswered, self._unanswered = self._unanswered, []
+            for leader, request, reason in unanswered:
+                request.waits -= 1
+                if leader in leaders and request.until <= now:
+                    request.settle(reason)
+                else:
+                    self._ask(request, leader.partitions.intersection(request.partitions))
+            await asyncio.sleep(AGAIN_S)
+
+    async def _regroup(self) -> None:
+        """Have one question for the partitions of each leader, as the brokers know them now."""
         try:
-            return self._connect()
-        except Exception:
-            log.exception("no client for the read barrier")
-            return None
+            found = await asyncio.to_thread(self._look)
+        except Exception as error:  # noqa: BLE001 - whatever it is, those that wait are to be answered
+            log.warning("leaders of the journal unknown", extra={"error": str(error)})
+            return
+        groups: defaultdict[int, set[int]] = defaultdict(set)
+        for partition in self._everywhere:
+            groups[found.get(partition, -1)].add(partition)
+        wanted = set(map(frozenset, groups.values()))
+        old = [leader for leader in self._leaders() if leader.partitions not in wanted]
+        for partitions in wanted.difference(leader.partitions for leader in self._leaders()):
+            self._begin(partitions)
+        for leader in old:
+            for request in leader.stop():
+                request.waits -= 1
+                self._ask(request, leader.partitions.intersection(request.partitions))
 
-    def _ask(self, client: Consumer) -> Ends:
-        answers = client.offsets_for_times(self._question, timeout=self._timeout_s)
-        for answer in answers:
-            if answer.error is not None:
-                raise KafkaException(answer.error)
-            if answer.offset < 0:
-                raise EndsUnknownError(f"no answer within {self._timeout_s} s")
-        return {answer.partition: answer.offset for answer in answers}
+    def _look(self) -> dict[int, int]:
+        """The leader of each partition, negative for those without. Raises KafkaException."""
+        if self._admin is None:
+            self._admin = AdminClient(clients.admin(self._client))
+        topic = self._admin.list_topics(self._topic, timeout=LEADERS_TIMEOUT_S).topics[self._topic]
+        if topic.error is not None:
+            raise KafkaException(topic.error)
+        return {partition: found.leader for partition, found in topic.partitions.items()}
 
-    def _run(self) -> None:
-        client = self._new_client()
-        while True:
-            with self._lock:
-                while not self._waiting and not self._stopping:
-                    self._lock.wait()
-                if self._stopping:
-                    return
-                waiting, self._waiting = self._waiting, []
-            try:
-                client = self._connect() if client is None else client
-                ends = self._ask(client)
-            except Exception as error:  # noqa: BLE001 - whatever it is, the next ones that wait are to be answered
-                # A client goes by the leaders it remembers, long after the brokers came back with new ones.
-                client = self._new_client()
-                self._loop.call_soon_threadsafe(_fail, waiting, str(error))
-            else:
-                self._loop.call_soon_threadsafe(_answer, waiting, ends)
+    def _begin(self, partitions: frozenset[int]) -> None:
+        leader = _Leader(self._client, self._topic, partitions, self._timeout_s, self._answered, self._failed)
+        self._leader_of.update(dict.fromkeys(partitions, leader))
+        if self._is_started:
+            leader.start()
 
-
-def _answer(waiting: list[asyncio.Future[Ends]], ends: Ends) -> None:
-    for future in waiting:
-        if not future.done():
-            future.set_result(ends)
-
-
-def _fail(waiting: list[asyncio.Future[Ends]], reason: str) -> None:
-    log.warning("end of journal unknown", extra={"error": reason})
-    for future in waiting:
-        if not future.done():
-            future.set_exception(EndsUnknownError(reason))
+    def _leaders(self) -> set[_Leader]:
+        return set(self._leader_of.values())

@@ -1,7 +1,7 @@
 """The journal's log on Kafka: one topic, followed by a consumer of no group."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
@@ -103,9 +103,9 @@ class KafkaLog:
         headers.extend(carrier.items())
         self._producer.send_quietly(self.name, key, value, headers, failed)
 
-    def ends(self) -> asyncio.Future[Ends]:
+    def ends(self, partitions: Collection[int] | None = None) -> asyncio.Future[Ends]:
         """See Log."""
-        return self._ends.request()
+        return self._ends.request(partitions)
 
     async def trim(self, before: Mapping[int, int], appended_before_ms: int) -> Ends:
         """See Log."""

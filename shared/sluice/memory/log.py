@@ -1,7 +1,7 @@
 """The journal's log in memory. An instance that is frozen follows nothing until it thaws."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from sluice.engine.ports import Ends, EndsUnknownError, Message, RecordFacts, SendError
 from sluice.memory.broker import Fetching, MemoryBroker, MemoryProducer
@@ -10,12 +10,16 @@ ENDS_TIMEOUT_S = 2.0
 
 
 class MemoryLog:
-    """See Log. `frozen` partitions are not followed: each may be held back by itself."""
+    """See Log. `frozen` partitions are not followed: each may be held back by itself.
+
+    Where those of `leaderless` end is not known.
+    """
 
     def __init__(self, broker: MemoryBroker, producer: MemoryProducer, name: str = "sluice.journal") -> None:
         self.name = name
         self.partitions = broker.partitions
         self.failure: str | None = None
+        self.leaderless: set[int] = set()
         self._broker = broker
         self._producer = producer
         self._fetching: Fetching | None = None
@@ -72,10 +76,11 @@ class MemoryLog:
         headers = [("ce_type", facts.kind), ("ce_id", facts.id), *carrier.items()]
         self._producer.send_quietly(self.name, key, value, headers, failed)
 
-    def ends(self) -> asyncio.Future[Ends]:
+    def ends(self, partitions: Collection[int] | None = None) -> asyncio.Future[Ends]:
         """See Log."""
         answer: asyncio.Future[Ends] = self._broker.loop.create_future()
-        self._request_ends(answer, self._broker.loop.time() + ENDS_TIMEOUT_S)
+        wanted = set(range(self.partitions) if partitions is None else partitions) - self.leaderless
+        self._request_ends(answer, wanted, self._broker.loop.time() + ENDS_TIMEOUT_S)
         return answer
 
     async def trim(self, before: Mapping[int, int], appended_before_ms: int) -> Ends:
@@ -83,14 +88,14 @@ class MemoryLog:
         await self.ends()
         return {p: self._broker.trim(self.name, p, offset, appended_before_ms) for p, offset in before.items()}
 
-    def _request_ends(self, answer: asyncio.Future[Ends], until_s: float) -> None:
+    def _request_ends(self, answer: asyncio.Future[Ends], wanted: Collection[int], until_s: float) -> None:
         broker, back_s = self._broker, self._broker.back_s
         if answer.done():
             return
         if back_s is None:
-            answer.set_result({p: len(log) for p, log in enumerate(broker.logs(self.name))})
+            answer.set_result({p: len(broker.log(self.name, p)) for p in wanted})
         elif back_s < until_s:
-            broker.loop.call_at(back_s, self._request_ends, answer, until_s, context=broker.outside)
+            broker.loop.call_at(back_s, self._request_ends, answer, wanted, until_s, context=broker.outside)
         else:
             broker.loop.call_at(until_s, _unknown, answer, context=broker.outside)
 

@@ -4,7 +4,7 @@ It keeps the promises that the real one is trusted for: node versions and one-sh
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from support.memory_world import MemoryWorld
 
@@ -96,7 +96,7 @@ class FreezableLog(MemoryLog):
         self.freezer.when_thawed("append", lambda: append(key, value, facts, carrier, failed))
         self.freezer.stops_at("folded")
 
-    def ends(self) -> asyncio.Future[Ends]:
+    def ends(self, partitions: Collection[int] | None = None) -> asyncio.Future[Ends]:
         """See Log."""
         reply: asyncio.Future[Ends] = asyncio.get_running_loop().create_future()
         ends = super().ends
@@ -105,7 +105,7 @@ class FreezableLog(MemoryLog):
             if not reply.done():
                 reply.set_result(found.result())
 
-        self.freezer.when_thawed("barrier", lambda: ends().add_done_callback(pass_on))
+        self.freezer.when_thawed("barrier", lambda: ends(partitions).add_done_callback(pass_on))
         return reply
 
 

@@ -1,12 +1,12 @@
 """The journal as a process follows it: what it does with gaps, marks, listeners that fail, and those who wait."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import pytest
 from support.counters import Added, Counter, CounterEntry, CounterModel, add, entry, record
-from support.engine_world import JOURNAL, MODEL, EngineWorld, engine_world, settle
+from support.engine_world import JOURNAL, MODEL, EngineWorld, Process, engine_world, settle
 
 from sluice.engine.journal import Journal, JournalUnavailableError, MissingRecordsError, PartitionFailedError
 from sluice.engine.ports import Ends, EndsUnknownError, Message, RecordFacts, SendError
@@ -49,7 +49,7 @@ class HandLog:
     ) -> None:
         raise AssertionError
 
-    def ends(self) -> asyncio.Future[Ends]:
+    def ends(self, _partitions: Collection[int] | None = None) -> asyncio.Future[Ends]:
         answer: asyncio.Future[Ends] = asyncio.get_running_loop().create_future()
         if self.end is None:
             answer.set_exception(EndsUnknownError("away"))
@@ -171,6 +171,25 @@ async def test_a_barrier_fails_if_the_end_is_not_known_or_not_reached_in_time(wo
     world.seed(KEY, Added(KEY))
     with pytest.raises(JournalUnavailableError):
         await world.journal.barrier([partition])
+
+
+async def test_a_partition_without_a_leader_is_missed_by_its_own_readers_alone(world: EngineWorld) -> None:
+    world.first.log.leaderless.add(1)
+    await world.journal.barrier((0, 2))
+    await world.journal.barrier(())
+    with pytest.raises(JournalUnavailableError, match="partition 1 does not answer"):
+        await world.journal.barrier((0, 1))
+    assert await world.journal.ends() == {0: 0, 2: 0, 3: 0}
+
+
+async def test_a_journal_is_not_loaded_without_any_of_its_partitions(world: EngineWorld) -> None:
+    late = Process(world, 1, 1)
+    late.log.leaderless.add(3)
+    await asyncio.sleep(1)
+    assert not late.journal.loaded.is_set()
+    late.log.leaderless.clear()
+    await asyncio.wait_for(late.journal.loaded.wait(), 1)
+    await late.journal.stop()
 
 
 async def test_a_barrier_returns_with_the_batch_that_brings_the_last_partition_to_its_end(world: EngineWorld) -> None:

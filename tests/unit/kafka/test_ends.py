@@ -9,14 +9,15 @@ from confluent_kafka import OFFSET_INVALID, KafkaError, Producer, TopicPartition
 from support.wait import SOON_S, eventually
 
 from sluice.engine.ports import EndsUnknownError
-from sluice.kafka import ends as module
+from sluice.kafka import ends, leader_ends
 from sluice.kafka.ends import EndOffsets
 
 
 class Client:
-    """Fails in the ways there are, then answers."""
+    """Fails in the ways there are, then answers; never for the partitions that are `dead`."""
 
     failing: list[str]
+    dead: set[int]
     offset = 7
     error: KafkaError | None = None
     made = 0
@@ -27,12 +28,28 @@ class Client:
 
     def offsets_for_times(self, question: list[TopicPartition], **_options: float) -> list[SimpleNamespace]:
         self._fail("queried")
+        if dead := Client.dead.intersection(p.partition for p in question):
+            raise ValueError(f"{dead} are dead")
         return [SimpleNamespace(partition=p.partition, offset=Client.offset, error=Client.error) for p in question]
 
     def _fail(self, when: str) -> None:
         if Client.failing and Client.failing[0] == when:
             Client.failing.pop(0)
             raise ValueError(f"cannot be {when}")
+
+
+class Brokers:
+    """Say which of them leads each partition."""
+
+    leaders: dict[int, int]
+
+    def __init__(self, _client: object) -> None:
+        pass
+
+    def list_topics(self, topic: str, timeout: float) -> SimpleNamespace:
+        assert timeout > 0
+        partitions = {p: SimpleNamespace(leader=leader) for p, leader in Brokers.leaders.items()}
+        return SimpleNamespace(topics={topic: SimpleNamespace(error=None, partitions=partitions)})
 
 
 class EndingClient:
@@ -42,8 +59,10 @@ class EndingClient:
 
 @pytest.fixture
 def client(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "Consumer", Client)
-    Client.failing, Client.offset, Client.error = [], 7, None
+    monkeypatch.setattr(leader_ends, "Consumer", Client)
+    monkeypatch.setattr(ends, "AdminClient", Brokers)
+    Client.failing, Client.dead, Client.offset, Client.error = [], set(), 7, None
+    Brokers.leaders = {0: 1}
 
 
 async def test_the_ends_are_those_of_the_partitions_after_each_append() -> None:
@@ -63,15 +82,13 @@ async def test_the_ends_are_those_of_the_partitions_after_each_append() -> None:
 
 
 @pytest.mark.usefixtures("client")
-async def test_the_read_barrier_survives_whatever_goes_wrong() -> None:
+async def test_a_question_that_fails_is_repeated_whatever_went_wrong() -> None:
     Client.failing = ["made", "made", "queried", "made", "made"]
-    ends = EndOffsets({}, "t", 1, 1.0)
+    ends = EndOffsets({}, "t", 1, 10.0)
     assert ends.failure is None, "not begun"
     ends.start()
-    for why in ("made", "queried", "made"):
-        with pytest.raises(EndsUnknownError, match=why):
-            await asyncio.wait_for(ends.request(), 10)
     assert await asyncio.wait_for(ends.request(), 10) == {0: 7} and ends.failure is None
+    assert Client.failing == []
     made = Client.made
     assert await asyncio.wait_for(ends.request(), 10) == {0: 7} and Client.made == made, "the client stays"
     ends.stop()
@@ -82,7 +99,7 @@ async def test_the_read_barrier_survives_whatever_goes_wrong() -> None:
 @pytest.mark.usefixtures("client")
 async def test_an_offset_that_is_none_or_has_an_error_is_no_answer() -> None:
     Client.offset = OFFSET_INVALID
-    ends = EndOffsets({}, "t", 1, 1.0)
+    ends = EndOffsets({}, "t", 1, 0.0)
     ends.start()
     with pytest.raises(EndsUnknownError, match="no answer"):
         await asyncio.wait_for(ends.request(), 10)
@@ -93,6 +110,25 @@ async def test_an_offset_that_is_none_or_has_an_error_is_no_answer() -> None:
     assert await asyncio.wait_for(ends.request(), 10) == {0: 7}
     ends.stop()
     eventually(lambda: not _threads(), SOON_S, "the thread ends")
+
+
+@pytest.mark.usefixtures("client")
+async def test_a_leader_that_is_away_takes_its_own_partitions_along_and_no_others() -> None:
+    Client.dead, Brokers.leaders = {1, 3}, {0: 1, 1: 2, 2: 1, 3: 2}
+    ends = EndOffsets({}, "t", 4, 0.0)
+    ends.start()
+    assert await asyncio.wait_for(ends.request((0,)), 10) == {0: 7, 2: 7}, "the first question was for all"
+    assert await asyncio.wait_for(ends.request(), 10) == {0: 7, 2: 7}, "what is known of all"
+    with pytest.raises(EndsUnknownError, match="dead"):
+        await asyncio.wait_for(ends.request((1, 3)), 10)
+    assert await asyncio.wait_for(ends.request(()), 10) == {}
+    Brokers.leaders = {0: 1, 1: 1, 2: 1, 3: -1}
+    Client.dead = {3}
+    assert (await asyncio.wait_for(ends.request((1,)), 10))[1] == 7, "it has another leader"
+    Client.dead = set()
+    assert await asyncio.wait_for(ends.request(), 10) == dict.fromkeys(range(4), 7)
+    ends.stop()
+    eventually(lambda: not _threads(), SOON_S, "all threads end")
 
 
 async def test_who_waits_for_a_read_barrier_that_stops_learns_it() -> None:
@@ -106,7 +142,7 @@ async def test_who_waits_for_a_read_barrier_that_stops_learns_it() -> None:
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 async def test_a_read_barrier_whose_thread_has_ended_shows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "Consumer", EndingClient)
+    monkeypatch.setattr(leader_ends, "Consumer", EndingClient)
     ends = EndOffsets({}, "t", 1, 1.0)
     ends.start()
     eventually(lambda: "has ended" in (ends.failure or ""), SOON_S, "the end of the thread shows")

@@ -13,8 +13,12 @@ from cluster_manager.nodes import ZooKeeperNodes
 from harness import eventually
 from retention_spark.query_supervisor import QueryRunner
 from sluice import runtime as runtime_module
+from sluice.memory.broker import MemoryBroker
+from sluice.memory.connections import MemoryConnections, MemoryGroups
 from sluice.pravega.failure import ConnectionFailure, Failure
 from sluice.pravega.memory import InMemorySegmentStore, Moment
+from sluice.runtime import Runtime, send_heartbeats
+from sluice.settings import ServiceSettings
 from sluice.workflows.data_plane import ROUND_S, DataPlane
 from txn_manager.timers import Timers
 from txn_manager.wheel.errors import WheelUnavailableError
@@ -83,6 +87,29 @@ def test_unresponsive_kafka_keeps_every_service_from_being_ready() -> None:
     silence = runtime_module.KAFKA_SILENCE_S
     assert runtime_module.kafka_silence(silence) is None
     assert "answered nothing" in (runtime_module.kafka_silence(silence + 1) or "")
+
+
+@pytest.mark.usefixtures("virtual_time")
+async def test_kafka_that_answers_but_appends_nothing_keeps_no_service_from_being_ready(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    broker = MemoryBroker(4)
+    runtime = Runtime("api-gateway", ServiceSettings(instance="0"), MemoryConnections(MemoryGroups(broker)))
+    never: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    monkeypatch.setattr(runtime, "send_heartbeat", lambda _beat: never)
+    answers: list[int] = []
+    runtime.on_kafka_answered.append(lambda: answers.append(1))
+    sending = asyncio.ensure_future(send_heartbeats(runtime))
+    await asyncio.sleep(60)
+    assert runtime.checks["kafka"]() is None and answers
+    runtime.needs_appends = lambda: True
+    answers.clear()
+    await asyncio.sleep(60)
+    assert runtime.checks["kafka"]() is None and not answers, "a lease needs what is appended"
+    broker.go_away(60)
+    await asyncio.sleep(30)
+    assert "answered nothing" in (runtime.checks["kafka"]() or "")
+    sending.cancel()
 
 
 async def test_a_cluster_manager_needs_its_session_with_zookeeper() -> None:
