@@ -79,7 +79,6 @@ class EndOffsets:
         self._is_started = self._is_stopped = False
         self._unanswered: list[tuple[_Leader, _Request, str]] = []
         self._looking: asyncio.Task[None] | None = None
-        self._admin: AdminClient | None = None
         self._leader_of: dict[int, _Leader] = {}
         self._begin(self._everywhere)
 
@@ -174,10 +173,13 @@ class EndOffsets:
                 self._ask(request, leader.partitions.intersection(request.partitions))
 
     def _look(self) -> dict[int, int]:
-        """The leader of each partition, negative for those without. Raises KafkaException."""
-        if self._admin is None:
-            self._admin = AdminClient(clients.admin(self._client))
-        topic = self._admin.list_topics(self._topic, timeout=LEADERS_TIMEOUT_S).topics[self._topic]
+        """The leader of each partition, negative for those without. Raises KafkaException.
+
+        A client that is new requests it of a broker that answers, an older one perhaps of one that has gone without a
+        word.
+        """
+        admin = AdminClient(clients.admin(self._client))
+        topic = admin.list_topics(self._topic, timeout=LEADERS_TIMEOUT_S).topics[self._topic]
         if topic.error is not None:
             raise KafkaException(topic.error)
         return {partition: found.leader for partition, found in topic.partitions.items()}

@@ -24,7 +24,7 @@ from sluice.kafka_config import clients
 
 log = logging.getLogger(__name__)
 
-IDENTITY_TIMEOUT_S = 5.0
+IDENTITY_TIMEOUT_S = 2.0
 COMMITTED_TIMEOUT_S = 5.0
 SEEK_PAUSE_S = 0.005
 
@@ -90,6 +90,8 @@ class KafkaRequestSource:
             self._admin = AdminClient(clients.admin(self._client)) if self._admin is None else self._admin
             return await asyncio.to_thread(self._identity, self._admin)
         except KafkaException as error:
+            # It may wait for a broker that has gone without a word. A client that is new finds one that answers.
+            self._admin = None
             raise EndsUnknownError(f"{self.topic}: {error}") from error
 
     def _identity(self, admin: AdminClient) -> str:

@@ -28,6 +28,13 @@ DEFAULT_SESSION_S = 6.0
 MAX_HEARTBEAT_MS = 500
 """A member learns from the reply to a heartbeat that partitions move."""
 
+SOCKET_TIMEOUT_MS = 10_000
+"""How long a broker may owe a reply before its connection counts as dead. librdkafka's own bound is a minute.
+
+A broker whose machine has gone breaks no connection; what is sent to it then, such as the question for new leaders,
+waits for so long. A reply that may take longer has a time of its own.
+"""
+
 MAX_POLL_MS = 30_000
 """How long a group waits for a member to join again, and, with 3 s more, a member for the reply to its JoinGroup.
 
@@ -75,6 +82,7 @@ def common(bootstrap: str, name: str, logger: logging.Logger, conf: Mapping[str,
         "reconnect.backoff.ms": 50,
         "reconnect.backoff.max.ms": 1000,
         "topic.metadata.refresh.interval.ms": 5_000,
+        "socket.timeout.ms": SOCKET_TIMEOUT_MS,
         **conf,
         "bootstrap.servers": bootstrap,
         "logger": logger,
