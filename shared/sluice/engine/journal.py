@@ -210,14 +210,14 @@ class Journal:
             await self._waiters.offset(partition, end)
 
     async def until(self, key: str, holds: Callable[[PartitionView], bool]) -> None:
-        """Return once `holds(view)` is true of the key's partition; looked at after every change of it.
+        """Return once `holds(view)` is true of the key's partition; looked at behind every batch that changes it.
 
         Raises PartitionFailedError.
         """
         partition = self.partition_of(key)
         while not holds(self._views[partition]):
             self._check(partition)
-            await self._waiters.change(partition)
+            await self._waiters.shown(partition, lambda: holds(self._views[partition]))
 
     def expect_reply(self, request: str, keys: Iterable[str]) -> asyncio.Future[Any]:
         """A future for the reply to a request that is about to be sent; cancel it to forget.

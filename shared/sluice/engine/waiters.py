@@ -1,10 +1,11 @@
-"""Who waits for a partition's view: for any change of it, for an offset, or for the reply to a request.
+"""Who waits for a partition's view: for what it shows, for an offset, or for the reply to a request.
 
-Belongs to the event loop. Those who wait for a partition that stops get its failure.
+Belongs to the event loop. Those who wait for a partition that stops get its failure. What they wait for is looked at
+where the view changes, because waking up thousands that then go on waiting would cost ten times as much.
 """
 
 import asyncio
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from sluice.engine.errors import PartitionFailedError
@@ -18,20 +19,23 @@ class Waiters:
         self._replies: dict[str, asyncio.Future[Any]] = {}
         self._awaited: list[dict[asyncio.Future[Any], None]] = [{} for _ in range(partitions)]
         self._reached: list[dict[asyncio.Future[None], int]] = [{} for _ in range(partitions)]
-        self._changed: list[dict[asyncio.Future[None], None]] = [{} for _ in range(partitions)]
+        self._shown: list[dict[asyncio.Future[None], Callable[[], bool]]] = [{} for _ in range(partitions)]
 
     @property
     def replies_expected(self) -> int:
         return len(self._replies)
 
-    async def change(self, partition: int) -> None:
-        """Return behind the next batch that touches the partition. Raises PartitionFailedError."""
-        changed: asyncio.Future[None] = self._loop.create_future()
-        self._changed[partition][changed] = None
+    async def shown(self, partition: int, holds: Callable[[], bool]) -> None:
+        """Return after a batch that touched the partition and behind which `holds()` was true.
+
+        Raises PartitionFailedError, and what `holds` raises.
+        """
+        shown: asyncio.Future[None] = self._loop.create_future()
+        self._shown[partition][shown] = holds
         try:
-            await changed
+            await shown
         finally:
-            del self._changed[partition][changed]
+            del self._shown[partition][shown]
 
     async def offset(self, partition: int, offset: int) -> None:
         """Return once the next offset to fold is this one or a later one. Raises PartitionFailedError."""
@@ -67,9 +71,9 @@ class Waiters:
     def wake(self, partitions: Iterable[tuple[int, int]]) -> None:
         """These partitions have changed; the second number of each is the next offset to fold."""
         for partition, next_offset in partitions:
-            for future in self._changed[partition]:
-                if not future.done():
-                    future.set_result(None)
+            for shown, holds in self._shown[partition].items():
+                if not shown.done():
+                    _look(shown, holds)
             for waiting, offset in self._reached[partition].items():
                 if offset <= next_offset and not waiting.done():
                     waiting.set_result(None)
@@ -77,10 +81,18 @@ class Waiters:
     def fail(self, partition: int, failure: PartitionFailedError) -> None:
         """The partition has stopped."""
         waiting: list[asyncio.Future[Any]] = [
-            *self._changed[partition],
+            *self._shown[partition],
             *self._reached[partition],
             *self._awaited[partition],
         ]
         for future in waiting:
             if not future.done():
                 future.set_exception(failure)
+
+
+def _look(shown: asyncio.Future[None], holds: Callable[[], bool]) -> None:
+    try:
+        if holds():
+            shown.set_result(None)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is for who waits
+        shown.set_exception(error)
