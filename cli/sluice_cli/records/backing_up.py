@@ -5,11 +5,11 @@ there. So it needs nothing of the services, and they do not notice it.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from sluice.backup.files import FORMAT, Manifest, PartitionFile, read_manifest, write_manifest, write_partition
-from sluice.backup.restoring import RestoredRecord, restoration
+from sluice.backup.restoring import restoration
 from sluice.backup.states import BackedUp, read_states
 from sluice.backup.target import BackupError, Target
 from sluice.domain.model import encode_record
@@ -28,6 +28,9 @@ from sluice.lookback.source import Source
 from sluice_cli.errors import CommandError, RefusedError
 
 BY = "sluice/backup"
+
+MAX_STATE_BYTES = (MAX_RECORD_BYTES - 16_384) * 3 // 4
+"""What one record can bring back: it has an aggregate's state as base64, and something of its own."""
 
 _COUNTED: dict[str, type] = {
     "scopes": Scope,
@@ -84,9 +87,18 @@ def verify(target: Target) -> dict[str, Any]:
     """Read all of a back-up as a restore does; what it has. Raises CommandError."""
     try:
         manifest = read_manifest(target)
-        return document(manifest, read_states(target, manifest))
+        found = read_states(target, manifest)
+        _check_sizes(found)
+        return document(manifest, found)
     except BackupError as error:
         raise CommandError(str(error), "it cannot be restored") from error
+
+
+def _check_sizes(found: BackedUp) -> None:
+    """Raise BackupError if a state is larger than what can be brought back."""
+    for aggregate in found.states:
+        if (size := len(found.states.encoded(aggregate))) > MAX_STATE_BYTES:
+            raise BackupError(f"{aggregate} takes {size} bytes, a record can bring back {MAX_STATE_BYTES}")
 
 
 def document(manifest: Manifest, found: BackedUp) -> dict[str, Any]:
@@ -134,15 +146,16 @@ def restore(
         described = document(manifest, backed_up)
         count = partitions or len(manifest.partitions)
         made = restoration(backed_up, count, now_ms, BY, earlier)
+        _check_sizes(backed_up)
     except (BackupError, BaseUnfitError) as error:
         raise CommandError(str(error)) from error
     topics.create(count, replication)
     appended: Counter[int] = Counter()
     with progress("restoring", None) as advance:
-        for found, value in _encoded(made.records):
+        for found in made.records:
             record = found.record
             headers = cloud_event_headers(record_kind(record), record.id, record.by, record.at, found.key)
-            topics.append(JOURNAL.name, found.partition, found.key, value, headers)
+            topics.append(JOURNAL.name, found.partition, found.key, encode_record(record), headers)
             appended[found.partition] += 1
             advance(1)
         if topics.flush() != appended:
@@ -151,12 +164,3 @@ def restore(
                 "stop all services, delete the topics and restore once more",
             )
     return {**described, "partitions": count, "base": made.base, "repairs": made.repairs}
-
-
-def _encoded(records: Iterable[RestoredRecord]) -> Iterator[tuple[RestoredRecord, bytes]]:
-    for found in records:
-        value = encode_record(found.record)
-        if len(value) > MAX_RECORD_BYTES:
-            name = found.record.entries[0].events[0].aggregate
-            raise CommandError(f"{name} takes {len(value)} bytes, a record has at most {MAX_RECORD_BYTES}")
-        yield found, value

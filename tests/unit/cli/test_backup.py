@@ -17,6 +17,7 @@ from sluice.engine.partition import partition_keys, partition_of
 from sluice.kafka.topics import JOURNAL, TOPICS
 from sluice.lookback.source import KafkaRecord
 from sluice_cli import session
+from sluice_cli.records import backing_up
 
 ORDERS = StreamId("demo", "orders")
 
@@ -148,6 +149,16 @@ def test_a_back_up_says_what_it_has_and_one_that_is_damaged_says_why_not(cli: Cl
     file.write_bytes(file.read_bytes()[:-1])
     refused = cli("backup", "verify", tmp_path / "b")
     assert refused.code == 1 and file.name in refused.err
+
+
+def test_a_state_that_no_record_can_bring_back_is_refused_before_anything_is_written(
+    cli: Cli, empty: MemorySource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backing_up, "MAX_STATE_BYTES", 100)
+    for command in "verify", "restore":
+        refused = cli("backup", command, tmp_path / "b")
+        assert refused.code == 1 and "bytes, a record can bring back 100" in refused.err
+    assert not any(empty.logs.get(JOURNAL.name, []))
 
 
 def test_a_back_up_is_written_into_a_folder_of_its_own(cli: Cli, tmp_path: Path) -> None:
