@@ -36,7 +36,7 @@ class JournalWatch:
         on_scrape("workflows", self.publish_workflows)
 
     async def watch(self) -> None:
-        """Read for ever where the journal ends; while Kafka does not answer, the last ends hold."""
+        """Read for ever where the journal ends; the last ends hold of what does not answer."""
         while True:
             with suppress(EndsUnknownError):
                 self.observe(await self._journal.ends(), time.monotonic())
@@ -44,7 +44,7 @@ class JournalWatch:
 
     def observe(self, ends: Ends, now_s: float) -> None:
         """The partitions ended there at `now_s`, on a monotonic clock."""
-        self._ends = ends
+        self._ends = {**self._ends, **ends}
         for partition, end in ends.items():
             goal, since_s = self._goals.get(partition, (0, now_s))
             if self._folded(partition) >= goal:

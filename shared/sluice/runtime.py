@@ -43,7 +43,8 @@ from sluice.telemetry.process import describe_process, watch_event_loop
 log = logging.getLogger(__name__)
 
 LOOK_S = 1.0
-KAFKA_SILENCE_S = 4.0
+KAFKA_SILENCE_S = 6.0
+"""A question for all ends takes up to 4 s where a broker is away, and a look up to 5."""
 LEAVES_S = 2.0
 SWITCH_S = 0.0005
 """A thread of Kafka's or gRPC's that has something for the loop waits at most so long for the interpreter, not 5 ms."""
@@ -263,7 +264,10 @@ async def _topics(runtime: Runtime) -> None:
     client = settings.kafka_client()
     while True:
         try:
-            await asyncio.to_thread(ensure_topics, client, settings.partitions, settings.kafka_replication, 2.0)
+            few = await asyncio.to_thread(ensure_topics, client, settings.partitions, settings.kafka_replication, 2.0)
+            if few:
+                too_few = f"fewer replicas than {settings.kafka_replication}: {', '.join(few)}"
+                runtime.degraded["topics"] = partial(str, too_few)
             return
         except KafkaException as error:
             # What it answers may be that these topics cannot be: as many replicas as brokers, or a right that lacks.
@@ -291,9 +295,9 @@ async def send_heartbeats(runtime: Runtime) -> None:
             if is_appended or not runtime.needs_appends():
                 for listener in runtime.on_kafka_answered:
                     listener()
-        except (SendError, EndsUnknownError) as error:
+        except EndsUnknownError as error:
             log.warning("Kafka does not answer", extra={"error": str(error)})
-        await asyncio.sleep(LOOK_S)
+        await heartbeats.pause()
 
 
 class _Heartbeats:
@@ -307,7 +311,8 @@ class _Heartbeats:
         self._due = 0.0
 
     async def send(self) -> bool:
-        """Send one if one is due; whether one was acknowledged just now. Raises SendError."""
+        """Send one if one is due; whether one is acknowledged that was not before."""
+        wait_s = 0.0
         if self._under_way is None:
             beat = self._runtime.heartbeat()
             news = _news(beat)
@@ -315,15 +320,24 @@ class _Heartbeats:
                 return False
             # Whatever becomes of it, the next one is sent unless this one is acknowledged.
             self._sent = None
-            self._under_way = news, self._runtime.send_heartbeat(beat)
+            self._under_way, wait_s = (news, self._runtime.send_heartbeat(beat)), LOOK_S
         news, sending = self._under_way
-        done, _ = await asyncio.wait((sending,), timeout=LOOK_S)
+        done, _ = await asyncio.wait((sending,), timeout=wait_s)
         if not done:
             return False
         self._under_way = None
-        sending.result()
+        if (error := sending.exception()) is not None:
+            log.warning("heartbeat not acknowledged", extra={"error": str(error)})
+            return False
         self._sent, self._due = news, self._loop.time() + HEARTBEAT_S
         return True
+
+    async def pause(self) -> None:
+        """Return after LOOK_S, or as soon as the one that is under way is acknowledged or has failed."""
+        if self._under_way is None:
+            await asyncio.sleep(LOOK_S)
+        else:
+            await asyncio.wait((self._under_way[1],), timeout=LOOK_S)
 
 
 def _news(beat: Heartbeat) -> object:

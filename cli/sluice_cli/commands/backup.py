@@ -44,8 +44,9 @@ def restore(
         typer.Option("--partitions", min=1, metavar="N", help="Of each keyed topic; else as many as were backed up."),
     ] = None,
     replication: Annotated[
-        int, typer.Option("--replication", min=1, metavar="N", help="Replicas of each topic that is made.")
-    ] = 1,
+        int | None,
+        typer.Option("--replication", min=1, metavar="N", help="Replicas of each topic; else as the brokers have it."),
+    ] = None,
     earlier: Annotated[
         list[int] | None,
         typer.Option(
@@ -58,6 +59,7 @@ def restore(
 ) -> None:
     """Bring a back-up into a Kafka without records of Sluice's, while no service runs."""
     from sluice.backup.target import Folder
+    from sluice.kafka.topics import BROKERS_OWN
     from sluice_cli import session as sessions
     from sluice_cli.records import backing_up
 
@@ -67,7 +69,7 @@ def restore(
         topics,
         Folder(folder),
         partitions or 0,
-        replication,
+        replication or BROKERS_OWN,
         session.now_ms,
         session.out.progress,
         earlier or (),

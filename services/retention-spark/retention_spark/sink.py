@@ -81,9 +81,12 @@ def send(producer: Producer, sendings: Sequence[Sending]) -> None:
     """Return when all are acknowledged, however many there are. Raises NotDeliveredError, KafkaException."""
     failures: list[str] = []
 
-    def delivered(error: KafkaError | None, _message: Message) -> None:
+    def delivered(error: KafkaError | None, message: Message) -> None:
         if error is not None:
             failures.append(error.str())
+        elif message.offset() is None:
+            # Taken for a repetition, which need not be true: see sluice.kafka.producer.
+            failures.append("acknowledged without an offset")
 
     for sending in sendings:
         _queue(producer, sending, delivered)

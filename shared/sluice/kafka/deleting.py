@@ -18,7 +18,7 @@ class RecordDeleter:
 
     def __init__(self, client: Mapping[str, Any]) -> None:
         self._client = client
-        # It is kept: one that is collected on a thread of its own ends the process.
+        # It is kept: one that is collected on a thread of its own (librdkafka's) ends the process.
         self._admin: AdminClient | None = None
 
     def delete(self, topic: str, before: Mapping[int, int], appended_before_ms: int | None = None) -> dict[int, int]:
@@ -32,6 +32,9 @@ class RecordDeleter:
         if appended_before_ms is not None:
             for partition, offset in self._first_since(admin, topic, before, appended_before_ms).items():
                 bounds[partition] = min(bounds[partition], offset)
+        if wrong := {partition: offset for partition, offset in bounds.items() if offset < 0}:
+            # To Kafka -1 means all of it.
+            raise ValueError(f"{topic}: no offsets to remove records below: {wrong}")
         wanted = [TopicPartition(topic, partition, offset) for partition, offset in bounds.items()]
         answers = admin.delete_records(wanted, request_timeout=TIMEOUT_S)
         return {partition.partition: answer.result().low_watermark for partition, answer in answers.items()}

@@ -10,9 +10,9 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Collection, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from sluice.engine.ports import Ends, EndsUnknownError
@@ -33,31 +33,30 @@ _STOPPED = "the journal is not followed any more"
 
 
 class _Request:
-    """One that waits for the answers of so many leaders, and is repeated `until` then, in the loop's time."""
+    """One that waits for the answers of so many leaders; no question is repeated for it after `until`, by the loop."""
 
-    __slots__ = ("answer", "ends", "partitions", "until", "waits")
+    __slots__ = ("answer", "ends", "is_late", "partitions", "until", "waits")
 
     def __init__(self, partitions: Collection[int], answer: asyncio.Future[Ends], until: float) -> None:
         self.partitions = partitions
         self.answer = answer
         self.until = until
         self.waits = 0
+        self.is_late = False
         self.ends: Ends = {}
 
     def settle(self, reason: str = "") -> None:
-        """Give what is known, once nothing more will come."""
-        if self.waits:
+        """Give what is known once nothing more will come; of one that is late, as soon as anything is."""
+        if self.answer.done():
             return
-        self.give()
-        if self.partitions:
-            self.fail(reason)
-        elif not self.answer.done():
-            self.answer.set_result({})
-
-    def give(self) -> None:
-        """Give what is known, if anything is."""
-        if self.ends and not self.answer.done():
+        if self.ends and (self.is_late or not self.waits):
             self.answer.set_result(self.ends)
+        elif not self.waits:
+            self.fail(reason) if self.partitions else self.answer.set_result({})
+
+    def be_late(self) -> None:
+        self.is_late = True
+        self.settle()
 
     def fail(self, reason: str) -> None:
         if not self.answer.done():
@@ -79,6 +78,8 @@ class EndOffsets:
         self._is_started = self._is_stopped = False
         self._unanswered: list[tuple[_Leader, _Request, str]] = []
         self._looking: asyncio.Task[None] | None = None
+        # Its own: all threads of the loop may be waiting for the broker that is away.
+        self._looks = ThreadPoolExecutor(1, thread_name_prefix="leaders")
         self._leader_of: dict[int, _Leader] = {}
         self._begin(self._everywhere)
 
@@ -98,6 +99,7 @@ class EndOffsets:
         self._is_stopped = True
         if self._looking is not None:
             self._looking.cancel()
+        self._looks.shutdown(wait=False)
         unanswered, self._unanswered = self._unanswered, []
         for request in (*(r for _, r, _ in unanswered), *(r for leader in self._leaders() for r in leader.stop())):
             request.fail(_STOPPED)
@@ -122,7 +124,7 @@ class EndOffsets:
             leader.add(request)
         if request.waits > 1:
             # What some leaders have answered is not kept back for long by one that does not.
-            self._loop.call_at(max(request.until, self._loop.time() + LATE_S), request.give)
+            self._loop.call_at(max(request.until, self._loop.time() + LATE_S), request.be_late)
 
     def _answered(self, requests: list[_Request], ends: Ends) -> None:
         for request in requests:
@@ -156,9 +158,9 @@ class EndOffsets:
     async def _regroup(self) -> None:
         """Have one question for the partitions of each leader, as the brokers know them now."""
         try:
-            found = await asyncio.to_thread(self._look)
+            found = await self._loop.run_in_executor(self._looks, self._look)
         except Exception as error:  # noqa: BLE001 - whatever it is, those that wait are to be answered
-            log.warning("leaders of the journal unknown", extra={"error": str(error)})
+            log.warning("leaders of the journal unknown", extra={"error": repr(error)})
             return
         groups: defaultdict[int, set[int]] = defaultdict(set)
         for partition in self._everywhere:
@@ -173,15 +175,18 @@ class EndOffsets:
                 self._ask(request, leader.partitions.intersection(request.partitions))
 
     def _look(self) -> dict[int, int]:
-        """The leader of each partition, negative for those without. Raises KafkaException.
+        """The leader of each partition, negative for those without. Raises KafkaException, KeyError if it is not there.
 
         A client that is new requests it of a broker that answers, an older one perhaps of one that has gone without a
         word.
         """
         admin = AdminClient(clients.admin(self._client))
-        topic = admin.list_topics(self._topic, timeout=LEADERS_TIMEOUT_S).topics[self._topic]
-        if topic.error is not None:
-            raise KafkaException(topic.error)
+        try:
+            # Of all topics: a question for one of them makes it, where brokers make topics by themselves.
+            topic = admin.list_topics(timeout=LEADERS_TIMEOUT_S).topics[self._topic]
+        finally:
+            # Its end takes a while, and the traceback of an error would take it along to the loop.
+            del admin
         return {partition: found.leader for partition, found in topic.partitions.items()}
 
     def _begin(self, partitions: frozenset[int]) -> None:

@@ -9,6 +9,7 @@ member with the session that Kafka's own settings allow.
 
 import asyncio
 import logging
+import threading
 import time
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
@@ -49,6 +50,7 @@ class KafkaRequestSource:
         self._commit_due = False
         self._still: set[int] = set()
         self._admin: AdminClient | None = None
+        self._identifying = threading.Lock()
 
     @property
     def failure(self) -> BaseException | None:
@@ -85,17 +87,23 @@ class KafkaRequestSource:
 
     async def identity(self) -> str:
         """See RequestSource."""
-        try:
-            # Not by its truth: a client is as long as its queue, so an idle one is false.
-            self._admin = AdminClient(clients.admin(self._client)) if self._admin is None else self._admin
-            return await asyncio.to_thread(self._identity, self._admin)
-        except KafkaException as error:
-            # It may wait for a broker that has gone without a word. A client that is new finds one that answers.
-            self._admin = None
-            raise EndsUnknownError(f"{self.topic}: {error}") from error
+        return await asyncio.to_thread(self._identity)
 
-    def _identity(self, admin: AdminClient) -> str:
-        return f"{self.topic}@{topic_ids(admin, [self.topic], IDENTITY_TIMEOUT_S)[self.topic]}"
+    def _identity(self) -> str:
+        with self._identifying:
+            # Not by its truth: a client is as long as its queue, so an idle one is false.
+            admin = self._admin = AdminClient(clients.admin(self._client)) if self._admin is None else self._admin
+        try:
+            return f"{self.topic}@{topic_ids(admin, [self.topic], IDENTITY_TIMEOUT_S)[self.topic]}"
+        except KafkaException as error:
+            problem = f"{self.topic}: {error}"
+        with self._identifying:
+            # It may wait for a broker that has gone without a word. A client that is new finds one that answers.
+            if self._admin is admin:
+                self._admin = None
+        # Here, and not by way of a traceback on the loop: its end takes a while.
+        del admin
+        raise EndsUnknownError(problem)
 
     def _received(self, batch: Sequence[Message]) -> None:
         if self._listener is not None:
@@ -189,8 +197,8 @@ class KafkaRequestSource:
         due = self._uncommitted()
         if due:
             offsets = [TopicPartition(self.topic, p, at, leader_epoch=epoch) for p, (epoch, at) in due.items()]
-            consumer.commit(offsets=offsets, asynchronous=False)
-            self._committed.update(due)
+            done = consumer.commit(offsets=offsets, asynchronous=False) or ()
+            self._committed.update({one.partition: due[one.partition] for one in done if one.error is None})
 
     def _pause(self, consumer: Consumer, partitions: Collection[int]) -> None:
         """Only what is paused may be resumed: otherwise librdkafka begins again where the partition was begun."""

@@ -225,19 +225,26 @@ class TopicsUnfitError(Exception):
     """A topic exists with another number of partitions than this deployment is configured for."""
 
 
-def ensure_topics(client: dict[str, Any], partitions: int, replication: int, timeout_s: float = 10.0) -> None:
+BROKERS_OWN = -1
+"""As many replicas as the brokers give a topic by themselves (`default.replication.factor`)."""
+
+
+def ensure_topics(client: dict[str, Any], partitions: int, replication: int, timeout_s: float = 10.0) -> list[str]:
     """Create what is missing, check what is there and wait until every partition has a leader; blocking.
 
-    Raises TopicsUnfitError for a topic with other partitions, KafkaException while the brokers cannot be reached or
-    partitions have no leader.
+    Unless the `replication` is BROKERS_OWN, all replicas but one have a record before it is acknowledged. Returns the
+    topics that have fewer replicas. Raises TopicsUnfitError for a topic with other partitions, KafkaException while
+    the brokers cannot be reached or partitions have no leader.
     """
     admin = AdminClient(clients.admin(client))
     present = admin.list_topics(timeout=timeout_s).topics
     wanted = {t.name: t.partitions or partitions for t in TOPICS}
     missing = [t for t in TOPICS if t.name not in present]
-    new = [NewTopic(t.name, wanted[t.name], replication, config=t.config()) for t in missing]
+    more = {"min.insync.replicas": str(max(1, replication - 1))} if replication > 0 else {}
+    new = [NewTopic(t.name, wanted[t.name], replication, config={**t.config(), **more}) for t in missing]
     if new:
-        for name, created in admin.create_topics(new, operation_timeout=timeout_s).items():
+        answers = admin.create_topics(new, operation_timeout=timeout_s, request_timeout=timeout_s + 1)
+        for name, created in answers.items():
             try:
                 created.result()
                 log.info("topic created", extra={"topic": name, "partitions": wanted[name]})
@@ -248,6 +255,8 @@ def ensure_topics(client: dict[str, Any], partitions: int, replication: int, tim
         if name in wanted and len(topic.partitions) != wanted[name]:
             raise TopicsUnfitError(f"{name} has {len(topic.partitions)} partitions, configured are {wanted[name]}")
     _await_leaders(client, wanted, timeout_s)
+    found = {name: topic.partitions.values() for name, topic in present.items() if name in wanted}
+    return sorted(name for name, places in found.items() if any(len(p.replicas) < replication for p in places))
 
 
 def _await_leaders(client: dict[str, Any], topics: Mapping[str, int], timeout_s: float) -> None:

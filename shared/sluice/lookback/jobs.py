@@ -161,8 +161,7 @@ class JobContext:
         side, for every reading takes a while to begin. Raises LookbackError where records are missing, and
         TimeIsOverError, after which the next job comes further.
         """
-        if not self._spans:
-            self._spans = self.journal()
+        self._know_spans(offsets)
         views = {partition: self._begun(partition, offset) for partition, offset in offsets.items()}
         starts = {partition: view.next_offset for partition, view in views.items()}
         left = [p for p, offset in offsets.items() if starts[p] < offset]
@@ -193,12 +192,17 @@ class JobContext:
         That is its beginning and 0, or behind its oldest snapshot. Of one that has lost its first records and has no
         snapshot it is where its records begin, and nothing can be folded there.
         """
-        if not self._spans:
-            self._spans = self.journal()
+        partitions = tuple(partitions)
+        self._know_spans(partitions)
         spans = [self._spans[partition] for partition in partitions]
         oldest = oldest_snapshots(self.source, [span for span in spans if span.start > 0])
         behind = {partition: (manifest.offset + 1, manifest.at + 1) for partition, manifest in oldest.items()}
         return {span.partition: behind.get(span.partition, (span.start, 0)) for span in spans}
+
+    def _know_spans(self, partitions: Iterable[int]) -> None:
+        """Of these alone: one that has no leader keeps no one from looking at another."""
+        if missing := [partition for partition in partitions if partition not in self._spans]:
+            self._spans |= self.journal(missing)
 
     def _begun(self, partition: int, offset: int) -> PartitionView:
         """What is kept of the partition, or a snapshot of it, up to the offset; else an empty view."""

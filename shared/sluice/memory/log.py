@@ -79,8 +79,12 @@ class MemoryLog:
     def ends(self, partitions: Collection[int] | None = None) -> asyncio.Future[Ends]:
         """See Log."""
         answer: asyncio.Future[Ends] = self._broker.loop.create_future()
-        wanted = set(range(self.partitions) if partitions is None else partitions) - self.leaderless
-        self._request_ends(answer, wanted, self._broker.loop.time() + ENDS_TIMEOUT_S)
+        requested = set(range(self.partitions) if partitions is None else partitions)
+        wanted, until_s = requested - self.leaderless, self._broker.loop.time() + ENDS_TIMEOUT_S
+        if wanted or not requested:
+            self._request_ends(answer, wanted, until_s)
+        else:
+            self._broker.loop.call_at(until_s, _unknown, answer, context=self._broker.outside)
         return answer
 
     async def trim(self, before: Mapping[int, int], appended_before_ms: int) -> Ends:

@@ -14,7 +14,7 @@ from sluice.domain.model import DomainModel, decode_record
 from sluice.domain.stream.state import StreamState, find_stream
 from sluice.engine.fold import GuardedReader, PartitionView
 from sluice.engine.partition import partition_keys, partition_of
-from sluice.kafka.topics import JOURNAL, TOPICS
+from sluice.kafka.topics import BROKERS_OWN, JOURNAL, TOPICS
 from sluice.lookback.source import KafkaRecord
 from sluice_cli import session
 from sluice_cli.records import backing_up
@@ -32,7 +32,7 @@ class MemoryTopics:
         """Called before the first record is appended."""
 
     def create(self, partitions: int, replication: int) -> None:
-        assert replication > 0
+        assert replication == BROKERS_OWN
         for topic in TOPICS:
             self.source.logs[topic.name] = [[] for _ in range(topic.partitions or partitions)]
 

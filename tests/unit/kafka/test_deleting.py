@@ -40,6 +40,13 @@ def test_one_client_serves_all_deletions(monkeypatch: pytest.MonkeyPatch) -> Non
     assert IdleAdmin.made == 1
 
 
+def test_what_is_no_offset_removes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To Kafka -1 means all records."""
+    monkeypatch.setattr(deleting, "AdminClient", IdleAdmin)
+    with pytest.raises(ValueError, match="no offsets"):
+        RecordDeleter({}).delete("t", {0: 5, 1: -1})
+
+
 class OldAdmin(IdleAdmin):
     """Of a topic whose records are all older than requested; who leads `silent` partitions does not answer."""
 

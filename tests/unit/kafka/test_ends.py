@@ -14,10 +14,12 @@ from sluice.kafka.ends import EndOffsets
 
 
 class Client:
-    """Fails in the ways there are, then answers; never for the partitions that are `dead`."""
+    """Fails in the ways there are, then answers; never for the partitions that are `dead`, late for the `frozen`."""
 
     failing: list[str]
     dead: set[int]
+    frozen: set[int]
+    thawed: threading.Event
     offset = 7
     error: KafkaError | None = None
     made = 0
@@ -28,7 +30,10 @@ class Client:
 
     def offsets_for_times(self, question: list[TopicPartition], **_options: float) -> list[SimpleNamespace]:
         self._fail("queried")
-        if dead := Client.dead.intersection(p.partition for p in question):
+        places = {p.partition for p in question}
+        if not Client.frozen.isdisjoint(places):
+            Client.thawed.wait(SOON_S)
+        if dead := Client.dead.intersection(places):
             raise ValueError(f"{dead} are dead")
         return [SimpleNamespace(partition=p.partition, offset=Client.offset, error=Client.error) for p in question]
 
@@ -46,10 +51,10 @@ class Brokers:
     def __init__(self, _client: object) -> None:
         pass
 
-    def list_topics(self, topic: str, timeout: float) -> SimpleNamespace:
+    def list_topics(self, timeout: float) -> SimpleNamespace:
         assert timeout > 0
         partitions = {p: SimpleNamespace(leader=leader) for p, leader in Brokers.leaders.items()}
-        return SimpleNamespace(topics={topic: SimpleNamespace(error=None, partitions=partitions)})
+        return SimpleNamespace(topics={"t": SimpleNamespace(partitions=partitions)})
 
 
 class EndingClient:
@@ -62,6 +67,7 @@ def client(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leader_ends, "Consumer", Client)
     monkeypatch.setattr(ends, "AdminClient", Brokers)
     Client.failing, Client.dead, Client.offset, Client.error = [], set(), 7, None
+    Client.frozen, Client.thawed = set(), threading.Event()
     Brokers.leaders = {0: 1}
 
 
@@ -127,6 +133,22 @@ async def test_a_leader_that_is_away_takes_its_own_partitions_along_and_no_other
     assert (await asyncio.wait_for(ends.request((1,)), 10))[1] == 7, "it has another leader"
     Client.dead = set()
     assert await asyncio.wait_for(ends.request(), 10) == dict.fromkeys(range(4), 7)
+    ends.stop()
+    eventually(lambda: not _threads(), SOON_S, "all threads end")
+
+
+@pytest.mark.usefixtures("client")
+async def test_what_some_leaders_answer_is_not_kept_back_by_one_that_is_silent() -> None:
+    Client.dead, Brokers.leaders = {1}, {0: 1, 1: 2}
+    ends = EndOffsets({}, "t", 2, 0.2)
+    ends.start()
+    assert await asyncio.wait_for(ends.request(), 10) == {0: 7}
+    Client.dead, Client.frozen = set(), {1}
+    silent = ends.request((1,))
+    assert await asyncio.wait_for(ends.request(), 5) == {0: 7}
+    assert not silent.done()
+    Client.thawed.set()
+    assert await asyncio.wait_for(silent, 10) == {1: 7}
     ends.stop()
     eventually(lambda: not _threads(), SOON_S, "all threads end")
 

@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from sluice.kafka import topics as module
-from sluice.kafka.topics import TOPICS, ensure_topics
+from sluice.kafka.topics import BROKERS_OWN, TOPICS, ensure_topics
 
 NO_LEADER = KafkaException(KafkaError(KafkaError.NOT_LEADER_FOR_PARTITION))
 
@@ -19,14 +19,21 @@ class Broker:
     def __init__(self, requests_before_leading: int) -> None:
         self.left = requests_before_leading
         self.requested: set[tuple[str, int]] = set()
+        self.present: dict[str, Any] = {}
+        self.made: list[Any] = []
 
     def __call__(self, _client: object) -> "Broker":
         return self
 
     def list_topics(self, timeout: float) -> Any:
-        return SimpleNamespace(topics={})
+        assert timeout >= 0
+        return SimpleNamespace(topics=self.present)
 
-    def create_topics(self, new: list[Any], operation_timeout: float) -> dict[str, Future[None]]:
+    def create_topics(
+        self, new: list[Any], operation_timeout: float, request_timeout: float
+    ) -> dict[str, Future[None]]:
+        assert request_timeout > operation_timeout
+        self.made += new
         return {topic.topic: done(None) for topic in new}
 
     def list_offsets(self, ends: dict[TopicPartition, Any], request_timeout: float) -> dict[Any, Future[Any]]:
@@ -59,3 +66,21 @@ def test_topics_without_leaders_fail_at_the_deadline(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(module, "AdminClient", Broker(requests_before_leading=1000))
     with pytest.raises(KafkaException, match="NOT_LEADER"):
         ensure_topics({}, partitions=2, replication=1, timeout_s=0.0)
+
+
+@pytest.mark.parametrize(("replication", "config"), [(BROKERS_OWN, None), (1, "1"), (2, "1"), (3, "2")])
+def test_all_replicas_of_a_new_topic_but_one_have_a_record_before_it_is_acknowledged(
+    monkeypatch: pytest.MonkeyPatch, replication: int, config: str | None
+) -> None:
+    monkeypatch.setattr(module, "AdminClient", broker := Broker(requests_before_leading=0))
+    assert ensure_topics({}, partitions=2, replication=replication) == []
+    assert {topic.replication_factor for topic in broker.made} == {replication}
+    assert {topic.config.get("min.insync.replicas") for topic in broker.made} == {config}
+
+
+def test_topics_with_fewer_replicas_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "AdminClient", broker := Broker(requests_before_leading=0))
+    for topic, replicas in (TOPICS[0], [1, 2]), (TOPICS[1], [1, 2, 3]):
+        places = {p: SimpleNamespace(replicas=replicas) for p in range(topic.partitions or 2)}
+        broker.present[topic.name] = SimpleNamespace(partitions=places)
+    assert ensure_topics({}, partitions=2, replication=3) == [TOPICS[0].name]

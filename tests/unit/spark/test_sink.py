@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +17,8 @@ TOPIC = "test-sink"
 
 class SmallProducer:
     """Takes two records at a time; the next ones only once it was polled."""
+
+    offset: int | None = 0
 
     def __init__(self) -> None:
         self.sent: list[str] = []
@@ -36,7 +39,7 @@ class SmallProducer:
 
     def flush(self, _seconds: float) -> int:
         for delivered in self._waiting:
-            delivered(None, None)
+            delivered(None, SimpleNamespace(offset=lambda: self.offset))
         self._waiting.clear()
         return 0
 
@@ -51,6 +54,13 @@ def test_a_batch_may_hold_more_than_the_queue() -> None:
     keys = [f"s/{number}" for number in range(9)]
     send(producer, [Sending(TOPIC, key, b"", []) for key in keys])  # type: ignore[arg-type]
     assert producer.sent == keys
+
+
+def test_what_is_acknowledged_without_an_offset_may_be_nowhere() -> None:
+    producer = SmallProducer()
+    producer.offset = None
+    with pytest.raises(NotDeliveredError, match="without an offset"):
+        send(producer, [Sending(TOPIC, "s/x", b"", [])])  # type: ignore[arg-type]
 
 
 def test_a_queue_that_stays_full_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +14,8 @@ from cluster_manager.nodes import ZooKeeperNodes
 from harness import eventually
 from retention_spark.query_supervisor import QueryRunner
 from sluice import runtime as runtime_module
+from sluice.domain.cluster.commands import Heartbeat
+from sluice.engine.ports import Ends, SendError
 from sluice.memory.broker import MemoryBroker
 from sluice.memory.connections import MemoryConnections, MemoryGroups
 from sluice.pravega.failure import ConnectionFailure, Failure
@@ -109,6 +112,48 @@ async def test_kafka_that_answers_but_appends_nothing_keeps_no_service_from_bein
     broker.go_away(60)
     await asyncio.sleep(30)
     assert "answered nothing" in (runtime.checks["kafka"]() or "")
+    sending.cancel()
+
+
+@pytest.mark.usefixtures("virtual_time")
+async def test_a_broker_that_is_away_keeps_no_service_from_being_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Heartbeats fail at their time-out, and the others answer only when it is clear that one does not."""
+    runtime = Runtime("api-gateway", ServiceSettings(instance="0"), MemoryConnections(MemoryGroups(MemoryBroker(4))))
+
+    def fail_late(_beat: Heartbeat) -> asyncio.Future[None]:
+        sending: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        asyncio.get_running_loop().call_later(10, sending.set_exception, SendError("timed out"))
+        return sending
+
+    async def answer_late() -> Ends:
+        await asyncio.sleep(4)
+        return {0: 0}
+
+    monkeypatch.setattr(runtime, "send_heartbeat", fail_late)
+    monkeypatch.setattr(runtime.journal, "ends", answer_late)
+    sending = asyncio.ensure_future(send_heartbeats(runtime))
+    for _ in range(600):
+        await asyncio.sleep(0.1)
+        assert runtime.checks["kafka"]() is None
+    sending.cancel()
+
+
+@pytest.mark.usefixtures("virtual_time")
+async def test_heartbeats_that_are_acknowledged_late_follow_each_other_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    runtime = Runtime("txn-manager", ServiceSettings(instance="0"), MemoryConnections(MemoryGroups(MemoryBroker(4))))
+
+    def acknowledge_late(_beat: Heartbeat) -> asyncio.Future[None]:
+        sending: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        asyncio.get_running_loop().call_later(1.5, sending.set_result, None)
+        return sending
+
+    monkeypatch.setattr(runtime, "send_heartbeat", acknowledge_late)
+    runtime.needs_appends = lambda: True
+    answered: list[float] = []
+    runtime.on_kafka_answered.append(lambda: answered.append(asyncio.get_running_loop().time()))
+    sending = asyncio.ensure_future(send_heartbeats(runtime))
+    await asyncio.sleep(60)
+    assert max(later - sooner for sooner, later in pairwise(answered)) < 3, "longer would count as an outage"
     sending.cancel()
 
 

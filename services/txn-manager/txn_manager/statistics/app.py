@@ -12,6 +12,7 @@ not stand behind that is not added to it again.
 import asyncio
 import threading
 from collections.abc import Callable
+from random import sample
 from typing import Any
 
 import faust
@@ -32,6 +33,9 @@ from txn_manager.statistics.windows import Windows
 GROUP = "txn-manager-sluice.statistics"
 SIGN_OF_LIFE_S = 5.0
 THREADS_END_S = 2.0
+PRODUCER_TIMEOUT_S = 120.0
+"""How long a broker may owe an acknowledgement. Faust's own bound is 20 minutes, in which nothing goes on."""
+
 MIN_SESSION_S = 10.0
 """Figures that come later harm no one, and Faust moves partitions slowly."""
 
@@ -78,15 +82,18 @@ def credentials(conf: Conf) -> Credentials | None:
 
 
 def build_app(settings: TxnSettings, alive: Callable[[], None]) -> faust.App:
-    """The app; `alive` is called every SIGN_OF_LIFE_S while it runs."""
+    """The app; `alive` is called every SIGN_OF_LIFE_S while it runs and has its table."""
+    addresses = settings.kafka_bootstrap.split(",")
     app = _App(
         GROUP,
-        broker=[f"aiokafka://{address.strip()}" for address in settings.kafka_bootstrap.split(",")],
+        # It begins with the first one, and waits for it however long it is silent: after that another one is the first.
+        broker=[f"aiokafka://{address.strip()}" for address in sample(addresses, len(addresses))],
         broker_client_id=settings.instance,
         broker_credentials=credentials(settings.given_kafka_conf()),
         broker_session_timeout=max(MIN_SESSION_S, settings.kafka_session_timeout_s),
         consumer_auto_offset_reset="earliest",
         consumer_max_fetch_size=MAX_RECORD_BYTES,
+        producer_request_timeout=PRODUCER_TIMEOUT_S,
         store="memory://",
         table_standby_replicas=0,
         topic_allow_declare=False,
@@ -118,7 +125,9 @@ def build_app(settings: TxnSettings, alive: Callable[[], None]) -> faust.App:
             windows.fold(event.value, event.message.offset)
 
     async def sign_of_life() -> None:
-        alive()
+        # Where Faust gave a recovery up, because a broker was silent, it waits for ever for the next rebalance.
+        if not app.rebalancing:
+            alive()
 
     app.agent(topic, name="reports")(reports)
     app.timer(interval=SIGN_OF_LIFE_S)(sign_of_life)
