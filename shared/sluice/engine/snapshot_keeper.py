@@ -225,7 +225,7 @@ class SnapshotKeeper:
             kept = [*confirmed, *complete, *self._of_other_formats(partition)]
             notes_before = min(s.note for s in kept)
             if stored[0].note < notes_before:
-                await self._store.trim(partition, notes_before, min(s.manifest.first_chunk for s in kept))
+                await self._remove(partition, notes_before, min(s.manifest.first_chunk for s in kept))
             offset = confirmed[0].manifest.offset
             if allowed is not None:
                 offset = self._bounded(partition, offset, allowed.get(partition, 0))
@@ -234,6 +234,13 @@ class SnapshotKeeper:
         if before:
             now_ms = self._journal.clock.now_ms()
             self._begins.update(await self._journal.trim(before, now_ms - self._rules.keep_ms))
+
+    async def _remove(self, partition: int, notes_before: int, chunks_before: int) -> None:
+        """What cannot be removed now will be at a later look; it keeps nothing else."""
+        try:
+            await self._store.trim(partition, notes_before, chunks_before)
+        except SnapshotStoreError as error:
+            log.warning("old snapshots not removed", extra={"partition": partition, "error": str(error)})
 
     def _bounded(self, partition: int, offset: int, bound: int) -> int:
         if bound >= offset:

@@ -33,7 +33,10 @@ _STOPPED = "the journal is not followed any more"
 
 
 class _Request:
-    """One that waits for the answers of so many leaders; no question is repeated for it after `until`, by the loop."""
+    """One that waits for the answers of so many leaders. What a leader fails to answer is repeated `until` then.
+
+    That is the loop's time. Once it `is_late`, it is given what there is.
+    """
 
     __slots__ = ("answer", "ends", "is_late", "partitions", "until", "waits")
 
@@ -55,6 +58,7 @@ class _Request:
             self.fail(reason) if self.partitions else self.answer.set_result({})
 
     def be_late(self) -> None:
+        """What some leaders have answered is kept back no longer by those that do not."""
         self.is_late = True
         self.settle()
 
@@ -123,7 +127,6 @@ class EndOffsets:
             request.waits += 1
             leader.add(request)
         if request.waits > 1:
-            # What some leaders have answered is not kept back for long by one that does not.
             self._loop.call_at(max(request.until, self._loop.time() + LATE_S), request.be_late)
 
     def _answered(self, requests: list[_Request], ends: Ends) -> None:

@@ -11,6 +11,7 @@ from support.wait import eventually_async
 from sluice.engine import snapshot_keeper
 from sluice.engine.journal import Journal
 from sluice.engine.partition import partition_keys
+from sluice.engine.ports import SnapshotStoreError
 from sluice.engine.snapshot_keeper import (
     CONFIRMED_WITHIN_S,
     HELD_S,
@@ -228,6 +229,21 @@ async def test_the_journal_is_trimmed_behind_the_second_newest_confirmed_snapsho
     await count(one.journal, RULES.records)
     await one.keeper.look()
     assert world.begin == second
+
+
+async def test_snapshots_that_cannot_be_removed_keep_no_journal_from_being_trimmed(
+    world: KeptWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_: int) -> None:
+        raise SnapshotStoreError("its leader is away")
+
+    one = await world.instance()
+    with monkeypatch.context() as away:
+        away.setattr(world.store, "trim", fail)
+        behind = [await confirmed(one) for _ in range(5)]
+    assert world.begin == behind[3] and world.broker.begin(NOTES, 0) == 0
+    await confirmed(one)
+    assert world.broker.begin(NOTES, 0) > 0
 
 
 async def test_snapshots_of_a_journal_that_was_made_anew_count_for_nothing(world: KeptWorld) -> None:
