@@ -55,9 +55,9 @@ class Answers:
     def of(self, stream: str) -> list[str]:
         """So far, in order."""
         call = self._calls.get(stream)
-        if call is not None and call.done():
-            self._found[stream].append(outcome(call))
         if call is None or call.done():
+            if call is not None:
+                self._found[stream].append(outcome(call))
             self._calls[stream] = self._gateway.begin("getCurrentSegments", info(self._scope, stream))
         return self._found[stream]
 

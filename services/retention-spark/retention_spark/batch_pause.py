@@ -89,17 +89,18 @@ class BatchPause:
 
 def topic_ends(client: dict[str, Any], topic: str, partitions: int) -> Callable[[], Ends | None]:
     """Where the topic ends; None if Kafka does not answer. Raises KafkaConfError. What is returned blocks."""
-    kept = [AdminClient(clients.admin(client))]
+    admin = AdminClient(clients.admin(client))
     question = {TopicPartition(topic, p): OffsetSpec.latest() for p in range(partitions)}  # type: ignore[no-untyped-call]
 
     def ends() -> Ends | None:
-        answers = kept[0].list_offsets(question, request_timeout=_ANSWERS_S)
+        nonlocal admin
+        answers = admin.list_offsets(question, request_timeout=_ANSWERS_S)
         wait(answers.values())
         try:
             return {partition.partition: offset_of(answer) for partition, answer in answers.items()}
         except KafkaException:
             # It may wait for a broker that has gone without a word. A client that is new finds one that answers.
-            kept[0] = AdminClient(clients.admin(client))
+            admin = AdminClient(clients.admin(client))
             return None
 
     return ends

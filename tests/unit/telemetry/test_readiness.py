@@ -14,7 +14,6 @@ from cluster_manager.nodes import ZooKeeperNodes
 from harness import eventually
 from retention_spark.query_supervisor import QueryRunner
 from sluice import runtime as runtime_module
-from sluice.domain.cluster.commands import Heartbeat
 from sluice.engine.ports import Ends, SendError
 from sluice.memory.broker import MemoryBroker
 from sluice.memory.connections import MemoryConnections, MemoryGroups
@@ -92,12 +91,16 @@ def test_unresponsive_kafka_keeps_every_service_from_being_ready() -> None:
     assert "answered nothing" in (runtime_module.kafka_silence(silence + 1) or "")
 
 
+def runtime_on(broker: MemoryBroker) -> Runtime:
+    return Runtime("api-gateway", ServiceSettings(instance="0"), MemoryConnections(MemoryGroups(broker)))
+
+
 @pytest.mark.usefixtures("virtual_time")
 async def test_kafka_that_answers_but_appends_nothing_keeps_no_service_from_being_ready(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     broker = MemoryBroker(4)
-    runtime = Runtime("api-gateway", ServiceSettings(instance="0"), MemoryConnections(MemoryGroups(broker)))
+    runtime = runtime_on(broker)
     never: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     monkeypatch.setattr(runtime, "send_heartbeat", lambda _beat: never)
     answers: list[int] = []
@@ -118,18 +121,17 @@ async def test_kafka_that_answers_but_appends_nothing_keeps_no_service_from_bein
 @pytest.mark.usefixtures("virtual_time")
 async def test_a_broker_that_is_away_keeps_no_service_from_being_ready(monkeypatch: pytest.MonkeyPatch) -> None:
     """Heartbeats fail at their time-out, and the others answer only when it is clear that one does not."""
-    runtime = Runtime("api-gateway", ServiceSettings(instance="0"), MemoryConnections(MemoryGroups(MemoryBroker(4))))
+    runtime = runtime_on(MemoryBroker(4))
 
-    def fail_late(_beat: Heartbeat) -> asyncio.Future[None]:
-        sending: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        asyncio.get_running_loop().call_later(10, sending.set_exception, SendError("timed out"))
-        return sending
+    async def fail_late() -> None:
+        await asyncio.sleep(10)
+        raise SendError("timed out")
 
     async def answer_late() -> Ends:
         await asyncio.sleep(4)
         return {0: 0}
 
-    monkeypatch.setattr(runtime, "send_heartbeat", fail_late)
+    monkeypatch.setattr(runtime, "send_heartbeat", lambda _beat: asyncio.ensure_future(fail_late()))
     monkeypatch.setattr(runtime.journal, "ends", answer_late)
     sending = asyncio.ensure_future(send_heartbeats(runtime))
     for _ in range(600):
@@ -140,14 +142,8 @@ async def test_a_broker_that_is_away_keeps_no_service_from_being_ready(monkeypat
 
 @pytest.mark.usefixtures("virtual_time")
 async def test_heartbeats_that_are_acknowledged_late_follow_each_other_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    runtime = Runtime("txn-manager", ServiceSettings(instance="0"), MemoryConnections(MemoryGroups(MemoryBroker(4))))
-
-    def acknowledge_late(_beat: Heartbeat) -> asyncio.Future[None]:
-        sending: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        asyncio.get_running_loop().call_later(1.5, sending.set_result, None)
-        return sending
-
-    monkeypatch.setattr(runtime, "send_heartbeat", acknowledge_late)
+    runtime = runtime_on(MemoryBroker(4))
+    monkeypatch.setattr(runtime, "send_heartbeat", lambda _beat: asyncio.ensure_future(asyncio.sleep(1.5)))
     runtime.needs_appends = lambda: True
     answered: list[float] = []
     runtime.on_kafka_answered.append(lambda: answered.append(asyncio.get_running_loop().time()))
