@@ -14,7 +14,6 @@ from sluice_local import java, kafka
 from sluice_local.home import HOST
 from sluice_local.part import Part
 from sluice_local.ports import PortClaim
-from sluice_local.probes import Probe, ProbeKind
 from support.ports import free_ports
 
 BROKERS = 3
@@ -55,9 +54,10 @@ def _follower(system: System, node: int, port: int) -> Part:
     first, jars = kafka.part(system.settings), system.settings.jars_dir
     name = f"{kafka.NAME}-{node}"
     folder = system.settings.data_dir / name
-    config, listener = folder / "server.properties", f"PLAINTEXT://{HOST}:{port}"
+    config, alike = folder / "server.properties", kafka.server_properties(system.settings)
+    listener = str(alike["advertised.listeners"]).replace(first.address, f"{HOST}:{port}")
     properties = {
-        **kafka.server_properties(system.settings),
+        **alike,
         **_REPLICATED,
         "process.roles": "broker",
         "node.id": node,
@@ -75,7 +75,7 @@ def _follower(system: System, node: int, port: int) -> Part:
         log=first.log.with_name(f"{name}.log"),
         address=f"{HOST}:{port}",
         claims=(PortClaim(port, name, "a free port"),),
-        probe=Probe(ProbeKind.KAFKA, port),
+        probe=replace(first.probe, port=port),
         starts_after=(kafka.NAME,),
         files={config: java.properties(properties)},
         prepare=partial(kafka.format_once, jars / kafka.NAME, archive, config, folder / "log", cluster_id),

@@ -90,6 +90,7 @@ class SnapshotKeeper:
         self._stored: dict[int, list[Snapshot]] = {}
         self.failures: dict[int, str] = {}
         """Why the last attempt to make one of a partition failed."""
+        self._look_failure: str | None = None
         self._journal = journal
         self._store = store
         self._rules = rules
@@ -111,7 +112,8 @@ class SnapshotKeeper:
 
     @property
     def failure(self) -> str | None:
-        return "; ".join(f"partition {p}: {reason}" for p, reason in sorted(self.failures.items())) or None
+        own = [self._look_failure] if self._look_failure is not None else []
+        return "; ".join([*own, *(f"partition {p}: {why}" for p, why in sorted(self.failures.items()))]) or None
 
     @property
     def held(self) -> dict[int, int]:
@@ -137,7 +139,9 @@ class SnapshotKeeper:
         while True:
             try:
                 await self.look()
+                self._look_failure = None
             except (SnapshotStoreError, EndsUnknownError, JournalError) as error:
+                self._look_failure = f"all wait: {error}"
                 log.warning("snapshots wait", extra={"error": str(error)})
             await asyncio.sleep(look_s)
 

@@ -12,11 +12,12 @@ from enum import Enum
 from typing import Any
 
 import msgspec
-from confluent_kafka import Consumer, KafkaError, TopicPartition
+from confluent_kafka import KafkaException
 
 from sluice.engine.ports import Message, RecordTooLargeError, SendError
 from sluice.kafka.connections import RecordProducer
 from sluice.kafka.headers import Headers, cloud_event_headers
+from sluice.kafka.reading import read_records
 from sluice.kafka.topics import DEAD_LETTERS, MAX_RECORD_BYTES
 from sluice.kafka_config import clients
 from sluice.telemetry import metrics
@@ -164,34 +165,9 @@ def read_dead_letters(
     An offset in `end` is the last one that matters of its partition. The reader belongs to no group and commits
     nothing. Raises DeadLettersUnavailableError when nothing came for `silence_s` seconds.
     """
-    more = {"enable.partition.eof": True, "fetch.wait.max.ms": 10}
-    consumer = Consumer(clients.consumer(client, "sluice-dead-letters-reader", more))
-    left = set(begin)
-    last_received = time.monotonic()
+    spans = {partition: (first, end.get(partition)) for partition, first in begin.items()}
     try:
-        consumer.assign([TopicPartition(DEAD_LETTERS.name, p, offset) for p, offset in begin.items()])
-        while left:
-            # A consumer waits until it has as many as requested, or the time is up.
-            first = consumer.poll(0.1)
-            messages = [first, *consumer.consume(500, 0)] if first is not None else []
-            if messages:
-                last_received = time.monotonic()
-            elif time.monotonic() - last_received > silence_s:
-                raise DeadLettersUnavailableError(f"{DEAD_LETTERS.name} could not be read for {silence_s:g} s")
-            for message in messages:
-                left -= _passed(message, end, on_message)
-    finally:
-        consumer.close()
-
-
-def _passed(message: Message, end: Mapping[int, int], on_message: Callable[[Message], None]) -> set[int]:
-    """Pass the record; return the partition if this was its last one."""
-    partition, offset, error = message.partition(), message.offset(), message.error()
-    if partition is None or offset is None or (error is not None and error.code() != KafkaError._PARTITION_EOF):  # noqa: SLF001 - that is its public name
-        log.warning("dead letters not read", extra={"error": error.str() if error is not None else "no offset"})
-        return set()
-    if error is not None:
-        return {partition}
-    on_message(message)
-    last = end.get(partition)
-    return {partition} if last is not None and offset >= last else set()
+        for message in read_records(client, "sluice-dead-letters-reader", DEAD_LETTERS.name, spans, silence_s):
+            on_message(message)
+    except KafkaException as error:
+        raise DeadLettersUnavailableError(f"the dead letters cannot be read: {clients.reason_of(error)}") from error

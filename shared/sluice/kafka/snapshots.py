@@ -6,15 +6,15 @@ a consumer of its own: reads are rare.
 """
 
 import asyncio
-import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, TypeVar
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from sluice.engine.ports import RecordFacts, SnapshotStoreError
 from sluice.kafka.deleting import RecordDeleter
 from sluice.kafka.headers import JSON, MESSAGE_PACK, cloud_event_headers
+from sluice.kafka.reading import Spans, read_records
 from sluice.kafka.topics import MAX_RECORD_BYTES, SNAPSHOT_CHUNKS, SNAPSHOTS
 from sluice.kafka_config import clients
 
@@ -22,6 +22,8 @@ T = TypeVar("T")
 
 SILENCE_S = 15.0
 """How long the broker may send nothing of what is there."""
+
+_LARGE_FETCHES = {"max.partition.fetch.bytes": 16 * 1024 * 1024}
 
 
 class KafkaSnapshotStore:
@@ -101,35 +103,5 @@ class KafkaSnapshotStore:
     def _read_chunks(self, partition: int, first: int, last: int) -> list[bytes]:
         return [message.value() or b"" for message in self._read(self._chunks, {partition: (first, last)})]
 
-    def _read(self, topic: str, spans: Mapping[int, tuple[int, int | None]]) -> Iterator[Message]:
-        """What is left from the first offset of each partition up to and with the last, None: to the end there is."""
-        more = {
-            "enable.partition.eof": True,
-            # That a partition is at its end is known after an empty fetch.
-            "fetch.wait.max.ms": 20,
-            "max.partition.fetch.bytes": 16 * 1024 * 1024,
-        }
-        consumer = Consumer(clients.consumer(self._client, "sluice-snapshots", more))
-        try:
-            consumer.assign([TopicPartition(topic, p, begin) for p, (begin, _) in spans.items()])
-            unread, deadline = set(spans), time.monotonic() + SILENCE_S
-            while unread:
-                # Waiting for many at once would wait for all of them.
-                first = consumer.poll(0.1)
-                for message in [first, *consumer.consume(1000, 0)] if first is not None else ():
-                    partition, offset, error = message.partition() or 0, message.offset() or 0, message.error()
-                    deadline = time.monotonic() + SILENCE_S
-                    if error is None:
-                        last = spans[partition][1]
-                        if partition in unread and (last is None or offset <= last):
-                            yield message
-                        if last is not None and offset >= last:
-                            unread.discard(partition)
-                    elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - that is its public name
-                        unread.discard(partition)
-                    elif not error.retriable():
-                        raise KafkaException(error)
-                if time.monotonic() > deadline:
-                    raise KafkaException(KafkaError(KafkaError._TIMED_OUT))  # noqa: SLF001 - that is its public name
-        finally:
-            consumer.close()
+    def _read(self, topic: str, spans: Spans) -> Iterator[Message]:
+        return read_records(self._client, "sluice-snapshots", topic, spans, SILENCE_S, _LARGE_FETCHES)

@@ -14,6 +14,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
 from sluice.kafka.offsets import NONE_SO_LATE, offset_of
+from sluice.kafka.reading import LASTING
 from sluice.kafka.topic_ids import topic_ids
 from sluice.kafka_config import clients
 from sluice.lookback.errors import NotFoundError, UnreachableError
@@ -161,13 +162,13 @@ class KafkaSource:
         return None
 
     def _consume(self) -> list[Message]:
-        """What is there, and the marks of partitions' ends. What the client can ride out is left to it."""
+        """What is there, and the marks of partitions' ends. What passes, the client rides out by itself."""
         found = []
         for message in self._consumer.consume(BATCH, POLL_S):
             error = message.error()
             if error is None or error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - that is its public name
                 found.append(message)
-            elif not error.retriable() and error.code() != KafkaError._ALL_BROKERS_DOWN:  # noqa: SLF001 - likewise
+            elif error.code() in LASTING:
                 raise self._unreachable(KafkaException(error))
         return found
 

@@ -376,3 +376,17 @@ async def test_not_many_snapshots_are_kept_for_one_of_another_format(
     one.archived = {}
     later = [await confirmed(one) for _ in range(5)]
     assert [s.manifest.offset for s in await world.snapshots()] == later[-3:]
+
+
+def test_it_says_why_all_snapshots_wait() -> None:
+    async def scene() -> None:
+        world = KeptWorld()
+        one = await world.instance()
+        running = asyncio.create_task(one.keeper.run())
+        world.broker.go_away(60)
+        await eventually_async(lambda: one.keeper.failure == "all wait: the broker is away", DEADLINE_S, "it is said")
+        await eventually_async(lambda: one.keeper.failure is None, 60 + DEADLINE_S, "it goes on")
+        running.cancel()
+        await world.stop()
+
+    virtual_time.run(scene())
