@@ -73,6 +73,7 @@ def list_workflows(
 def retry(session: Session, names: _Aggregates) -> None:
     """Have workflows that wait for their next attempts try again now."""
     from sluice_cli.api import path_of
+    from sluice_cli.errors import RefusedError
 
     aggregates = [aggregate_of(name) for name in names]
     if len(aggregates) == 1:
@@ -85,6 +86,9 @@ def retry(session: Session, names: _Aggregates) -> None:
         lambda item: (item["aggregate"], item["status"], item.get("detail"), item["request"]),
         empty="nothing was retried",
     )
+    refused = sum(item["status"] != "SUCCESS" for item in answer.body["items"])
+    if refused:
+        raise RefusedError(f"{refused} of {len(answer.body['items'])} do not retry")
 
 
 @command(app, "cancel")

@@ -295,7 +295,8 @@ def test_several_workflows_are_retried_at_once(cli: Cli) -> None:
     )
     found = cli("workflow", "retry", "demo/a", "demo")
     assert cli.calls[-1][1] == {"aggregates": ["stream:demo/a", "scope:demo"]}
-    assert found.code == 0 and "NOT_RUNNING" in found.out and "abc-2" in found.out
+    assert "NOT_RUNNING" in found.out and "abc-2" in found.out
+    assert (found.code, found.err) == (1, "Error: 1 of 2 do not retry\n")
 
 
 def test_where_nothing_is_under_way_nothing_is_cancelled(cli: Cli) -> None:
