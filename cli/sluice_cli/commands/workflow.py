@@ -93,7 +93,7 @@ def retry(session: Session, names: _Aggregates) -> None:
 
 @command(app, "cancel")
 def cancel(session: Session, name: _Aggregate) -> None:
-    """End a creation that is not done, or a scale whose new segments are not known yet, as if it had never begun."""
+    """End a creation, a scale without new segments or the plain deletion of a scope, as if it had never begun."""
     aggregate = aggregate_of(name)
     workflow = _running(session, aggregate)
     _change(session, "cancel", {"aggregate": aggregate, "workflow": workflow}, f"{workflow} is being cancelled")

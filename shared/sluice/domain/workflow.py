@@ -170,7 +170,7 @@ def decide_retry(reader: Reader, command: RetryWorkflow, _context: Context) -> D
 
 
 def decide_cancel(reader: Reader, command: CancelWorkflow, _context: Context) -> Decision:
-    """Creations can be cancelled until they are done, a scale until its new epoch is named; only the one meant is."""
+    """Only the one meant is cancelled, and only what `can_cancel` lets be."""
     state = reader.get(command.aggregate)
     workflow = running(state)
     if workflow is None:

@@ -157,7 +157,7 @@ DEAD_LETTERS = Topic(
 )
 STATISTICS = Topic(
     name="sluice.statistics",
-    key="scope/stream",
+    key="scope/stream or #number",
     holds="how many transactions and operations of a stream there were; marks of how far that is counted",
     written_by=("stream-workflows", "txn-manager"),
     read_by=("txn-manager",),
