@@ -25,7 +25,8 @@ PATIENCE_S = 5.0
 
 PAGE = 1000
 
-NOT_NOW = frozenset({429, 503, 504})
+NO_ANSWER_IN_TIME = 504
+NOT_NOW = frozenset({429, 503})
 """Statuses that say nothing of what was requested before: ask again."""
 
 _HINTS = {
@@ -45,7 +46,7 @@ _HINTS_BY_STATUS = {
     401: "say who you are: SLUICE_USER and SLUICE_PASSWORD_FILE",
     403: "`sluice security may FILE USER RESOURCE` says which entry of the ACL decides",
     503: "Sluice runs but something it needs does not; `sluice member list` and /readyz of the api-gateway say more",
-    504: "the operation goes on; look at it with `sluice workflow list` or `sluice trace`",
+    NO_ANSWER_IN_TIME: "the operation goes on; look at it with `sluice workflow list` or `sluice trace`",
 }
 
 
@@ -280,7 +281,7 @@ def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _refusal(response: httpx.Response, request: str) -> RefusedError:
+def _refusal(response: httpx.Response, request: str) -> RefusedError | NoAnswerError:
     status = response.status_code
     try:
         problem = response.json()
@@ -294,4 +295,6 @@ def _refusal(response: httpx.Response, request: str) -> RefusedError:
     hint = _HINTS.get(reason) or _HINTS_BY_STATUS.get(status, "")
     if request:
         hint = f"{hint + '; ' if hint else ''}what happened to it: `sluice trace {request}`"
+    if status == NO_ANSWER_IN_TIME:
+        return NoAnswerError(message, hint, request=request)
     return RefusedError(message, hint, status=status, request=request)

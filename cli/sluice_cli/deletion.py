@@ -19,7 +19,6 @@ BLIND_S = READ_S
 """How long looks may fail one after the other once only they can show the end."""
 
 NOT_FOUND = 404
-NO_ANSWER_IN_TIME = 504
 
 
 def delete_all(api: Api, scope: str, progress: Progress, look_s: float = LOOK_S) -> Answer:
@@ -55,12 +54,8 @@ def _awaited(pending: Future[Answer], looks: "_Looks", look_s: float) -> Answer:
         looks.look()
     try:
         return pending.result()
-    except RefusedError as error:
-        if error.status != NO_ANSWER_IN_TIME:
-            raise
+    except NoAnswerError as error:
         request = error.request
-    except NoAnswerError:
-        request = ""
     looks.until_gone(look_s)
     return Answer(204, {}, request)
 

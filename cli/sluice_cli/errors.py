@@ -36,7 +36,11 @@ class UnreachableError(CommandError):
 
 
 class NoAnswerError(UnreachableError):
-    """No answer came in time; the requested operation may go on all the same."""
+    """No answer came in time; the requested operation may go on all the same. `request` is its id, if that is known."""
+
+    def __init__(self, message: str, hint: str = "", *, request: str = "") -> None:
+        super().__init__(message, hint)
+        self.request = request
 
 
 class DeclinedError(CommandError):

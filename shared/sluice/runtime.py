@@ -19,16 +19,13 @@ from confluent_kafka import KafkaException
 from starlette.applications import Starlette
 
 from sluice.domain.cluster.commands import HEARTBEAT_S, Heartbeat
-from sluice.domain.commands import Command
 from sluice.domain.model import DomainModel
-from sluice.engine.consumer import CONTROL_HEADER
 from sluice.engine.journal import Journal
 from sluice.engine.ports import EndsUnknownError, RequestSource, SendError
 from sluice.journal_watch import JournalWatch
 from sluice.kafka.connections import Connections, KafkaConnections
-from sluice.kafka.headers import cloud_event_headers
-from sluice.kafka.requests import Request, encode_request
-from sluice.kafka.topics import REQUESTS_CLUSTER, Topic, TopicsUnfitError, ensure_topics, is_control
+from sluice.kafka.sending import RequestSender
+from sluice.kafka.topics import Topic, TopicsUnfitError, ensure_topics
 from sluice.kafka_config import clients
 from sluice.kafka_config.conf import KafkaConfError
 from sluice.security.watched import SecurityConfigError, Watched, keep_watching
@@ -86,6 +83,7 @@ class Runtime:
         )
         self.producer = self.connections.producer
         self.clock = self.connections.clock
+        self.sender = RequestSender(self.producer, self.clock, self.source)
         self.tokens = settings.token_signer(self.clock.now_ms)
         if self.tokens.watched is not None:
             self.watch(self.tokens.watched)
@@ -115,25 +113,7 @@ class Runtime:
 
     def send_heartbeat(self, beat: Heartbeat) -> asyncio.Future[None]:
         """Done when it is in its topic; fails with SendError."""
-        return self.send(REQUESTS_CLUSTER, self.request(f"{beat.instance}-{self.clock.now_ms()}", beat))
-
-    def request(self, id: str, command: Command, principal: str = "") -> Request:
-        """A request that is sent now; `principal` is whom it is sent for."""
-        return Request(id=id, at=self.clock.now_ms(), by=self.source, command=command, principal=principal)
-
-    def send(self, topic: Topic, request: Request) -> asyncio.Future[None]:
-        """Done when the request is in its topic; fails with SendError."""
-        kind = type(request.command).__name__
-        key = request.command.key
-        headers = cloud_event_headers(kind, request.id, request.by, request.at, key)
-        if is_control(request.command):
-            headers.append((CONTROL_HEADER, "true"))
-        span = tracing.sending(topic.name, kind, {"sluice.request": request.id, "sluice.key": key})
-        if span is tracing.NOTHING:
-            return self.producer.send(topic.name, key, encode_request(request), headers)
-        sent = self.producer.send(topic.name, key, encode_request(request), [*headers, *span.carrier().items()])
-        sent.add_done_callback(lambda sending: span.end(None if sending.cancelled() else sending.exception()))
-        return sent
+        return self.sender.send(f"{beat.instance}-{self.clock.now_ms()}", beat)
 
     def request_source(self, topic: Topic, group: str) -> RequestSource:
         """The requests of a topic, as a member of the group."""

@@ -144,7 +144,7 @@ class PageGateway:
         """Send a command as another gateway would, and wait for nothing; the request's id."""
         self._sent += 1
         runtime = self.world.runtime
-        request = runtime.request(f"other-gateway-{self._sent}", command, "amy")
+        request = runtime.sender.request(f"other-gateway-{self._sent}", command, "amy")
         self.broker.land(topic_of(command).name, command.key, encode_request(request))
         return request.id
 

@@ -19,7 +19,7 @@ from sluice.engine.journal import Journal
 from sluice.engine.ports import Clock
 from sluice.engine.record import Entry
 from sluice.kafka.requests import Request, decode_request
-from sluice.kafka.topics import JOURNAL, Topic, topic_of
+from sluice.kafka.topics import JOURNAL, Topic
 from sluice.memory.broker import MemoryBroker, MemoryMessage
 from sluice.memory.connections import MemoryConnections, MemoryGroups
 from sluice.memory.log import MemoryLog
@@ -121,8 +121,7 @@ class MemoryWorld:
 
     def request(self, id: str, command: Command) -> None:
         """What the gateway does: send the command to its topic."""
-        runtime = self.first.runtime
-        runtime.send(topic_of(command), runtime.request(id, command))
+        self.first.runtime.sender.send(id, command)
 
     # Decisions.
 

@@ -91,12 +91,14 @@ def _unchanged(session: Session, stream: str) -> None:
 def _wait(session: Session, stream: str, epoch: int, request: str) -> bool:
     """Return True when the scale has ended. Raises CommandError if it has not in time, or if that is not known then."""
     from sluice_cli.api import NOT_NOW
-    from sluice_cli.errors import CommandError, RefusedError, UnreachableError
+    from sluice_cli.errors import CommandError, NoAnswerError, RefusedError, UnreachableError
 
     end = time.monotonic() + WAIT_S
     with session.out.progress(f"scaling {stream}", None):
         while True:
-            why = CommandError(f"stream {stream} is still being scaled after {WAIT_S:g} s (request {request})")
+            why: CommandError = NoAnswerError(
+                f"stream {stream} is still being scaled after {WAIT_S:g} s (request {request})"
+            )
             try:
                 if session.rest.get(path(stream, "scales", epoch))["done"]:
                     return True

@@ -31,10 +31,19 @@ _RETENTION_TYPES: dict[int, RetentionType] = {
 }
 
 
+LONGEST_NAME = 1_000
+"""Of a name that is longer only the beginning counts: it is as invalid as the whole, and to hash that takes long."""
+
+
+def name_of(name: str) -> str:
+    """A name as far as it counts."""
+    return name[:LONGEST_NAME]
+
+
 def scope_of(name: str) -> str:
     if not name:
         raise BadRequestError("the scope is empty")
-    return name
+    return name_of(name)
 
 
 def stream_of(info: pb.StreamInfo) -> StreamId:
@@ -42,7 +51,7 @@ def stream_of(info: pb.StreamInfo) -> StreamId:
         raise BadRequestError("the scope is empty")
     if not info.stream:
         raise BadRequestError("the stream's name is empty")
-    return StreamId(info.scope, info.stream)
+    return StreamId(name_of(info.scope), name_of(info.stream))
 
 
 def epoch_of(epoch: int) -> int:

@@ -1,5 +1,6 @@
 """Between Pravega's messages on key-value tables and the domain's values (controller-grpc-api 5.9). Pure functions."""
 
+from api_gateway.convert import name_of
 from api_gateway.errors import BadRequestError
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.config import TableConfig, check_table_config
@@ -13,7 +14,7 @@ def table_of(info: pb.KeyValueTableInfo) -> TableId:
         raise BadRequestError("the scope is empty")
     if not info.kvtName:
         raise BadRequestError("the table's name is empty")
-    return TableId(info.scope, info.kvtName)
+    return TableId(name_of(info.scope), name_of(info.kvtName))
 
 
 def table_config_of(message: pb.KeyValueTableConfig) -> TableConfig:

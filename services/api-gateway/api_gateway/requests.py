@@ -19,9 +19,7 @@ from sluice.domain.stream.commands import CreateStream
 from sluice.domain.table.commands import CreateTable
 from sluice.engine.deadline import at_most
 from sluice.engine.partition import partition_keys
-from sluice.engine.ports import RecordTooLargeError
-from sluice.kafka.requests import encode_request
-from sluice.kafka.topics import MAX_REQUEST_BYTES, is_control, topic_of
+from sluice.kafka.topics import is_control
 from sluice.runtime import Runtime
 from sluice.security.caller import calling_principal
 from sluice.telemetry import tracing
@@ -68,11 +66,7 @@ class Requests:
         if self._of_key[key] >= self._max_of_a_key and not is_control(command):
             reason = f"{self._max_of_a_key} requests on {key} are waiting for their replies, no more may wait"
             raise OverloadedError(reason)
-        request = self._runtime.request(id or self.new_id(trace), command, calling_principal())
-        size = len(encode_request(request))
-        if size > MAX_REQUEST_BYTES:
-            raise RecordTooLargeError(f"the request has {size} bytes, the limit is {MAX_REQUEST_BYTES}")
-        id = request.id
+        id = id or self.new_id(trace)
         reply = journal.expect_reply(id, _keys(command, journal.partitions))
         self._of_key[key] += 1
 
@@ -82,7 +76,7 @@ class Requests:
                 reply.set_exception(error)
 
         try:
-            self._runtime.send(topic_of(command), request).add_done_callback(sent)
+            self._runtime.sender.send(id, command, calling_principal()).add_done_callback(sent)
             with tracing.within(tracing.child("await answer", "internal", {"sluice.request": id})) as span:
                 answer: Reply = await at_most(self._timeout_s, reply)
                 span.note({"sluice.status": answer.status})

@@ -17,8 +17,7 @@ sees has not been dealt with for long.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
-from typing import Protocol
+from collections.abc import Callable, Iterable
 
 from cluster_manager.metrics import HOSTS
 from cluster_manager.nodes import HostMap, MapChangedError, MapNode, Nodes, NodesError
@@ -28,8 +27,8 @@ from sluice.domain.cluster.decide import assignment_wait_ms, decide_assignment, 
 from sluice.domain.cluster.events import ContainersAssigned
 from sluice.domain.cluster.state import CLUSTER, Cluster, cluster_of, uncovered
 from sluice.domain.decision import Context, Decision
-from sluice.engine.fold import GuardedReader, PartitionView
-from sluice.engine.journal import JournalError, JournalUnavailableError
+from sluice.engine.fold import GuardedReader
+from sluice.engine.journal import Journal, JournalError, JournalUnavailableError
 from sluice.engine.proposer import Decide
 from sluice.telemetry.metrics import CONTAINER_MOVES
 
@@ -42,27 +41,7 @@ PUBLISH_ATTEMPTS = 5
 PROPOSE_TIMEOUT_S = 5.0
 
 
-class ClusterJournal(Protocol):
-    """What the cluster manager needs of the journal; all but `reader` raise JournalError."""
-
-    def reader(self, key: str) -> PartitionView:
-        """The view of the key's partition."""
-        ...
-
-    def partition_of(self, key: str) -> int:
-        """The key's partition."""
-        ...
-
-    async def barrier(self, partitions: Iterable[int]) -> None:
-        """Return once the views hold all that was acknowledged before."""
-        ...
-
-    def propose(self, key: str, decide: Decide) -> Awaitable[Decision | None]:
-        """Append what is decided, until it counts; while the journal is away this waits."""
-        ...
-
-
-async def propose(journal: ClusterJournal, decide: Decide) -> Decision | None:
+async def propose(journal: Journal, decide: Decide) -> Decision | None:
     """Have it decided soon or not at all: what it rests on outside of the journal grows old. Raises JournalError."""
     try:
         async with asyncio.timeout(PROPOSE_TIMEOUT_S):
@@ -80,7 +59,7 @@ class ContainerManager:
 
     def __init__(
         self,
-        journal: ClusterJournal,
+        journal: Journal,
         nodes: Nodes,
         me: Heartbeat,
         count: int,

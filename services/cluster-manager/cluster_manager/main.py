@@ -15,6 +15,7 @@ from cluster_manager.nodes import ZooKeeperNodes
 from cluster_manager.settings import ClusterManagerSettings
 from cluster_manager.snapshots import start_snapshots
 from cluster_manager.zookeeper_access import ZooKeeperAccess
+from sluice.domain.cluster.commands import Heartbeat
 from sluice.domain.cluster.events import ContainersAssigned
 from sluice.domain.cluster.state import CLUSTER, cluster_of, uncovered
 from sluice.domain.model import JournalEntry
@@ -25,6 +26,7 @@ from sluice.kafka.topics import REQUESTS_CLUSTER
 from sluice.runtime import Runtime, run_service
 from sluice.settings import settings_of
 from sluice.telemetry.scrape import on_scrape
+from sluice.workflows.dead_lettering import request_of
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +73,7 @@ class ClusterManager:
     def start(self) -> None:
         """Join the group and connect to ZooKeeper, waiting for neither."""
         runtime = self._runtime
-        runtime.checks["group"] = self._group_problem
+        runtime.checks["group"] = self._consumer.problem
         runtime.checks["zookeeper"] = self._nodes.problem
         runtime.checks["container map"] = self._containers.problem
         runtime.facts["role"] = lambda: "active" if self.active() else "standby"
@@ -97,15 +99,16 @@ class ClusterManager:
             await self._consumer.stop()
 
     async def _handle(self, delivery: Delivery, _permit: Permit) -> None:
-        await self._heartbeats.handle(delivery.value)
+        command = request_of(delivery, REQUESTS_CLUSTER).command
+        assert isinstance(command, Heartbeat), "no other command belongs in this topic"
+        await self._heartbeats.handle(command)
 
     async def _on_assigned(self, _partition: int) -> None:
         self._heartbeats.activated()
         self._containers.activated()
 
     async def _on_failure(self, delivery: Delivery, error: Exception) -> None:
-        reason = f"{type(error).__name__}: {error}"
-        await send_dead_letter(self._runtime.producer, source_of(delivery.message), SERVICE, reason)
+        await send_dead_letter(self._runtime.producer, source_of(delivery.message), self._runtime.source, repr(error))
 
     def _on_entry(self, _partition: int, entry: JournalEntry) -> None:
         if any(isinstance(event, ContainersAssigned) for event in entry.events):
@@ -121,11 +124,6 @@ class ClusterManager:
         MEMBERS.clear()
         for service, members in Counter(member.service for member in cluster.members.values()).items():
             MEMBERS.labels(service).set(members)
-
-    def _group_problem(self) -> str | None:
-        if self._consumer.failure is not None:
-            return f"left the group {SERVICE}: {self._consumer.failure!r}"
-        return None if self._consumer.joined else f"joining the group {SERVICE}"
 
 
 def main() -> None:

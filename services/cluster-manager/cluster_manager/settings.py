@@ -28,7 +28,6 @@ class ClusterManagerSettings(ServiceSettings):
     count. `zookeeper_user` logs in with SASL, by the password in `zookeeper_password_file`.
     """
 
-    container_count: int = Field(default=4, ge=1)
     journal_gather_ms: int = Field(default=250, ge=0, le=1000)
     settle_s: float = Field(default=0.5, ge=0)
     rebalance_interval_s: float = Field(default=10.0, ge=0)

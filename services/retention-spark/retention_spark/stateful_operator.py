@@ -81,7 +81,7 @@ class Decider:
     def step(self, memory: bytes | None, inputs: Iterable[InputRecord], now: int) -> Step:
         """Decide on the streams that are reported on; without any, on all of the key. `now` in epoch ms.
 
-        The rule says whether that is after each report, or once all are observed.
+        That is once all reports are observed: the last one may revoke what the others ask for.
         """
         known: dict[str, Known[Any]] = self._memory.decode(memory) if memory is not None else {}
         step = Step()
@@ -89,8 +89,7 @@ class Decider:
         if not records:
             for stream in known.values():
                 self._decide(step, stream, now)
-        for some in [records] if self._rule.waits else [[record] for record in records]:
-            self._observe(step, known, some, now)
+        self._observe(step, known, records, now)
         wakes = {name: self._rule.wake_at(stream.state, now) for name, stream in known.items()}
         left = {name: stream for name, stream in known.items() if wakes[name] is not None}
         step.memory = msgspec.msgpack.encode(left) if left else None

@@ -17,9 +17,7 @@ def main() -> None:
         store = open_data_plane(runtime, settings.store_timeout_s)
         service = WorkflowService(runtime, settings, store)
         consumer = service.consumer
-        runtime.checks["consumer"] = lambda: (
-            repr(consumer.failure) if consumer.failure else None if consumer.joined else "joining its group"
-        )
+        runtime.checks["consumer"] = consumer.problem
         consumer.start()
         runtime.stack.push_async_callback(consumer.stop)
         runtime.spawn(periodic_work(runtime, settings, store, lambda: consumer.partitions).run(), "periodic")

@@ -20,7 +20,6 @@ from sluice.domain.stream.commands import TruncateStream
 from sluice.domain.stream.state import StreamState, find_stream
 from sluice.domain.stream.traffic import Traffic
 from sluice.engine.step import all_done
-from sluice.kafka.topics import topic_of
 from sluice.pravega.auto_scale_reports import OtherEvent, decode_report
 from sluice.pravega.envelope import MalformedPayload
 from sluice.pravega.event_frames import MalformedEvents, StoredEvent
@@ -43,7 +42,7 @@ class ScaleReports:
 
     def __init__(self, runtime: Runtime, store: SegmentStore, feed: Feed, interval_s: float, keep_bytes: int) -> None:
         self.interval_s = interval_s
-        self._runtime = runtime
+        self._sender = runtime.sender
         self._journal = runtime.journal
         self._store = store
         self._feed = feed
@@ -127,4 +126,4 @@ class ScaleReports:
         cut = decided.cut
         command = TruncateStream(*stream, cut=cut)
         id = "-".join(("carried", state.creation_id, *(f"{s}@{at}" for s, at in cut.items())))
-        await self._runtime.send(topic_of(command), self._runtime.request(id, command))
+        await self._sender.send(id, command)

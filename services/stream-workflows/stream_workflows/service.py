@@ -31,7 +31,6 @@ from sluice.pravega.store import SegmentStore
 from sluice.runtime import Runtime
 from sluice.workflows.blockers import KeyQueues
 from sluice.workflows.dead_lettering import dead_letter, request_of
-from sluice.workflows.sending import Sender
 from stream_workflows.decider import Decider
 from stream_workflows.fairness import ExclusiveCommand, Fairness
 from stream_workflows.settings import WorkflowSettings
@@ -48,7 +47,7 @@ class WorkflowService:
     def __init__(self, runtime: Runtime, settings: WorkflowSettings, store: SegmentStore) -> None:
         self._runtime = runtime
         self._journal = runtime.journal
-        self._sender = Sender(runtime)
+        self._sender = runtime.sender
         self._crash_points = CrashPoints(settings.crash_at)
         self._fairness = Fairness(runtime.journal)
         self._decider = Decider(runtime.journal, self._fairness, store)
@@ -121,7 +120,7 @@ class WorkflowService:
         one that failed may have come through.
         """
         if find_scope(self._journal.reader(SYSTEM_SCOPE), SYSTEM_SCOPE) is None:
-            request = self._runtime.request(next(self._bootstrap_ids), CreateScope(scope=SYSTEM_SCOPE))
+            request = self._sender.request(next(self._bootstrap_ids), CreateScope(scope=SYSTEM_SCOPE))
             await self._decider.decide(request, permit)
         create = CreateStream(scope=SYSTEM_SCOPE, stream=REQUEST_STREAM, config=_REQUEST_STREAM_CONFIG)
         for wait in delays(chance=self._journal.chance):

@@ -6,13 +6,13 @@ from sluice.domain.commands import Command
 from sluice.domain.decision import Decision
 from sluice.engine.journal import Journal
 from sluice.engine.proposer import Decide
+from sluice.kafka.sending import RequestSender
 from sluice.pravega.store import SegmentStore
-from sluice.workflows.sending import Sender
 from sluice.workflows.step_context import StepContext
 
 
 class StreamStepContext(StepContext):
-    def __init__(self, store: SegmentStore, journal: Journal, sender: Sender) -> None:
+    def __init__(self, store: SegmentStore, journal: Journal, sender: RequestSender) -> None:
         super().__init__(store, journal)
         self._sender = sender
 

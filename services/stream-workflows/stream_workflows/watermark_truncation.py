@@ -11,7 +11,6 @@ from sluice.domain.segment import segment_name
 from sluice.domain.stream.commands import TruncateStream
 from sluice.domain.stream.queries import head
 from sluice.domain.stream.state import Stream, StreamState, find_stream
-from sluice.kafka.topics import topic_of
 from sluice.pravega.store import SegmentStore
 from sluice.pravega.watermarks import decode_watermark
 from sluice.runtime import Runtime
@@ -33,7 +32,7 @@ class Marks:
         self, runtime: Runtime, store: SegmentStore, index: StreamIndex, interval_s: float, most: int = MOST
     ) -> None:
         self.interval_s = interval_s
-        self._runtime = runtime
+        self._sender = runtime.sender
         self._journal = runtime.journal
         self._store = store
         self._index = index
@@ -57,7 +56,7 @@ class Marks:
         if decision.cut is not None:
             command = TruncateStream(*mark.id, cut=decision.cut)
             id = f"marks-{mark.creation_id}-{segment}@{decision.cut[segment]}"
-            await self._runtime.send(topic_of(command), self._runtime.request(id, command))
+            await self._sender.send(id, command)
         if is_whole:
             self._done[stream] = position
 

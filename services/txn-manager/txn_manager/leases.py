@@ -17,7 +17,7 @@ from sluice.domain.transaction.commands import AbortReason, AbortTransaction, Ch
 from sluice.domain.transaction.index import StreamTransactions
 from sluice.domain.transaction.state import Transaction, TransactionState, open_transaction
 from sluice.engine.journal import Journal
-from sluice.kafka.topics import ABORT, COMMIT, REQUESTS_TRANSACTIONS
+from sluice.kafka.topics import COMMIT
 from sluice.runtime import Runtime
 from txn_manager import metrics
 from txn_manager.outage_tracker import OutageTracker
@@ -40,7 +40,7 @@ class Leases:
     def __init__(
         self, runtime: Runtime, wheel: TimerWheel, outages: OutageTracker, tick_s: float, grace_ms: int
     ) -> None:
-        self._runtime = runtime
+        self._sender = runtime.sender
         self._journal: Journal = runtime.journal
         self._wheel = wheel
         self._outages = outages
@@ -120,13 +120,13 @@ class Leases:
             metrics.LATENESS.observe(-left / 1000)
             check = CheckLease(*id)
             request = f"lease-{id.transaction}-{self._journal.clock.now_ms()}"
-            sending.append(self._runtime.send(REQUESTS_TRANSACTIONS, self._runtime.request(request, check)))
+            sending.append(self._sender.send(request, check))
         await asyncio.gather(*sending)
 
     async def passed_pings(self, request: str, command: CheckLease, checked_at: int) -> None:
         """The question has passed all pings that were appended before it. Raises SendError."""
         if self._has_run_out(command, checked_at) is not None:
-            await self._runtime.send(COMMIT, self._runtime.request(request, command))
+            await self._sender.send(request, command, topic=COMMIT)
 
     async def passed_commits(self, request: str, command: CheckLease, checked_at: int) -> None:
         """The question has passed all commits, too. Raises SendError."""
@@ -135,7 +135,7 @@ class Leases:
             return
         abort = AbortTransaction(*command.transaction_id, reason=AbortReason.LEASE, version=version)
         metrics.LEASES.labels("abort").inc()
-        await self._runtime.send(ABORT, self._runtime.request(request, abort))
+        await self._sender.send(request, abort)
 
     def _has_run_out(self, command: CheckLease, checked_at: int) -> int | None:
         """The version of the transaction whose lease has run out before the question was appended, else None."""

@@ -22,7 +22,7 @@ from sluice.domain.segment import segment_name
 from sluice.domain.stream.state import Stream
 from sluice.domain.transaction.batch import Merged
 from sluice.domain.transaction.state import segment_names
-from sluice.engine.step import all_done
+from sluice.engine.step import AT_ONCE, all_done
 from sluice.pravega.errors import SegmentMissing, SegmentSealed, TryLater
 from sluice.pravega.store import SegmentInfo, SegmentStore
 from txn_manager.early_lengths import EarlyLengths, info
@@ -66,7 +66,8 @@ async def merge_into(
             return _merge_all(merge, target, sources)
         return _skip_and_merge(store, merge, target, sources, needs_positions, lengths)
 
-    found = await all_done(merge_target(*goal) for goal in goals.items())
+    at_once = max(1, AT_ONCE // len(transactions))
+    found = await all_done((merge_target(*goal) for goal in goals.items()), at_once)
     targets = dict(zip(goals.items(), found, strict=True))
     skipped = {
         transaction: numbers

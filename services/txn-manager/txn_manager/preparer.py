@@ -37,9 +37,9 @@ from sluice.engine.step import Step, Workflows, all_done, plain
 from sluice.engine.workflow import WorkflowRules
 from sluice.pravega.errors import SegmentStoreError
 from sluice.pravega.store import SegmentStore
+from sluice.workflows.step_context import StepContext
 from txn_manager.demand import Demand, PreparedLimits
 from txn_manager.range_creator import RangeCreator
-from txn_manager.step_context import TransactionStepContext
 
 log = logging.getLogger(__name__)
 
@@ -56,13 +56,13 @@ PAUSE_S = 1.0
 """How long nothing is prepared for a stream when that has failed."""
 
 
-async def _delete_segments(context: TransactionStepContext, found: PreparedRange) -> None:
+async def _delete_segments(context: StepContext, found: PreparedRange) -> None:
     stream = find_stream(context.reader(found.id.key), found.id.stream_id)
     names = prepared.segments_of(stream, found.discarded) if stream is not None else []
     await all_done(context.store.delete_segment(name) for name in names)
 
 
-_WORKFLOWS: Workflows[TransactionStepContext] = {
+_WORKFLOWS: Workflows[StepContext] = {
     WorkflowKind.DISCARD_TRANSACTIONS: (Step("delete-segments", _delete_segments, plain(prepared.finish_discard)),)
 }
 
@@ -98,7 +98,7 @@ class TransactionPreparer:
         self._in_use: dict[StreamId, _StreamInUse] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._creator = RangeCreator(journal, store, crash_points)
-        context = TransactionStepContext(store, journal)
+        context = StepContext(store, journal)
         self._runner = Runner(journal, rules, _WORKFLOWS, context, crash_points, foreseen=SegmentStoreError)
         journal.on_entry.append(self._observe)
 

@@ -72,7 +72,7 @@ class TxnService:
         runtime.needs_appends = self.leases.awaits_pings
         self.requests = self._consumer(REQUESTS_TRANSACTIONS, self._own_requests, self._disown_requests)
         self.commits = self._consumer(COMMIT, self._own_commits, self._disown_commits)
-        self.aborts = self._consumer(ABORT, self._own_aborts)
+        self.aborts = self._consumer(ABORT)
         self._opener = TransactionOpener(
             journal, runtime.model, self.requests, store, limits, crash_points, settings.max_handlers
         )
@@ -93,9 +93,9 @@ class TxnService:
     def checks(self) -> Mapping[str, Callable[[], str | None]]:
         """What the readiness of the service consists of, beside what all services have."""
         return {
-            REQUESTS_TRANSACTIONS.name: partial(_problem, self.requests),
-            COMMIT.name: partial(_problem, self.commits),
-            ABORT.name: partial(_problem, self.aborts),
+            REQUESTS_TRANSACTIONS.name: self.requests.problem,
+            COMMIT.name: self.commits.problem,
+            ABORT.name: self.aborts.problem,
             "redis": self.leases.timers.unreached,
         }
 
@@ -141,7 +141,7 @@ class TxnService:
             return self._decisions[type(command)](reader, command, context)
 
         counted = propose(self._journal, request, delivery, decided)
-        return partial(_await, counted)
+        return lambda: counted
 
     def _request_lengths(self, command: c.CommitTransaction) -> None:
         """Of the segments that will be merged if the command is accepted."""
@@ -171,7 +171,7 @@ class TxnService:
     def _consumer(
         self,
         topic: Topic,
-        on_assigned: Callable[[int], Awaitable[None]],
+        on_assigned: Callable[[int], Awaitable[None]] | None = None,
         on_revoked: Callable[[int], None] = lambda _partition: None,
     ) -> RequestConsumer:
         settings = self._settings
@@ -204,16 +204,3 @@ class TxnService:
     def _disown_commits(self, partition: int) -> None:
         self._completion.drop(partition)
         self._skipped.drop(partition)
-
-    async def _own_aborts(self, _partition: int) -> None:
-        """An abort needs no more than the journal."""
-
-
-async def _await(counted: Awaitable[object]) -> None:
-    await counted
-
-
-def _problem(consumer: RequestConsumer) -> str | None:
-    if consumer.failure is not None:
-        return repr(consumer.failure)
-    return None if consumer.joined else "joining its group"

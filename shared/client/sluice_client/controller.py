@@ -136,13 +136,13 @@ class Controller:
     async def key_ranges(self, scope: str, stream: str) -> list[tuple[float, str]]:
         """See ControllerApi."""
         check_stream(scope, stream)
-        answer = await self._call(lambda stub: stub.getCurrentSegments, _stream(scope, stream))
+        answer = await self._call(lambda stub: stub.getCurrentSegments, _read_only(scope, stream))
         return sorted((found.maxKey, _name(found.segmentId)) for found in answer.segmentRanges)
 
     async def head(self, scope: str, stream: str) -> dict[str, int]:
         """See ControllerApi."""
         check_stream(scope, stream)
-        request = pb.GetSegmentsRequest(streamInfo=_stream(scope, stream))
+        request = pb.GetSegmentsRequest(streamInfo=_read_only(scope, stream))
         answer = await self._call(lambda stub: stub.getSegments, request)
         # A negative offset is that of a segment which is only reached through others (controller-grpc-api 6.3).
         return {_name(found.segmentId): found.offset for found in answer.segments if found.offset >= 0}
@@ -195,6 +195,11 @@ class Controller:
 
 def _stream(scope: str, stream: str) -> pb.StreamInfo:
     return pb.StreamInfo(scope=scope, stream=stream)
+
+
+def _read_only(scope: str, stream: str) -> pb.StreamInfo:
+    """For calls of which no token is wanted: so READ is enough for them."""
+    return pb.StreamInfo(scope=scope, stream=stream, accessOperation=pb.StreamInfo.NONE)
 
 
 def _segment(name: str) -> pb.SegmentId:

@@ -43,9 +43,10 @@ def mark_stream(stream: str) -> str:
 
 def base_name(name: str) -> str:
     """The stream that a mark stream belongs to: `x` for `_MARKx`, `_RGx` for `_MARK_RGx`."""
-    while name.startswith(MARK_PREFIX) and len(name) > len(MARK_PREFIX):
-        name = name[len(MARK_PREFIX) :]
-    return name
+    at = 0
+    while name.startswith(MARK_PREFIX, at) and len(name) - at > len(MARK_PREFIX):
+        at += len(MARK_PREFIX)
+    return name[at:]
 
 
 def stream_key(scope: str, stream: str) -> str:

@@ -69,7 +69,7 @@ class Delivery:
             self._consumer.acknowledged(self.partition, self.offsets)
 
 
-Continuation = Callable[[], Awaitable[None]]
+Continuation = Callable[[], Awaitable[object]]
 Handler = Callable[[Delivery, Permit], Awaitable[Continuation | None]]
 """Handles a request. What it returns, if anything, runs beside the requests that follow; then it is acknowledged."""
 
@@ -88,7 +88,7 @@ class RequestConsumer:
         source: RequestSource,
         journal: Journal,
         handler: Handler,
-        on_assigned: Callable[[int], Awaitable[None]],
+        on_assigned: Callable[[int], Awaitable[None]] | None,
         on_failure: Callable[[Delivery, Exception], Awaitable[None]],
         max_running: int = 256,
         max_open: int = 10_000,
@@ -145,6 +145,12 @@ class RequestConsumer:
     def failure(self) -> BaseException | None:
         """Why requests are not read, or a partition that is ours is not served."""
         return self._source.failure or next(iter(self._problems.values()), None)
+
+    def problem(self) -> str | None:
+        """What keeps this instance from being ready."""
+        if self.failure is not None:
+            return repr(self.failure)
+        return None if self.joined else "joining its group"
 
     @property
     def is_idle(self) -> bool:
@@ -236,7 +242,8 @@ class RequestConsumer:
                 if self._is_keyed:
                     await self._journal.barrier((partition,))
                     self._identities[partition] = await self._source.identity()
-                await self._on_assigned(partition)
+                if self._on_assigned is not None:
+                    await self._on_assigned(partition)
                 break
             except Exception as error:  # noqa: BLE001 - the partition is ours: tried until it succeeds
                 facts = {"topic": self._source.topic, "partition": partition, "error": repr(error)}

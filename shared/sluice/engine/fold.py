@@ -146,10 +146,6 @@ class PartitionView:
         """Whether the request was decided before."""
         return self._sources.is_decided(source)
 
-    @property
-    def sources(self) -> DecidedSources:
-        return self._sources
-
     def aggregates(self, kind: str = "") -> Iterator[tuple[str, Any]]:
         """The aggregates whose names begin with `kind`, as far as they exist, with their states.
 

@@ -26,9 +26,20 @@ def murmur2(data: bytes) -> int:
     return h ^ (h >> 15)
 
 
-@lru_cache(maxsize=100_000)
+_LONGEST_REMEMBERED = 1_000
+"""Callers choose keys: no valid one is longer."""
+
+
 def partition_of(key: str, partitions: int) -> int:
+    partition = _remembered_partition if len(key) <= _LONGEST_REMEMBERED else _partition
+    return partition(key, partitions)
+
+
+def _partition(key: str, partitions: int) -> int:
     return (murmur2(key.encode()) & 0x7FFFFFFF) % partitions
+
+
+_remembered_partition = lru_cache(maxsize=100_000)(_partition)
 
 
 @lru_cache(maxsize=16)

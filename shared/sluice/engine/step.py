@@ -6,6 +6,7 @@ done. What a step needs of the state is taken out before its first await, becaus
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from itertools import islice
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -17,6 +18,10 @@ StepContextT = TypeVar("StepContextT")
 """What the steps of a service are given to work with."""
 InputRecord = Callable[[Reader, Context, Any, Any], Decision]
 """Decides what a step records: of a reader, a context, the state that the step began with, and the outcome."""
+
+
+AT_ONCE = 1_000
+"""Calls side by side: what a connection to a segment store has no room for it refuses, in each attempt the same."""
 
 
 class Step(msgspec.Struct, Generic[StepContextT], frozen=True):
@@ -41,9 +46,18 @@ def with_outcome(finish: Callable[[Reader, Any, Any], Decision]) -> InputRecord:
     return lambda reader, _context, state, outcome: finish(reader, state.id, outcome)
 
 
-async def all_done(calls: Iterable[Awaitable[T]]) -> list[T]:
-    """Await all of them, side by side; then raise the first failure, if any."""
-    pending = list(calls)
+async def all_done(calls: Iterable[Awaitable[T]], at_once: int = AT_ONCE) -> list[T]:
+    """Await all of them, so many side by side; raise the first failure once those beside it have ended.
+
+    What has not begun by then is not taken from `calls`.
+    """
+    done, left = list[T](), iter(calls)
+    while pending := list(islice(left, at_once)):
+        done += await _side_by_side(pending)
+    return done
+
+
+async def _side_by_side(pending: list[Awaitable[T]]) -> list[T]:
     if len(pending) == 1:
         # Nothing runs beside it, so it needs no task.
         return [await pending[0]]

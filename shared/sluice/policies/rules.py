@@ -41,11 +41,6 @@ class Rule(Hashable, Protocol):
     def kind(self) -> DecisionKind: ...
 
     @property
-    def waits(self) -> bool:
-        """Whether all reports of a step are observed before there is a decision: the last one may revoke the others."""
-        ...
-
-    @property
     def report_type(self) -> type[Any]: ...
 
     @property
@@ -70,10 +65,6 @@ class ScaleRule(msgspec.Struct, frozen=True):
     @property
     def kind(self) -> DecisionKind:
         return DecisionKind.SCALE
-
-    @property
-    def waits(self) -> bool:
-        return False
 
     @property
     def report_type(self) -> type[ScaleReport]:
@@ -119,10 +110,6 @@ class RetentionRule(msgspec.Struct, frozen=True):
     @property
     def kind(self) -> DecisionKind:
         return DecisionKind.RETENTION
-
-    @property
-    def waits(self) -> bool:
-        return True
 
     @property
     def report_type(self) -> type[RetentionReport]:

@@ -19,6 +19,9 @@ _CONTAINER_SEGMENTS = ("_system/containers/metadata_", "_system/containers/stora
 _NAMES_REMEMBERED = 10_000
 """A segment of a transaction is spoken of five times in a moment, and its target with each."""
 
+_LONGEST_REMEMBERED = 1_000
+"""Callers choose names: no valid one of a segment is longer."""
+
 _MULTIPLIER = 2862933555777941757
 _MASK_64 = 0xFFFFFFFFFFFFFFFF
 _TWO_TO_31 = float(1 << 31)
@@ -29,16 +32,20 @@ def primary_name(name: str) -> str:
 
     A name without `.#epoch.`, such as a metadata table's, is its own primary name.
     """
-    parent = _parent(name)
-    while parent != name:
-        name, parent = parent, _parent(parent)
-    cut = name.rfind(_EPOCH_MARK)
-    return name if cut < 0 else name[:cut]
+    end = len(name)
+    while (parent := _parent(name, end)) != end:
+        end = parent
+    cut = name.rfind(_EPOCH_MARK, 0, end)
+    return name[:end] if cut < 0 else name[:cut]
 
 
-@lru_cache(maxsize=_NAMES_REMEMBERED)
 def container_of(name: str, container_count: int) -> int:
     """The container, 0 to `container_count` - 1, of a segment. Raises ValueError if there are no containers."""
+    container = _remembered_container if len(name) <= _LONGEST_REMEMBERED else _container
+    return container(name, container_count)
+
+
+def _container(name: str, container_count: int) -> int:
     if container_count < 1:
         raise ValueError(f"{container_count} containers")
     if name.startswith(_CONTAINER_SEGMENTS):
@@ -47,6 +54,9 @@ def container_of(name: str, container_count: int) -> int:
             return int(container)
     low, _ = mmh3.hash64(primary_name(name).encode("utf-16-le", "surrogatepass"), _SEED, signed=False)
     return consistent_hash(low, container_count)
+
+
+_remembered_container = lru_cache(maxsize=_NAMES_REMEMBERED)(_container)
 
 
 def probe_name(container: int, container_count: int) -> str:
@@ -69,9 +79,10 @@ def consistent_hash(key: int, buckets: int) -> int:
         candidate = following
 
 
-def _parent(name: str) -> str:
+def _parent(name: str, end: int) -> int:
+    """Where the name of what the first `end` characters of a name belong to ends."""
     for mark in (_TRANSACTION_MARK, _TRANSIENT_MARK):
-        cut = name.rfind(mark)
-        if cut >= 0 and len(name) - cut - len(mark) >= _SHORTEST_SUFFIX:
-            return name[:cut]
-    return name
+        cut = name.rfind(mark, 0, end)
+        if cut >= 0 and end - cut - len(mark) >= _SHORTEST_SUFFIX:
+            return cut
+    return end

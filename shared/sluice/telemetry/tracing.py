@@ -17,7 +17,6 @@ Kind = Literal["server", "producer", "consumer", "internal"]
 Attributes = Mapping[str, str | int]
 Carrier = Mapping[str, str]
 """The context of a trace on its way between processes: `traceparent`, and `tracestate` if there is one."""
-KafkaHeaders = list[tuple[str, str | bytes | None]]
 
 CARRIED = ("traceparent", "tracestate")
 

@@ -43,7 +43,7 @@ def test_a_look_that_says_nothing_of_a_scale_is_no_end_and_one_that_takes_too_lo
     monkeypatch.setattr(scaling, "WAIT_S", 0)
     cli.answers[f"GET {ONE}/scales/0"] = {"epoch": 0, "done": False}
     found = cli("stream", "scale", "demo/orders", "--to", "4")
-    assert found.code == 1 and "still being scaled after 0 s (request s-1)" in found.err
+    assert found.code == 3 and "still being scaled after 0 s (request s-1)" in found.err
     assert "sluice stream scale-status demo/orders 0" in found.err
 
 

@@ -1,15 +1,11 @@
 """Members of the cluster: who has fallen silent, and what heartbeats make of that."""
 
-import msgspec
 import pytest
 from unit.cluster.fakes import ClusterWorld
 
-from cluster_manager.heartbeats import ForeignRequestError, Heartbeats
+from cluster_manager.heartbeats import Heartbeats
 from cluster_manager.members import LONGEST_STEP, MemberWatch
 from sluice.domain.cluster.commands import Heartbeat
-from sluice.domain.commands import Command
-from sluice.domain.scope.commands import CreateScope
-from sluice.kafka.requests import Request, encode_request
 
 
 def beat_seconds(watch: MemberWatch, instance: str, start: int, end: int) -> None:
@@ -78,12 +74,9 @@ class Service:
     def members(self) -> set[str]:
         return set(self.world.cluster.members)
 
-    async def take(self, command: Command) -> None:
-        await self.heartbeats.handle(encode_request(Request(id="r", at=1, by="x/y", command=command)))
-
     async def beat(self, instance: str, endpoint: str = "", seconds: float = 0.0) -> None:
         self.now_s += seconds
-        await self.take(Heartbeat(service="s", instance=instance, endpoints={"grpc": endpoint}))
+        await self.heartbeats.handle(Heartbeat(service="s", instance=instance, endpoints={"grpc": endpoint}))
 
 
 @pytest.fixture
@@ -114,13 +107,3 @@ async def test_a_heartbeat_that_cannot_be_recorded_is_dropped(service: Service) 
     assert service.world.records == 0
     await service.beat("gw")
     assert service.members == {"gw"}
-
-
-async def test_what_is_no_heartbeat_is_refused(service: Service) -> None:
-    with pytest.raises(ForeignRequestError, match="CreateScope"):
-        await service.take(CreateScope(scope="sc"))
-    with pytest.raises(msgspec.DecodeError):
-        await service.heartbeats.handle(b"{no json")
-    with pytest.raises(msgspec.ValidationError):
-        await service.heartbeats.handle(b'{"id":"1"}')
-    assert service.world.records == 0

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from support import decisions
 
-from sluice.domain.config import MAX_SEGMENTS, ScaleType
+from sluice.domain.config import MAX_SEGMENTS, ScaleType, ScalingPolicy
 from sluice.domain.ids import StreamId
 from sluice.domain.policy import requests
 from sluice.domain.policy.scaling import (
@@ -275,14 +275,16 @@ def test_ids_follow_from_the_decision() -> None:
     request = requests.scale(state, found, NOW)
     assert request is not None
     id, command = request
-    assert id == requests.scale_id(StreamId("s", "st"), "i", 0, (0,)) and command.seals == (0,)
+    assert command.policy is not None
+    assert id == requests.scale_id(StreamId("s", "st"), "i", 0, (0,), command.policy) and command.seals == (0,)
     again = requests.scale(state, decide_scaling(state, NOW + 5), NOW + 5)
     assert again is not None and again[0] == id
     others = [
-        (StreamId("s", "st"), "i", 1, (0,)),
-        (StreamId("s", "st"), "i", 0, (0, 1)),
-        (StreamId("s", "st"), "q", 0, (0,)),
-        (StreamId("s", "t"), "i", 0, (0,)),
+        (StreamId("s", "st"), "i", 1, (0,), command.policy),
+        (StreamId("s", "st"), "i", 0, (0, 1), command.policy),
+        (StreamId("s", "st"), "q", 0, (0,), command.policy),
+        (StreamId("s", "t"), "i", 0, (0,), command.policy),
+        (StreamId("s", "st"), "i", 0, (0,), ScalingPolicy()),
     ]
     assert id not in {requests.scale_id(*other) for other in others}
     assert requests.scale(state, ScaleDecision(C.STEADY, "not scaled"), NOW) is None

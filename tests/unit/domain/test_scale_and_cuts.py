@@ -3,6 +3,7 @@
 from functools import partial
 from itertools import pairwise
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -103,6 +104,15 @@ def test_scales_refused(seals: tuple[int, ...], ranges: Ranges, status: str) -> 
     reply = log.start_scale(seals, ranges)
     assert reply.status == status and reply.reason
     assert log.stream.history.count == 1
+
+
+def test_a_scale_by_a_policy_that_the_stream_has_no_more_is_refused() -> None:
+    log = StreamLog(2)
+    present = log.stream.config.scaling
+    command = ScaleStream(*STREAM, seals=(0,), ranges=((0.0, 0.2), (0.2, 0.5)), at=1)
+    before = msgspec.structs.replace(command, policy=msgspec.structs.replace(present, target_rate=77))
+    assert log.ask(before).status == "PRECONDITION_FAILED" and log.stream.workflow is None
+    assert log.ask(msgspec.structs.replace(command, policy=present)).status == "STARTED"
 
 
 def test_a_scale_of_more_segments_than_there_may_be_is_refused_in_a_few_words() -> None:

@@ -14,7 +14,7 @@ from sluice.engine.decision import Context, Decision, Reader
 from sluice.engine.dependencies import DependenciesPending, Dependency
 from sluice.engine.executor import KeyedExecutor, Permit
 from sluice.engine.runner import Runner, UnendedError
-from sluice.engine.step import Step, all_done
+from sluice.engine.step import AT_ONCE, Step, all_done
 
 KEY = "mine"
 AGGREGATE = "mine:w"
@@ -282,3 +282,27 @@ async def test_of_calls_side_by_side_all_are_awaited_and_the_first_failure_is_ra
     with pytest.raises(ValueError, match="1"):
         await all_done([call(0, False), call(1, True), call(2, True), call(3, False)])
     assert ends == [0, 1, 0, 1, 2, 3]
+
+
+async def test_calls_are_made_so_many_at_once_and_none_behind_a_failure() -> None:
+    """Otherwise a connection would refuse the same ones in each attempt of a step with very many."""
+    under_way: list[int] = []
+    most, begun = 0, 0
+
+    async def call(number: int, fails: bool) -> int:
+        nonlocal most, begun
+        begun += 1
+        under_way.append(number)
+        most = max(most, len(under_way))
+        await asyncio.sleep(0)
+        under_way.remove(number)
+        if fails:
+            raise ValueError(number)
+        return number
+
+    assert await all_done(call(number, False) for number in range(3 * AT_ONCE + 1)) == list(range(3 * AT_ONCE + 1))
+    assert most == AT_ONCE
+    begun = 0
+    with pytest.raises(ValueError, match="7"):
+        await all_done((call(number, number == 7) for number in range(100)), at_once=10)
+    assert begun == 10

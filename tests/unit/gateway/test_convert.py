@@ -5,10 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api_gateway import convert
+from api_gateway.convert import LONGEST_NAME, stream_of
 from api_gateway.errors import BadRequestError
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.config import RetentionPolicy, RetentionType, ScaleType, ScalingPolicy, StreamConfig
 from sluice.domain.ids import StreamId
+from sluice.domain.names import MARK_PREFIX, MAX_NAME_LENGTH
 from sluice.domain.segment import Segment
 
 INFO = pb.StreamInfo(scope="sc", stream="st")
@@ -57,3 +59,9 @@ def test_a_token_holds_the_name_and_is_not_empty(name: str) -> None:
 def test_a_token_of_another_origin_is_refused(token: str) -> None:
     with pytest.raises(BadRequestError, match="continuation token"):
         convert.name_in_token(token)
+
+
+def test_of_a_name_that_is_far_too_long_the_beginning_counts() -> None:
+    found = stream_of(pb.StreamInfo(scope="s" * 1_000_000, stream=MARK_PREFIX * 200_000))
+    assert (len(found.scope), len(found.name)) == (LONGEST_NAME, LONGEST_NAME)
+    assert LONGEST_NAME > 2 * MAX_NAME_LENGTH

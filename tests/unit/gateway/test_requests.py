@@ -11,7 +11,6 @@ from unit.gateway.conftest import Gateway
 from unit.gateway.support import failure
 from unit.gateway.system import PARTITIONS, MemorySystem
 
-from api_gateway import requests
 from api_gateway.errors import OverloadedError, RequestTimeoutError
 from api_gateway.requests import Requests
 from sluice.controller_api import controller_pb2 as pb
@@ -25,6 +24,7 @@ from sluice.domain.workflow import RetryWorkflow
 from sluice.engine.journal import PartitionFailedError
 from sluice.engine.partition import partition_keys
 from sluice.engine.ports import RecordTooLargeError, SendError
+from sluice.kafka import sending
 from sluice.kafka.requests import encode_request
 from sluice.kafka.topics import JOURNAL, REQUESTS_STREAMS
 
@@ -160,11 +160,12 @@ async def test_a_request_too_large_for_what_follows_from_it_is_refused(
     deciding: MemorySystem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asking = requests_of(deciding)
-    monkeypatch.setattr(requests, "MAX_REQUEST_BYTES", 200)
+    monkeypatch.setattr(sending, "MAX_REQUEST_BYTES", 200)
     assert (await asking.submit(CREATE_SCOPE)).status == "SUCCESS"
     with pytest.raises(RecordTooLargeError, match="the limit is 200"):
         await asking.submit(CreateScope(scope="sc" * 100))
-    assert len(deciding.sent) == 1 and deciding.runtime.journal.replies_expected == 0
+    assert len(deciding.sent) == 1
+    await eventually_async(lambda: deciding.runtime.journal.replies_expected == 0, SOON_S, "no reply is expected")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """All who write a record write a CloudEvent: one test for each of them."""
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any, cast
 
 import msgspec
@@ -31,6 +32,7 @@ from sluice.kafka.headers import Headers, cloud_event_headers
 from sluice.kafka.log import KafkaLog
 from sluice.kafka.producer import KafkaProducer
 from sluice.kafka.requests import Request, decode_request, encode_request
+from sluice.kafka.sending import RequestSender
 from sluice.kafka.topics import (
     ABORT,
     COMMIT,
@@ -42,10 +44,7 @@ from sluice.kafka.topics import (
     SCALE,
 )
 from sluice.memory.broker import MemoryBroker, MemoryProducer
-from sluice.memory.connections import MemoryConnections, MemoryGroups
 from sluice.policies.rules import RetentionRule, ScaleRule
-from sluice.runtime import Runtime
-from sluice.settings import ServiceSettings
 from stream_workflows.report_publisher import Feed
 
 NOW = 1_767_603_600_000
@@ -78,8 +77,8 @@ def request(command: Any, by: str = "api-gateway/0") -> Request:
     ids=lambda of: getattr(of, "name", type(of).__name__),
 )
 async def test_a_service_that_asks(broker: MemoryBroker, command: Any, topic: Any) -> None:
-    runtime = Runtime("api-gateway", ServiceSettings(instance="0"), MemoryConnections(MemoryGroups(broker)))
-    await runtime.send(topic, request(command))
+    clock = cast(Any, SimpleNamespace(now_ms=lambda: NOW))
+    await RequestSender(MemoryProducer(broker), clock, "api-gateway/0").send("r-1", command)
     attributes = only(broker, topic.name)
     assert (attributes["ce_type"], attributes["ce_id"]) == (type(command).__name__, "r-1")
     assert attributes["ce_source"] == "api-gateway/0"

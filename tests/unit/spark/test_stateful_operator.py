@@ -5,12 +5,10 @@ from typing import TypeVar
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from support.decisions import halves, hot, sampled
+from support.decisions import POLICY, halves, hot, sampled
 
 from retention_spark.stateful_operator import Decider, InputRecord, Sending
-from sluice.domain.config import RetentionPolicy, RetentionType
+from sluice.domain.config import RetentionPolicy, RetentionType, ScalingPolicy
 from sluice.domain.ids import StreamId
 from sluice.domain.policy.retention import HOLDS_MS
 from sluice.domain.policy.scaling import SILENT_MS, VALID_MS
@@ -23,6 +21,7 @@ from sluice.policies.reported import REPORT_AGAIN_MS, LastReported, is_news
 from sluice.policies.rules import RetentionRule, ScaleRule, Verdict
 
 NOW = 1_700_000_000_000
+BY_EVENTS = ScalingPolicy(POLICY.scale_type, POLICY.target_rate, POLICY.scale_factor, POLICY.min_segments)
 COOLDOWN_MS = 120_000
 HOUR_MS = 60 * 60 * 1000
 DAY_MS = 24 * HOUR_MS
@@ -44,7 +43,7 @@ def commands(sendings: list[Sending], kind: type[C]) -> list[C]:
 def test_a_hot_segment_is_split_noted_and_kept() -> None:
     step = SCALE.step(None, inputs(hot("x", NOW)), NOW)
     (scale,) = commands(step.sendings, ScaleStream)
-    assert scale == ScaleStream("s", "x", seals=(0,), ranges=((0.0, 0.5), (0.5, 1.0)), at=NOW)
+    assert scale == ScaleStream("s", "x", seals=(0,), ranges=((0.0, 0.5), (0.5, 1.0)), at=NOW, policy=BY_EVENTS)
     (note,) = commands(step.sendings, RecordDecision)
     assert (note.code, note.creation_id, note.acts) == ("split", "i", True)
     assert note.request == decode_request(step.sendings[0].value).id
@@ -60,8 +59,16 @@ def test_a_stream_that_cools_down_wakes_up_when_that_is_over_and_is_merged_then(
     assert step.wake_at == NOW + COOLDOWN_MS
     woken = SCALE.step(step.memory, [], step.wake_at)
     assert commands(woken.sendings, ScaleStream) == [
-        ScaleStream("s", "x", seals=(0, 1), ranges=((0.0, 1.0),), at=NOW + COOLDOWN_MS)
+        ScaleStream("s", "x", seals=(0, 1), ranges=((0.0, 1.0),), at=NOW + COOLDOWN_MS, policy=BY_EVENTS)
     ]
+
+
+def test_all_reports_of_a_batch_are_observed_before_one_decision() -> None:
+    """The last one revokes what the ones before it ask for: the segment is hot by now."""
+    cold = [halves("x", NOW, segment, Direction.DOWN) for segment in (0, 1)]
+    warm = halves("x", NOW + 1, 1, Direction.UP, splits=2)
+    (scale,) = commands(SCALE.step(None, inputs(*cold, warm), NOW + 1).sendings, ScaleStream)
+    assert scale.seals == (1,)
 
 
 def test_a_stream_without_reports_is_forgotten() -> None:
@@ -228,16 +235,3 @@ def test_another_reason_is_news_only_now_and_then() -> None:
     assert not is_news(last, Verdict("a", "two"), NOW + REPORT_AGAIN_MS - 1)
     assert is_news(last, Verdict("a", "two"), NOW + REPORT_AGAIN_MS)
     assert is_news(last, Verdict("b", "one"), NOW)
-
-
-@given(st.lists(st.tuples(st.integers(0, 10**6), st.booleans()), max_size=30), st.integers(0, 29))
-def test_batches_may_be_cut_anywhere(moves: list[tuple[int, bool]], cut: int) -> None:
-    """At one time, the requests do not depend on how the reports were divided into batches."""
-    reports = inputs(*(hot("x", NOW - at, direction=Direction.UP if up else Direction.DOWN) for at, up in moves))
-    whole = SCALE.step(None, reports, NOW)
-    first = SCALE.step(None, reports[:cut], NOW)
-    rest = reports[cut:]
-    second = SCALE.step(first.memory, rest, NOW) if rest else first
-    sent = [*first.sendings, *(second.sendings if rest else [])]
-    assert [s.value for s in sent] == [s.value for s in whole.sendings]
-    assert second.memory == whole.memory

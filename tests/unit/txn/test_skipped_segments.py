@@ -11,7 +11,6 @@ from sluice.domain.segment import segment_id
 from sluice.domain.stream.commands import ScaleStream
 from sluice.domain.transaction.events import CommitBatchEnded, EmptySegmentsDeleted, EmptySegmentsSkipped
 from sluice.domain.transaction.state import TransactionState, segment_names
-from sluice.workflows.sending import Sender
 from stream_workflows import stream_steps
 from stream_workflows.step_context import StreamStepContext
 from txn_manager.skipped_segments import GATHER_S, RECORD_AFTER_S
@@ -130,6 +129,6 @@ async def test_a_deletion_of_the_stream_deletes_what_txn_manager_has_not(world: 
     world.completer.drop()
     world.failing = set()
     journal = world.first.journal
-    context = StreamStepContext(world.store, journal, Sender(world.first.runtime))
+    context = StreamStepContext(world.store, journal, world.first.runtime.sender)
     await stream_steps.delete_segments(context, world.stream)
     assert empty not in world.store.segments

@@ -15,7 +15,6 @@ from sluice.domain.segment import Segment
 from sluice.domain.stream.commands import RemoveSubscriber
 from sluice.domain.stream.events import StreamCreated, StreamCreationStarted, SubscriberAdded
 from sluice.engine.dependencies import DependenciesPending
-from sluice.workflows.sending import Sender
 from stream_workflows import group_steps
 from stream_workflows.step_context import StreamStepContext
 
@@ -50,7 +49,7 @@ async def test_a_group_leaves_a_stream_that_its_new_owner_does_not_show_yet() ->
     await world.seed(group_key, ReaderGroupDeletionStarted("sc", group, request="d", at=2))
     state = find_group(behind.journal.reader(group_key), GroupId("sc", group))
     assert state is not None
-    context = StreamStepContext(world.store, behind.journal, Sender(behind.runtime))
+    context = StreamStepContext(world.store, behind.journal, behind.runtime.sender)
     assert await required(group_steps.unsubscribe(context, state), behind) == [
         RemoveSubscriber("sc", "st", f"sc/{group}", 0, "i", "r")
     ]

@@ -14,7 +14,7 @@ from sluice.domain.statistics import OperationCounter, TransactionCounter
 from sluice.domain.stream.commands import CreateStream
 from sluice.domain.stream.state import Stream, StreamState
 from sluice.kafka.requests import decode_request
-from sluice.kafka.topics import REQUESTS_CLUSTER, topic_of
+from sluice.kafka.topics import REQUESTS_CLUSTER
 from sluice.memory.broker import MemoryBroker, MemoryMessage
 from sluice.memory.connections import MemoryConnections, MemoryGroups
 from sluice.pravega.memory import InMemorySegmentStore
@@ -75,7 +75,7 @@ class IdleSystem:
         await eventually_async(lambda: self._active() == streams, 60, "all streams are there")
 
     def _request(self, id: str, command: Command) -> None:
-        self.workflows.send(topic_of(command), self.workflows.request(id, command))
+        self.workflows.sender.send(id, command)
 
     def _active(self) -> int:
         states = [state for view in self.workflows.journal.views() for _, state in view.aggregates()]

@@ -10,7 +10,6 @@ from sluice.domain.scope.state import find_scope
 from sluice.domain.segment import Segment
 from sluice.domain.stream.events import StreamCreated, StreamCreationStarted, StreamSealStarted
 from sluice.engine.dependencies import MAX_UNDER_WAY, DependenciesPending, Dependency
-from sluice.workflows.sending import Sender
 from stream_workflows.scope_steps import empty
 from stream_workflows.step_context import StreamStepContext
 
@@ -19,7 +18,7 @@ async def required(world: MemoryWorld) -> list[Dependency]:
     scope = find_scope(world.view("sc"), "sc")
     assert scope is not None
     with pytest.raises(DependenciesPending) as pending:
-        await empty(StreamStepContext(world.store, world.first.journal, Sender(world.first.runtime)), scope)
+        await empty(StreamStepContext(world.store, world.first.journal, world.first.runtime.sender), scope)
     return list(pending.value.unmet)
 
 

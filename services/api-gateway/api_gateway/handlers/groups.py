@@ -8,7 +8,7 @@ from uuid import uuid4
 import msgspec
 from google.protobuf.message import Message
 
-from api_gateway.convert import scope_of
+from api_gateway.convert import name_of, scope_of
 from api_gateway.convert_groups import group_config_message, group_config_of, id_of
 from api_gateway.handlers import Context, Handler
 from api_gateway.handlers.submitting import answered, submit
@@ -54,7 +54,7 @@ class GroupHandlers:
         return answer
 
     async def configuration(self, request: pb.ReaderGroupInfo, _context: Context) -> pb.ReaderGroupConfigResponse:
-        id = GroupId(scope_of(request.scope), request.readerGroup)
+        id = GroupId(scope_of(request.scope), name_of(request.readerGroup))
         group = await self._reads.group_or_none(id)
         if group is None:
             missing = pb.ReaderGroupConfigResponse.RG_NOT_FOUND
@@ -62,7 +62,7 @@ class GroupHandlers:
         return pb.ReaderGroupConfigResponse(config=group_config_message(id, group.config))
 
     async def update(self, request: pb.ReaderGroupConfiguration, context: Context) -> pb.UpdateReaderGroupResponse:
-        id, config = GroupId(scope_of(request.scope), request.readerGroupName), group_config_of(request)
+        id, config = GroupId(scope_of(request.scope), name_of(request.readerGroupName)), group_config_of(request)
         await self._reads.group_or_none(id)
         command = UpdateReaderGroup(*id, config=config)
         reply = await self._requests.submit(command, trace_of(context))
@@ -73,7 +73,7 @@ class GroupHandlers:
 
     async def delete(self, request: pb.ReaderGroupInfo, context: Context) -> Message:
         """An id that is no UUID matters only if there is a group that it could be compared with."""
-        id = GroupId(scope_of(request.scope), request.readerGroup)
+        id = GroupId(scope_of(request.scope), name_of(request.readerGroup))
         if await self._reads.group_or_none(id) is None:
             return pb.DeleteReaderGroupStatus(status=pb.DeleteReaderGroupStatus.RG_NOT_FOUND)
         command = DeleteReaderGroup(*id, id=id_of(request.readerGroupId))

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from api_gateway.convert import config_message, config_of, scope_of, stream_of
+from api_gateway.convert import config_message, config_of, name_of, scope_of, stream_of
 from api_gateway.handlers import Context, Handler
 from api_gateway.handlers.submitting import submit
 from api_gateway.reads import Reads
@@ -32,7 +32,7 @@ class StreamHandlers:
     async def create(self, request: pb.StreamConfig, context: Context) -> Any:
         """An empty name of a stream is the domain's to refuse: it has a status of its own."""
         info = request.streamInfo
-        command = CreateStream(scope=scope_of(info.scope), stream=info.stream, config=config_of(request))
+        command = CreateStream(scope=scope_of(info.scope), stream=name_of(info.stream), config=config_of(request))
         return await submit(self._requests, command, context)
 
     async def update(self, request: pb.StreamConfig, context: Context) -> Any:

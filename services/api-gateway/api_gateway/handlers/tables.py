@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from api_gateway.convert import ranges_message, scope_of
+from api_gateway.convert import name_of, ranges_message, scope_of
 from api_gateway.convert_tables import table_config_message, table_config_of, table_of
 from api_gateway.handlers import Context, Handler
 from api_gateway.handlers.submitting import submit
@@ -34,7 +34,9 @@ class TableHandlers:
 
     async def create(self, request: pb.KeyValueTableConfig, context: Context) -> Any:
         """An empty name is the domain's to refuse: it has a status of its own."""
-        command = CreateTable(scope=scope_of(request.scope), table=request.kvtName, config=table_config_of(request))
+        command = CreateTable(
+            scope=scope_of(request.scope), table=name_of(request.kvtName), config=table_config_of(request)
+        )
         return await submit(self._requests, command, context)
 
     async def delete(self, request: pb.KeyValueTableInfo, context: Context) -> Any:

@@ -1,7 +1,7 @@
 """What a call can fail with, and the one table that says which HTTP status that is.
 
-The twin of `api_gateway.errors` for HTTP. A caller that gets 503 or 504 may retry; all else is final. Pure
-functions.
+The twin of `api_gateway.errors` for HTTP. A caller that gets 503 or 504 may retry; all else is final. Of 503
+nothing was done, of 504 that is not known. Pure functions.
 """
 
 import logging
@@ -14,7 +14,7 @@ from api_gateway.errors import BadRequestError, NoOwnerError, OverloadedError, Q
 from api_gateway.reads import MissingError
 from sluice.domain.errors import IllegalStateError, InvalidArgumentError, NotFoundError, StreamRestoringError
 from sluice.engine.journal import JournalError
-from sluice.engine.ports import RecordTooLargeError, SendError
+from sluice.engine.ports import RecordTooLargeError, SendError, SendQueueFullError
 from sluice.kafka.dead_letters import DeadLettersUnavailableError
 from sluice.kafka.group_progress import GroupsUnavailableError
 from sluice.lookback import errors as lookback
@@ -62,7 +62,8 @@ _STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (QuotaExceededError, 429),
     (NotServingError, 503),
     (NoOwnerError, 503),
-    (SendError, 503),
+    (SendQueueFullError, 503),
+    (SendError, 504),
     (JournalError, 503),
     (DeadLettersUnavailableError, 503),
     (GroupsUnavailableError, 503),

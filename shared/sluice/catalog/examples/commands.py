@@ -107,8 +107,15 @@ def _changed() -> Iterator[tuple[str, str, Command]]:
     yield n.GATEWAY, n.request_id(0x14), RemoveWriter(n.SCOPE, n.STREAM, writer=n.WRITER)
     yield (
         n.SPARK,
-        scale_id(StreamId(n.SCOPE, n.STREAM), n.CREATION, 0, (n.SECOND,)),
-        ScaleStream(n.SCOPE, n.STREAM, seals=(n.SECOND,), ranges=UPPER_HALVES, at=n.at(30)),
+        scale_id(StreamId(n.SCOPE, n.STREAM), n.CREATION, 0, (n.SECOND,), WITH_RETENTION.scaling),
+        ScaleStream(
+            n.SCOPE,
+            n.STREAM,
+            seals=(n.SECOND,),
+            ranges=UPPER_HALVES,
+            at=n.at(30),
+            policy=WITH_RETENTION.scaling,
+        ),
     )
     yield (
         n.SPARK,

@@ -221,7 +221,7 @@ def _scaled(history: History) -> None:
         StreamScaleStarted(_S, _O, replacement=replacement, at=n.at(30.3)),
         WorkflowAdmitted(_S, _O),
         decides=REQUESTS_STREAMS,
-        request=scale_id(StreamId(_S, _O), n.CREATION, 0, (n.SECOND,)),
+        request=scale_id(StreamId(_S, _O), n.CREATION, 0, (n.SECOND,), WITH_RETENTION.scaling),
         reply=Reply(Status.STARTED, segments=comes),
         guards=(f"commits:{_S}/{_O}",),
     )

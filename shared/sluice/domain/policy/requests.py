@@ -7,7 +7,7 @@ the second one finds it done: a segment that is sealed, a head that is there alr
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 
-from sluice.domain.config import RetentionPolicy
+from sluice.domain.config import RetentionPolicy, ScalingPolicy
 from sluice.domain.ids import StreamId
 from sluice.domain.policy.retention import RetentionDecision, RetentionState
 from sluice.domain.policy.scaling import ScaleDecision, ScalingState
@@ -15,13 +15,14 @@ from sluice.domain.stream.commands import ScaleStream, TruncateStream
 
 
 def truncation_id(id: StreamId, creation_id: str, cut: Mapping[int, int], policy: RetentionPolicy | None) -> str:
-    """What is refused because of one policy may be right by another."""
     rule = f"{policy.retention_type.value} {policy.minimum} {policy.maximum}" if policy is not None else ""
     return _id("truncate", *id, creation_id, rule, *(f"{s}@{at}" for s, at in sorted(cut.items())))
 
 
-def scale_id(id: StreamId, creation_id: str, epoch: int, seals: Iterable[int]) -> str:
-    return _id("scale", *id, creation_id, str(epoch), *(str(s) for s in sorted(seals)))
+def scale_id(id: StreamId, creation_id: str, epoch: int, seals: Iterable[int], policy: ScalingPolicy) -> str:
+    """What is refused because of one policy may be right by another."""
+    rule = f"{policy.scale_type.value} {policy.target_rate} {policy.scale_factor} {policy.min_segments}"
+    return _id("scale", *id, creation_id, str(epoch), rule, *(str(s) for s in sorted(seals)))
 
 
 def truncation(state: RetentionState, decision: RetentionDecision) -> tuple[str, TruncateStream] | None:
@@ -36,8 +37,10 @@ def scale(state: ScalingState, decision: ScaleDecision, now: int) -> tuple[str, 
     """The request's id and the command; None if the decision is not to scale. `now` in epoch ms."""
     if not decision.seals:
         return None
-    id = scale_id(state.stream_id, state.creation_id, decision.epoch, decision.seals)
-    return id, ScaleStream(*state.stream_id, seals=decision.seals, ranges=decision.ranges, at=now)
+    in_force = state.policy
+    policy = ScalingPolicy(in_force.scale_type, in_force.target_rate, in_force.scale_factor, in_force.min_segments)
+    id = scale_id(state.stream_id, state.creation_id, decision.epoch, decision.seals, policy)
+    return id, ScaleStream(*state.stream_id, seals=decision.seals, ranges=decision.ranges, at=now, policy=policy)
 
 
 def _id(kind: str, *parts: str) -> str:

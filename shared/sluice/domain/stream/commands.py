@@ -4,7 +4,7 @@ from enum import Enum
 
 import msgspec
 
-from sluice.domain.config import RetentionPolicy, StreamConfig
+from sluice.domain.config import RetentionPolicy, ScalingPolicy, StreamConfig
 from sluice.domain.ids import StreamId
 
 
@@ -53,11 +53,15 @@ class TruncateStream(StreamCommand, frozen=True):
 
 
 class ScaleStream(StreamCommand, frozen=True):
-    """Replace segments of the active epoch by new ones that tile the same key ranges; `at` in epoch ms."""
+    """Replace segments of the active epoch by new ones that tile the same key ranges; `at` in epoch ms.
+
+    `policy` is the scaling policy that asks for it: if the stream has another one by now, nothing is scaled.
+    """
 
     seals: tuple[int, ...]
     ranges: tuple[tuple[float, float], ...]
     at: int
+    policy: ScalingPolicy | None = None
 
 
 class SealStream(StreamCommand, frozen=True):

@@ -41,6 +41,8 @@ def decide_scale(reader: Reader, command: ScaleStream, context: Context) -> Deci
         return refuse(Status.FAILURE, "no such stream")
     if stream.state in (StreamState.CREATING, StreamState.SEALING, StreamState.SEALED):
         return refuse(Status.FAILURE, f"the stream is {stream.state.value}")
+    if command.policy is not None and command.policy != stream.config.scaling:
+        return refuse(Status.PRECONDITION_FAILED, "the stream has another scaling policy by now")
     if max(len(command.seals), len(command.ranges)) > MAX_SEGMENTS:
         return refuse(Status.FAILURE, f"a scale seals and creates at most {MAX_SEGMENTS} segments")
     active = stream.active_epoch

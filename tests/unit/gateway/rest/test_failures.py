@@ -28,7 +28,7 @@ from sluice.pravega.errors import RouteStale
         (NotServingError("why"), 503, ""),
         (errors.NoOwnerError("why"), 503, ""),
         (SendQueueFullError("why"), 503, ""),
-        (SendError("why"), 503, ""),
+        (SendError("why"), 504, ""),
         (JournalUnavailableError("why"), 503, ""),
         (PartitionFailedError("why"), 503, ""),
         (DeadLettersUnavailableError("why"), 503, ""),

@@ -215,7 +215,7 @@ async def test_decisions_are_shown_the_latest_first(world: World, stream: str) -
 
 async def test_each_failure_of_a_request_has_its_status(world: World, scope: str) -> None:
     world.system.broker.faulty_topic, world.system.broker.refusals = REQUESTS_STREAMS.name, 1
-    assert problem(await world.call("PUT", f"{S}/scopes/other")) == (503, None)
+    assert problem(await world.call("PUT", f"{S}/scopes/other")) == (504, None)
     await world.system.answer_all(Reply(Status.FAILURE, "kept as a dead letter"))
     assert problem(await world.call("PUT", f"{S}/scopes/other")) == (409, "FAILURE")
     await world.system.answer_all(Reply(Status.INVALID_TIME))

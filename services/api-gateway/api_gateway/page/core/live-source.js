@@ -39,7 +39,7 @@ export function named(wanted) {
 /**
  * @param {string} base the address of `/sluice/v1/`
  * @param {(message: Message) => void} emit
- * @returns {{watch: (wanted: Set<string>) => void, close: () => void}}
+ * @returns {{watch: (wanted: Set<string>) => void, renew: () => void, close: () => void}} `renew` opens it anew, with nothing of before
  */
 export function liveSource(base, emit) {
   /** @type {EventSource | null} */
@@ -102,6 +102,10 @@ export function liveSource(base, emit) {
       if (source === null && timer !== undefined && watched.size > 0) return; // opens soon, with what is wanted then
       clearTimeout(timer);
       timer = setTimeout(open, grown ? GROWN_MS : SHRUNK_MS);
+    },
+    renew() {
+      position = '';
+      open();
     },
     close() {
       clearTimeout(timer);

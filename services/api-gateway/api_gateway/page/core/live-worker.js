@@ -38,6 +38,7 @@ function union() {
 self.onconnect = (/** @type {MessageEvent} */ event) => {
   const [port] = event.ports;
   port.onmessage = ({data}) => {
+    if (data.type === 'renew') return live?.renew();
     // What a tab comes to watch joins behind what the others do.
     if (data.type === 'close' || tabs.get(port)?.of.join() !== data.of.join()) tabs.delete(port);
     if (data.type !== 'close') tabs.set(port, {of: data.of, lastAt: Date.now()});

@@ -110,11 +110,16 @@ function take({type, data, resumed}) {
   }
 }
 
-/** What carries messages from here: to the worker, or to the tab's own source. @type {(type: 'join' | 'watch' | 'close', of: string[]) => void} */
+/** What carries messages from here: to the worker, or to the tab's own source. @type {(type: 'join' | 'watch' | 'close' | 'renew', of: string[]) => void} */
 let post = () => {};
 
 function wanted() {
   return [...new Set([...listeners].flatMap((one) => one.of))];
+}
+
+/** Another user, or none, is logged in from now on: what is pushed to the tabs of this browser is what that one may see. */
+export function renew() {
+  post('renew', wanted());
 }
 
 let scheduled = false;
@@ -139,7 +144,7 @@ async function start() {
   } else {
     const {liveSource} = await import('./live-source.js');
     const source = liveSource(BASE, take);
-    post = (type, of) => (type === 'close' ? source.close() : source.watch(new Set(of)));
+    post = (type, of) => (type === 'close' ? source.close() : type === 'renew' ? source.renew() : source.watch(new Set(of)));
     document.addEventListener('visibilitychange', () => {
       if (document.visibilityState === 'hidden') post('close', []);
       else post('watch', wanted());

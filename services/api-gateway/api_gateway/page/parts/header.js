@@ -87,6 +87,7 @@ function LiveDot() {
 
 async function leave() {
   await api.leave();
+  renew();
   location.reload();
 }
 

@@ -2,6 +2,7 @@
 /** Who is it: user and password, or a token, for a session of this browser. Neither is kept here. */
 import {html, useState} from '../core/html.js';
 import {api, Problem} from '../core/api.js';
+import {renew} from '../core/live.js';
 
 /** The form in place of a page that the gateway shows to users alone. */
 export function Login() {
@@ -16,6 +17,7 @@ export function Login() {
     setWhy('');
     try {
       await api.enter(byToken ? `Bearer ${password}` : `Basic ${base64(`${user}:${password}`)}`);
+      renew();
       location.reload();
     } catch (error) {
       if (!(error instanceof Problem)) throw error;

@@ -2,6 +2,7 @@
 
 from fastapi import Response
 
+from api_gateway.convert import name_of
 from api_gateway.errors import BadRequestError
 from api_gateway.listing import Listing
 from api_gateway.reads import missing_scope
@@ -35,7 +36,7 @@ async def create_scope(submit: Submit, body: CreateScopeRequest) -> Response:
     name = body.scope_name
     if not name or name.startswith("_") or not is_scope_name(name):
         raise BadRequestError("not a scope's name")
-    done(await submit(CreateScope(scope=name)), {"SCOPE_EXISTS": 409})
+    done(await submit(CreateScope(scope=name_of(name))), {"SCOPE_EXISTS": 409})
     return as_json(ScopeProperty(scope_name=name), 201)
 
 

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from fastapi import Query, Response
 
+from api_gateway.convert import name_of
 from api_gateway.errors import BadRequestError
 from api_gateway.listing import may_read
 from api_gateway.rest.backend import Served, Submit, as_json, encoded
@@ -72,7 +73,9 @@ async def create_stream(submit: Submit, scope: ScopeName, body: CreateStreamRequ
     if not name or not is_user_name(name):
         raise BadRequestError("not a stream's name")
     config = config_of(body, with_maximum=True)
-    done(await submit(CreateStream(scope=scope, stream=name, config=config)), {**_MISSING, "STREAM_EXISTS": 409})
+    done(
+        await submit(CreateStream(scope=scope, stream=name_of(name), config=config)), {**_MISSING, "STREAM_EXISTS": 409}
+    )
     return as_json(stream_property(scope, name, config), 201)
 
 

@@ -28,7 +28,7 @@ from sluice.domain.transaction.index import transactions_of
 from sluice.domain.waits import queued_kind
 from sluice.domain.workflow import Progress, progress_of, running
 from sluice.engine.fold import PartitionView
-from sluice.security.resources import stream_resource
+from sluice.security.resources import scope_resource, stream_resource
 
 routes = router("streams")
 
@@ -95,6 +95,7 @@ class _Found(msgspec.Struct, frozen=True):
     """A stream that was examined: by its name, and as it is shown if it is wanted."""
 
     position: str
+    may_read: bool
     shown: FoundStream | None
 
 
@@ -139,7 +140,7 @@ async def _named(reads: Reads, wanted: _Wanted, names: list[str]) -> list[FoundS
         view = reads.view(id.key)
         if wanted.tag is not None and wanted.tag not in members_of(view, id.scope).tags.get(id.name, ()):
             continue
-        if (shown := _shown(view, id, wanted)) is not None:
+        if may_read(stream_resource(*id)) and (shown := _shown(view, id, wanted)) is not None:
             found.append(shown)
     return found
 
@@ -150,10 +151,14 @@ async def _by_name(reads: Reads, wanted: _Wanted, behind: str, limit: int) -> tu
     async for found in _examined(reads, wanted, behind):
         if found.shown is not None and len(items) == limit:
             return items, last
-        last, examined = found.position, examined + 1
+        examined += 1
+        if not found.may_read:
+            # No token names what its caller may not know of.
+            continue
+        last = found.position
         if found.shown is not None:
             items.append(found.shown)
-        if examined == MAX_EXAMINED:
+        if examined >= MAX_EXAMINED:
             return items, last
     return items, ""
 
@@ -193,18 +198,20 @@ async def _examined(reads: Reads, wanted: _Wanted, behind: str) -> AsyncIterator
     scopes = await reads.scope_names(begin if wanted.scope is None else "")
     if wanted.scope is not None:
         if wanted.scope not in scopes:
+            if not may_read(scope_resource(wanted.scope)):
+                return
             raise missing_scope(wanted.scope)
         scopes = [wanted.scope]
     for scope in scopes:
         async for stream, view in reads.names_of(scope, wanted.names, name if scope == begin else ""):
-            yield _Found(f"{scope}/{stream}", _shown(view, StreamId(scope, stream), wanted))
+            id = StreamId(scope, stream)
+            is_readable = may_read(stream_resource(*id))
+            yield _Found(str(id), is_readable, _shown(view, id, wanted) if is_readable else None)
 
 
 def _shown(view: PartitionView, id: StreamId, wanted: _Wanted) -> FoundStream | None:
-    """None if it is not wanted, not to be read, or gone. Its state, which may rest encoded, is looked at last."""
+    """None if it is not wanted, or gone. Its state, which may rest encoded, is looked at last."""
     if wanted.text and not _has_text(view, id, wanted.text):
-        return None
-    if not may_read(stream_resource(*id)):
         return None
     found = view.peek(id.aggregate)
     if not isinstance(found, Stream) or wanted.state not in (None, found.state):

@@ -97,12 +97,13 @@ function Field({label, hint, value, problem, onInput}) {
 }
 
 /** What `stream update` is given for the same. @param {any} config */
-function commandOf({scaling, retention, tags}) {
-  const scale = scaling.type === 'fixed' ? cli`--segments ${scaling.minSegments}` : cli`--scale ${scaling.type}=${scaling.targetRate} --factor ${scaling.scaleFactor} --min ${scaling.minSegments}`;
+function commandOf({scaling, retention, tags, rolloverSizeBytes, timestampAggregationTimeout}) {
+  const scale = scaling.type === 'fixed' ? cli`--segments ${scaling.minSegments}` : cli`--scale ${`${scaling.type}:${scaling.targetRate}`} --factor ${scaling.scaleFactor} --min ${scaling.minSegments}`;
   const unit = retention?.type === 'time' ? 'ms' : 'B';
-  const keep = !retention ? cli`--retain none` : cli`--retain ${`${retention.type}=${retention.min}${unit}..${BigInt(retention.max) === 9223372036854775807n ? '' : `${retention.max}${unit}`}`}`;
+  const keep = !retention ? cli`--retain none` : cli`--retain ${`${retention.type}=${retention.min}${unit}${BigInt(retention.max) === 9223372036854775807n ? '' : `..${retention.max}${unit}`}`}`;
   const tag = tags.length ? tags.map((/** @type {string} */ one) => cli`--tag ${one}`) : [cli`--tag ${''}`];
-  return [scale, keep, ...tag].map((line) => line.replace(/^sluice /, ' ')).join('');
+  const rest = cli`--rollover ${`${rolloverSizeBytes}B`} --writer-timeout ${`${timestampAggregationTimeout}ms`}`;
+  return [scale, keep, ...tag, rest].map((line) => line.replace(/^sluice /, ' ')).join('');
 }
 
 /** Three configurations side by side: as it was edited, as it is now, as it was wanted. @param {{scope: string, stream: string, edited: any, wanted: any}} props */
