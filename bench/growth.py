@@ -125,7 +125,7 @@ def _journal_mib(system: System) -> float:
 def _until_snapshots(system: System, began: float) -> Snapshots:
     """Return when each partition has a snapshot that a second run has confirmed."""
     client = ServiceSettings(kafka_bootstrap=system.kafka_bootstrap, instance="bench-growth").kafka_client()
-    store = KafkaSnapshotStore(client, system.settings.partitions)
+    store = KafkaSnapshotStore(client)
     while True:
         notes = asyncio.run(store.notes(range(system.settings.partitions)))
         confirmed = [[s.manifest for s in snapshots_of(of)[0] if s.is_confirmed] for of in notes.values()]

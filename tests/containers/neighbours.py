@@ -38,7 +38,7 @@ def record_offset_of(message: Message) -> RecordOffset:
     return RecordOffset(topic, partition, offset)
 
 
-def source_of(dead_letter: Message) -> RecordOffset:
+def failed_record_of(dead_letter: Message) -> RecordOffset:
     """Where the record of a dead letter stood before."""
     partition, offset = (int(header(dead_letter, f"sluice_{name}")) for name in ("partition", "offset"))
     return RecordOffset(header(dead_letter, "sluice_topic"), partition, offset)
@@ -137,7 +137,7 @@ class Neighbours:
     def check_dead_letters(self, offsets: Iterable[RecordOffset], bad: Iterable[Example]) -> None:
         """The service gave up these records and no others: as they stood at these offsets, each with its reason."""
         letters = self.dead_letters()
-        found = {source_of(letter): (letter.key(), letter.value() or b"") for letter in letters}
+        found = {failed_record_of(letter): (letter.key(), letter.value() or b"") for letter in letters}
         assert found == {each: (e.key.encode(), e.value) for each, e in zip(offsets, bad, strict=True)}
         assert all(header(letter, "sluice_reason") for letter in letters)
 

@@ -26,7 +26,7 @@ from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.model import decode_record
 from sluice.domain.stream.events import StreamCreated
 from sluice.engine.partition import partition_of
-from sluice.kafka.dead_letters import source_of
+from sluice.kafka.dead_letters import failed_record_of
 from sluice.kafka.topics import (
     DEAD_LETTERS,
     JOURNAL,
@@ -240,7 +240,7 @@ def test_records_are_cloud_events_that_follow_their_schemas(system: System, stor
             key, value = (message.key() or b"").decode(errors="replace"), message.value() or b""
             if key.partition("/")[0] != story.scope or not message.headers():
                 continue
-            attributes = check_cloud_event(source_of(message).headers, key, value)
+            attributes = check_cloud_event(failed_record_of(message).headers, key, value)
             assert schemas.errors("Headers.json", attributes) == []
             if topic is DEAD_LETTERS:
                 assert schemas.errors("DeadLetterHeaders.json", attributes) == []
@@ -264,4 +264,4 @@ def test_records_are_cloud_events_that_follow_their_schemas(system: System, stor
     beats = read(system.kafka_bootstrap, REQUESTS_CLUSTER.name)
     assert beats
     for message in beats[-5:]:
-        check_cloud_event(source_of(message).headers, "cluster", message.value() or b"")
+        check_cloud_event(failed_record_of(message).headers, "cluster", message.value() or b"")

@@ -141,7 +141,7 @@ class KafkaWorld:
         if not self._has_snapshots:
             self._has_snapshots = True
             self._create(self._notes, self._chunks)
-        return KafkaSnapshotStore(self._client, PARTITIONS, self._notes, self._chunks)
+        return KafkaSnapshotStore(self._client, self._notes, self._chunks)
 
     def source(self) -> RequestSource:
         return KafkaRequestSource(self._client, self.topic, self._group, SESSION_S)

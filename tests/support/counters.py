@@ -99,6 +99,9 @@ class CounterModel:
             projections.setdefault("dropped", {})[event.aggregate] = offset
         return ()
 
+    def is_empty(self, _projection: Any) -> bool:
+        return False
+
     def forget(self, projection: Any, _name: str, _now_ms: int) -> Iterable[str]:
         """All that were dropped."""
         names = list(projection)

@@ -47,10 +47,6 @@ class NoOwnerError(Exception):
     """No segment store is known to run the container."""
 
 
-class NotYetError(Exception):
-    """The RPC is part of the interface, but not served yet."""
-
-
 class Failure(msgspec.Struct, frozen=True):
     """A gRPC status, and the level at which it is logged: DEBUG if the caller gets everything anyway."""
 
@@ -64,7 +60,6 @@ _CODES: tuple[tuple[type[Exception], StatusCode], ...] = (
     (IllegalStateError, StatusCode.INTERNAL),
     (InvalidArgumentError, StatusCode.UNKNOWN),
     (StreamRestoringError, StatusCode.UNAVAILABLE),
-    (NotYetError, StatusCode.UNIMPLEMENTED),
     (OverloadedError, StatusCode.RESOURCE_EXHAUSTED),
     (QuotaExceededError, StatusCode.RESOURCE_EXHAUSTED),
     (SendQueueFullError, StatusCode.RESOURCE_EXHAUSTED),

@@ -8,7 +8,6 @@ import asyncio
 import heapq
 import itertools
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -147,15 +146,9 @@ class Reads:
             return present.workflow.kind is not WorkflowKind.SCALE_STREAM
 
         if not has_ended(self._journal.reader(key)):
-            await self._until(key, has_ended, most_s)
+            await self._journal.until(key, has_ended, most_s)
             stream = find_stream(self._journal.reader(key), id)
         return stream
-
-    async def _until(self, key: str, holds: Callable[[Reader], bool], most_s: float) -> None:
-        """Return when the view of the key's partition shows it, or after so long."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(most_s):
-                await self._journal.until(key, holds)
 
     async def stream_in_scope(self, id: StreamId) -> Stream | None:
         """The same, but raises NotFoundError if there is not even the scope."""
@@ -198,7 +191,7 @@ class Reads:
         """
         state = _state(await self.known_transaction(id))
         if most_s and state in _ENDING:
-            await self._until(id.key, lambda view: _state(find_transaction(view, id)) not in _ENDING, most_s)
+            await self._journal.until(id.key, lambda view: _state(find_transaction(view, id)) not in _ENDING, most_s)
             state = _state(self.transaction(id))
         return state
 

@@ -7,10 +7,10 @@ caller and stands in the log with its stack.
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any, NoReturn
 
-from api_gateway.errors import NotYetError, failure_of
+from api_gateway.errors import failure_of
 from api_gateway.handlers import Context, Handler
 from api_gateway.metrics import RPC_DEFECTS
 from api_gateway.security.guard import Guard
@@ -73,15 +73,6 @@ async def _fail(rpc: str, context: Context, error: Exception, began: float) -> N
         facts = {"rpc": rpc, "code": failure.code.name, "error": repr(error), "trace": trace_of(context)}
         log.log(failure.level, "call failed", extra=facts, exc_info=error if failure.level >= logging.ERROR else None)
     await context.abort(failure.code, failure.details)
-
-
-def not_yet(rpc: str) -> Handler:
-    """The handler of an RPC that is not served yet."""
-
-    def answer(_request: Any, _context: Context) -> Awaitable[Any]:
-        raise NotYetError(f"{rpc} is not available yet")
-
-    return answer
 
 
 def trace_of(context: Context) -> str:

@@ -16,7 +16,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from api_gateway.handlers import Handler
-from api_gateway.rpc import guarded, not_yet
+from api_gateway.rpc import guarded
 from api_gateway.security.guard import Guard
 from sluice.controller_api import controller_pb2 as pb
 from sluice.security.tls import Identity
@@ -118,14 +118,12 @@ def _methods(handlers: Mapping[str, Handler], guard: Guard | None) -> "grpc.Gene
     if unknown:
         raise ValueError(f"not in the interface: {sorted(unknown)}")
     return grpc.method_handlers_generic_handler(
-        INTERFACE.full_name, {m.name: _method(m, handlers, guard) for m in INTERFACE.methods}
+        INTERFACE.full_name,
+        {m.name: _method(m, handlers[m.name], guard) for m in INTERFACE.methods if m.name in handlers},
     )
 
 
-def _method(
-    method: MethodDescriptor, handlers: Mapping[str, Handler], guard: Guard | None
-) -> "grpc.RpcMethodHandler[bytes, Message]":
-    handler = handlers.get(method.name) or not_yet(method.name)
+def _method(method: MethodDescriptor, handler: Handler, guard: Guard | None) -> "grpc.RpcMethodHandler[bytes, Message]":
     return grpc.unary_unary_rpc_method_handler(
         guarded(method.name, handler, GetMessageClass(method.input_type).FromString, guard),
         response_serializer=GetMessageClass(method.output_type).SerializeToString,

@@ -21,7 +21,7 @@ from sluice.domain.cluster.state import CLUSTER, cluster_of, uncovered
 from sluice.domain.model import JournalEntry
 from sluice.engine.consumer import Delivery, RequestConsumer
 from sluice.engine.executor import Permit
-from sluice.kafka.dead_letters import send_dead_letter, source_of
+from sluice.kafka.dead_letters import failed_record_of, send_dead_letter
 from sluice.kafka.topics import REQUESTS_CLUSTER
 from sluice.runtime import Runtime, run_service
 from sluice.settings import settings_of
@@ -108,7 +108,8 @@ class ClusterManager:
         self._containers.activated()
 
     async def _on_failure(self, delivery: Delivery, error: Exception) -> None:
-        await send_dead_letter(self._runtime.producer, source_of(delivery.message), self._runtime.source, repr(error))
+        runtime, record = self._runtime, failed_record_of(delivery.message)
+        await send_dead_letter(runtime.producer, record, runtime.source, repr(error), runtime.clock.now_ms())
 
     def _on_entry(self, _partition: int, entry: JournalEntry) -> None:
         if any(isinstance(event, ContainersAssigned) for event in entry.events):

@@ -6,8 +6,7 @@ on the lengths of segments, which the segment stores say. They only grow, so a c
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 
 import msgspec
 
@@ -18,7 +17,7 @@ from sluice.domain.errors import BusyError, LengthsUnknownError, ScopeBusyError,
 from sluice.domain.scope.state import find_scope, is_deleted_plainly
 from sluice.domain.stream.commands import AddSubscriber, DeleteStream
 from sluice.engine.executor import Permit
-from sluice.engine.fold import GuardedReader, PartitionView
+from sluice.engine.fold import GuardedReader
 from sluice.engine.journal import Journal, JournalError
 from sluice.engine.offsets import Origin
 from sluice.engine.ports import RecordTooLargeError
@@ -92,7 +91,7 @@ class Decider:
                 await self._journal.barrier({self._journal.partition_of(key) for key in behind.keys})
                 return True
             for key in behind.keys:
-                await self._until(key, lambda view: view.next_offset >= position)
+                await self._journal.until(key, lambda view: view.next_offset >= position, RECHECK_S)
         except JournalError as error:
             log.warning("request waits for the journal", extra={"keys": list(behind.keys), "error": str(error)})
             await asyncio.sleep(wait)
@@ -116,18 +115,14 @@ class Decider:
             return {}
         return {s: info.length for s, info in zip(segments, infos, strict=True)}
 
-    async def _until(self, key: str, holds: Callable[[PartitionView], bool]) -> None:
-        """Return when that holds, or after a while. Raises JournalError."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(RECHECK_S):
-                await self._journal.until(key, holds)
-
     async def _wait_for(self, error: Exception, command: Command, wait: float) -> None:
         """Return when it may be worth another attempt."""
         try:
             if isinstance(error, ScopeBusyError):
                 scope = error.scope
-                await self._until(scope, lambda view: not is_deleted_plainly(find_scope(view, scope)))
+                await self._journal.until(
+                    scope, lambda view: not is_deleted_plainly(find_scope(view, scope)), RECHECK_S
+                )
                 return
             if isinstance(error, BusyError) and isinstance(command, ExclusiveCommand | DeleteStream):
                 await self._fairness.wait(command)

@@ -5,7 +5,6 @@ right after a workflow, while commits wait, lets one batch go first; what it nee
 record, and a stream whose commits no instance carries out does not wait for them.
 """
 
-import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -78,9 +77,8 @@ class Fairness:
             await self._journal.propose(command.key, note)
 
     async def _until(self, key: str, most_s: float, holds: Callable[[Reader], bool]) -> None:
-        with suppress(TimeoutError, JournalError):
-            async with asyncio.timeout(most_s):
-                await self._journal.until(key, holds)
+        with suppress(JournalError):
+            await self._journal.until(key, holds, most_s)
 
 
 def _batches(reader: Reader, id: StreamId) -> int:

@@ -4,7 +4,7 @@ from sluice.settings import Count, CountOrZero, Seconds, ServiceSettings
 
 
 class WorkflowSettings(ServiceSettings):
-    """`max_handlers` bounds the keys worked on at once, `max_open` the requests taken and not yet accepted.
+    """`max_handlers` bounds the keys worked on at once, `max_open` the requests taken and not yet acknowledged.
 
     `…_interval_s` is how long a periodic job waits between two rounds: watermarks, dropping those that no reader needs,
     the segment stores' reports of load, cuts sampled for retention, and changes that concern retention. Of the reports

@@ -9,7 +9,7 @@ Rules: background-and-other-workflows 3.3 to 3.6.
 import logging
 from functools import partial
 from itertools import count
-from uuid import UUID, uuid4, uuid5
+from uuid import uuid4, uuid5
 
 import msgspec
 
@@ -46,24 +46,18 @@ class _MarkSegment(msgspec.Struct):
 
 
 class Watermarks:
-    """The job. `writer` names this run of the process: no other run may use it, now or later."""
+    """The job."""
 
     name = "watermarks"
 
-    def __init__(
-        self,
-        journal: Journal,
-        store: SegmentStore,
-        index: StreamIndex,
-        interval_s: float,
-        writer: UUID | None = None,
-    ) -> None:
+    def __init__(self, journal: Journal, store: SegmentStore, index: StreamIndex, interval_s: float) -> None:
         self.interval_s = interval_s
         self._journal = journal
         self._store = store
         self._index = index
         self._clock = journal.clock.now_ms
-        self._writer = writer or uuid4()
+        self._writer = uuid4()
+        """Names this run of the process: no other run may use it, now or later."""
         self._events = count(1)
         self._mark_segments: dict[StreamId, _MarkSegment] = {}
 

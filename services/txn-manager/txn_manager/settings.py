@@ -8,7 +8,7 @@ from txn_manager.wheel.redis_access import redis_in_words
 
 class TxnSettings(ServiceSettings):
     """`max_handlers` bounds the keys worked on at once, and likewise the commits and aborts that run; `max_open` the
-    requests taken and not yet accepted.
+    requests taken and not yet acknowledged.
 
     Of a stream, at most `max_open_transactions` are open and `max_waiting_commits` wait to be committed, `batch` of
     them at once.

@@ -6,7 +6,6 @@ requests, so that it does not matter which instance has decided. A partition tha
 
 import asyncio
 import logging
-from contextlib import suppress
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -171,9 +170,7 @@ class TransactionCompletion:
         def holds(view: Reader) -> bool:
             return why_not_now(view, id, self._journal.clock.now_ms()) is None
 
-        with suppress(TimeoutError):
-            async with asyncio.timeout(RECHECK_S):
-                try:
-                    await self._journal.until(key, holds)
-                except JournalError:
-                    await asyncio.sleep(RECHECK_S)
+        try:
+            await self._journal.until(key, holds, RECHECK_S)
+        except JournalError:
+            await asyncio.sleep(RECHECK_S)

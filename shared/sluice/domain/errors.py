@@ -1,6 +1,6 @@
 """What the domain refuses by exception: arguments no state could make right, and queries about absent resources.
 
-Refusals that depend on the state are replies (`replies.Reply`), not exceptions.
+Refusals that depend on the state are replies (`decision.Reply`), not exceptions.
 """
 
 from collections.abc import Mapping, Sequence

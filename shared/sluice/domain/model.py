@@ -12,7 +12,7 @@ from sluice.domain import encoding, registry, workflow
 from sluice.domain.decision import Context, Decision, Reader, Reply
 from sluice.domain.events import Event
 from sluice.domain.names import key_of
-from sluice.domain.transaction.index import forget_old
+from sluice.domain.transaction.index import StreamTransactions, forget_old
 from sluice.engine.formats import FIRST_FORMAT, NewerFormatError, refuse_newer
 from sluice.engine.record import Entry, Record
 
@@ -51,6 +51,10 @@ class DomainModel:
     def forget(self, projection: Any, name: str, now_ms: int) -> Iterable[str]:
         """See Model."""
         return forget_old(projection, name, now_ms)
+
+    def is_empty(self, projection: Any) -> bool:
+        """See Model."""
+        return isinstance(projection, StreamTransactions) and projection.is_empty
 
     is_under_way = staticmethod(workflow.is_under_way)
 

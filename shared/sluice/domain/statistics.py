@@ -159,9 +159,6 @@ class WindowStatistics(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
     def key(self) -> str:
         return window_key(self.stream_id, self.window, self.begin)
 
-    def is_expired(self, now: int) -> bool:
-        return now >= self.begin + self.window.length_ms * self.window.retained
-
 
 Reported = StreamStatistics | StatisticsMark
 """What `sluice.statistics` holds."""

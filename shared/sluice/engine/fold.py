@@ -229,6 +229,8 @@ class PartitionView:
         elif (found := self._projections.get(name := self._to_look.pop())) is not None:
             for forgotten in self._model.forget(found, name, timestamp_ms):
                 self._forget(forgotten)
+            if self._model.is_empty(found):
+                del self._projections[name]
 
     def _forget(self, aggregate: str) -> None:
         self._cells.pop(aggregate, None)

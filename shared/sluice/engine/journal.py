@@ -209,15 +209,17 @@ class Journal:
         if self._views[partition].next_offset < end:
             await self._waiters.offset(partition, end)
 
-    async def until(self, key: str, holds: Callable[[PartitionView], bool]) -> None:
-        """Return once `holds(view)` is true of the key's partition; looked at behind every batch that changes it.
+    async def until(self, key: str, holds: Callable[[PartitionView], bool], most_s: float | None = None) -> None:
+        """Return once `holds(view)` is true of the key's partition, or after so long.
 
-        Raises PartitionFailedError.
+        It is looked at behind every batch that changes the view. Raises PartitionFailedError.
         """
         partition = self.partition_of(key)
-        while not holds(self._views[partition]):
-            self._check(partition)
-            await self._waiters.shown(partition, lambda: holds(self._views[partition]))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(most_s):
+                while not holds(self._views[partition]):
+                    self._check(partition)
+                    await self._waiters.shown(partition, lambda: holds(self._views[partition]))
 
     def expect_reply(self, request: str, keys: Iterable[str]) -> asyncio.Future[Any]:
         """A future for the reply to a request that is about to be sent; cancel it to forget.

@@ -271,6 +271,10 @@ class Model(Protocol):
         """Have a projection forget what is old by the log's time; names the aggregates not needed any more."""
         ...
 
+    def is_empty(self, projection: Any) -> bool:
+        """Whether a projection may go, for one that is made anew is like it."""
+        ...
+
     def is_under_way(self, state: Any) -> bool:
         """Whether a workflow is changing an aggregate of this state, or waits to."""
         ...

@@ -130,10 +130,7 @@ class Runner(Generic[StepContextT]):
             return workflow is None or (workflow.retry_requests, workflow.cancelled) != seen
 
         try:
-            async with asyncio.timeout(seconds):
-                await self._journal.until(self._rules.key_of(aggregate), is_wanted)
-        except TimeoutError:
-            return
+            await self._journal.until(self._rules.key_of(aggregate), is_wanted, seconds)
         except JournalError:
             await asyncio.sleep(seconds)
 

@@ -217,7 +217,7 @@ def _together(checksums: Iterable[str]) -> str:
     return _checksum("".join(checksums).encode())
 
 
-class Origin(msgspec.Struct, frozen=True):
+class CapturedAt(msgspec.Struct, frozen=True):
     """What a snapshot is of: see SnapshotManifest."""
 
     partition: int
@@ -227,7 +227,7 @@ class Origin(msgspec.Struct, frozen=True):
     outcome_hash: str
 
 
-async def write(store: SnapshotStore, id: str, by: str, origin: Origin, parts: Iterable[Part]) -> SnapshotManifest:
+async def write(store: SnapshotStore, id: str, by: str, origin: CapturedAt, parts: Iterable[Part]) -> SnapshotManifest:
     """Write the chunks and, once all are stored, the manifest. Raises SnapshotStoreError."""
     counts = dict[str, int]()
     checksums: list[str] = []

@@ -21,7 +21,7 @@ from sluice.engine.ports import Chance, Clock, Log, Message, Model, SnapshotStor
 from sluice.engine.record import Record
 from sluice.engine.snapshots import (
     FORMAT,
-    Origin,
+    CapturedAt,
     Snapshot,
     SnapshotConfirmation,
     SnapshotManifest,
@@ -102,7 +102,7 @@ class Snapshotter:
     def _new_view(self, partition: int) -> PartitionView:
         return PartitionView(self._model, self._keys[partition])
 
-    async def _fold(self, partition: int, offset: int) -> tuple[PartitionView, Origin]:
+    async def _fold(self, partition: int, offset: int) -> tuple[PartitionView, CapturedAt]:
         """The view behind the marker at `offset`."""
         self._log.open()
         ends = await self._log.ends((partition,))
@@ -128,9 +128,9 @@ class _Follower:
         self._offset = offset
         self._is_verified = start.manifest is None
         self._moved = asyncio.Event()
-        self._ended: asyncio.Future[Origin | None] = asyncio.get_running_loop().create_future()
+        self._ended: asyncio.Future[CapturedAt | None] = asyncio.get_running_loop().create_future()
 
-    async def done(self) -> Origin | None:
+    async def done(self) -> CapturedAt | None:
         """What the marker says; None if the snapshot that it started from is of another journal.
 
         Raises NoMarkerError, MissingRecordsError, and TimeoutError if nothing comes.
@@ -178,5 +178,5 @@ class _Follower:
             if record.marker is None:
                 raise NoMarkerError(f"the record at {offset} is no marker")
             self._ended.set_result(
-                Origin(message.partition(), offset, record.id, view.last_ms, in_hex(view.outcome_hash))
+                CapturedAt(message.partition(), offset, record.id, view.last_ms, in_hex(view.outcome_hash))
             )

@@ -1,7 +1,6 @@
 """All that a process reaches of Kafka, made in one module."""
 
 import asyncio
-from collections.abc import Callable
 from typing import Any, Protocol
 
 from sluice.engine.ports import (
@@ -9,7 +8,6 @@ from sluice.engine.ports import (
     Clock,
     Log,
     RequestSource,
-    SendError,
     SnapshotStore,
     SystemChance,
     SystemClock,
@@ -29,10 +27,6 @@ class RecordProducer(Protocol):
     def stop(self, timeout_s: float = 5.0) -> None: ...
 
     def send(self, topic: str, key: str, value: bytes, headers: Headers) -> asyncio.Future[None]: ...
-
-    def send_quietly(
-        self, topic: str, key: str, value: bytes, headers: Headers, failed: Callable[[SendError], None]
-    ) -> None: ...
 
 
 class Connections(Protocol):
@@ -71,7 +65,7 @@ class KafkaConnections:
         self.chance = SystemChance()
         self.producer = KafkaProducer(client, partitions)
         self.log = KafkaLog(client, self.producer, partitions, gather_ms=gather_ms)
-        self.snapshots = KafkaSnapshotStore(client, partitions)
+        self.snapshots = KafkaSnapshotStore(client)
         self._client = client
         self._session_s = session_s
 

@@ -6,7 +6,6 @@ A dead letter is the source record passed on: its key, its value and its attribu
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any
@@ -35,7 +34,7 @@ HEADERS_BYTES = 64 * 1024
 _OURS = "sluice_"
 
 
-class Source(msgspec.Struct, frozen=True):
+class FailedRecord(msgspec.Struct, frozen=True):
     """The record that could not be handled, and where it stands."""
 
     topic: str
@@ -46,8 +45,8 @@ class Source(msgspec.Struct, frozen=True):
     headers: Headers = []
 
 
-def source_of(message: Message) -> Source:
-    return Source(
+def failed_record_of(message: Message) -> FailedRecord:
+    return FailedRecord(
         topic=message.topic() or "",
         partition=message.partition() or 0,
         offset=message.offset() or 0,
@@ -86,25 +85,26 @@ def fitting(value: bytes, others: int, reason: str) -> tuple[bytes, str]:
     return part, reason if len(part) == len(value) else f"{reason} (stored are {len(part)} of {len(value)} bytes)"
 
 
-async def send_dead_letter(producer: RecordProducer, source: Source, service: str, reason: str) -> None:
+async def send_dead_letter(
+    producer: RecordProducer, record: FailedRecord, service: str, reason: str, now_ms: int
+) -> None:
     """Store the record, through any outage of Kafka; one that no topic can hold goes to the log."""
-    origin = {"topic": source.topic, "partition": str(source.partition), "offset": str(source.offset)}
-    now = time.time_ns() // 1_000_000
-    headers = dead_letter_headers(origin, source.headers, source.key, service, reason, now)
-    log.error("dead letter", extra={"key": source.key, "reason": reason, "offset": source.offset})
-    metrics.DEAD_LETTERS.labels(source.topic).inc()
+    origin = {"topic": record.topic, "partition": str(record.partition), "offset": str(record.offset)}
+    headers = dead_letter_headers(origin, record.headers, record.key, service, reason, now_ms)
+    log.error("dead letter", extra={"key": record.key, "reason": reason, "offset": record.offset})
+    metrics.DEAD_LETTERS.labels(record.topic).inc()
     while True:
         try:
-            await producer.send(DEAD_LETTERS.name, source.key, source.value, headers)
+            await producer.send(DEAD_LETTERS.name, record.key, record.value, headers)
             return
         except RecordTooLargeError as error:
             log.critical(
                 "dead letter lost",
-                extra={"key": source.key, "reason": reason, "value": source.value, "error": str(error)},
+                extra={"key": record.key, "reason": reason, "value": record.value, "error": str(error)},
             )
             return
         except SendError as error:
-            log.warning("dead letter not stored yet", extra={"key": source.key, "error": str(error)})
+            log.warning("dead letter not stored yet", extra={"key": record.key, "error": str(error)})
             await asyncio.sleep(AGAIN_S)
 
 

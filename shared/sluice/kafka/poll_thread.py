@@ -2,7 +2,7 @@
 
 librdkafka serialises a Consumer over threads, so commit, pause or assignment from elsewhere would hang behind the
 poll: all of them are jobs handed to this thread. It polls, takes what is there already, and hands whole batches to
-the event loop; when the loop is `max_waiting` batches behind it waits, so memory stays bounded. What ends the thread
+the event loop; when the loop is `MAX_WAITING` batches behind it waits, so memory stays bounded. What ends the thread
 early stands in `failure`, which the health of the service looks at.
 """
 
@@ -25,6 +25,10 @@ POLL_S = 0.2
 
 The client's Python binding wakes in a longer poll as often as that, to look for signals: a longer one saves nothing.
 """
+
+
+MAX_BATCH = 2_000
+MAX_WAITING = 4
 
 
 class ConsumerReplaced(Exception):
@@ -52,16 +56,13 @@ class PollThread:
         config: Mapping[str, Any],
         attach: Callable[[Consumer], None],
         on_batch: Callable[[Batch], None],
-        max_batch: int = 2000,
-        max_waiting: int = 4,
         on_error: Callable[[KafkaError], None] = _ride_out,
     ) -> None:
         self._config = config
         self._attach = attach
         self._on_batch = on_batch
         self._on_error = on_error
-        self._max_batch = max_batch
-        self._slots = threading.Semaphore(max_waiting)
+        self._slots = threading.Semaphore(MAX_WAITING)
         self._jobs: queue.SimpleQueue[Callable[[Consumer], None]] = queue.SimpleQueue()
         self._stopping = threading.Event()
         self._loop = asyncio.get_running_loop()
@@ -120,7 +121,7 @@ class PollThread:
         first = consumer.poll(POLL_S)
         if first is None:
             return []
-        batch = [first, *consumer.consume(self._max_batch - 1, 0)]
+        batch = [first, *consumer.consume(MAX_BATCH - 1, 0)]
         good = []
         for message in batch:
             error = message.error()

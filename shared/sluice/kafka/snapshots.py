@@ -27,17 +27,15 @@ _LARGE_FETCHES = {"max.partition.fetch.bytes": 16 * 1024 * 1024}
 
 
 class KafkaSnapshotStore:
-    """See SnapshotStore. `client` is the common librdkafka configuration; the topics have so many partitions."""
+    """See SnapshotStore. `client` is the common librdkafka configuration."""
 
     def __init__(
         self,
         client: Mapping[str, Any],
-        partitions: int,
         notes: str = SNAPSHOTS.name,
         chunks: str = SNAPSHOT_CHUNKS.name,
     ) -> None:
         self._client = client
-        self._partitions = partitions
         self._notes = notes
         self._chunks = chunks
         self._deleter = RecordDeleter(client)

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from sluice.domain.config import RetentionPolicy
-from sluice.domain.stream.commands import DecisionKind, TruncateStream
+from sluice.domain.stream.commands import DecisionKind
 from sluice.domain.stream.retention import RetentionReport
 from sluice.policies.policy_parser import NO_TARGET
 from sluice.policies.replay import Decided, OtherScaling, Policy, Record, Replay, RetentionReplay, ScalingReplay
@@ -160,9 +160,8 @@ def _actions(decided: Iterable[Decided]) -> Iterator[tuple[int, Any]]:
     """When something is requested, and what."""
     for one in decided:
         if one.verdict.request is not None:
-            command = one.verdict.request[1]
-            # A truncation names the policy that asks for it, which is another one in any case.
-            yield one.at, command.cut if isinstance(command, TruncateStream) else command
+            # The command names the policy that asks for it, which is another one in any case.
+            yield one.at, msgspec.structs.replace(one.verdict.request[1], policy=None)
 
 
 class _Kept:

@@ -73,10 +73,10 @@ SILENT_CONTAINERS = Gauge("sluice_silent_containers", "Containers that did not a
 
 # Messages.
 
-OPEN_RECORDS = Gauge("sluice_open_records", "Records taken from a topic and not accepted yet", ["topic"])
+OPEN_RECORDS = Gauge("sluice_open_records", "Records taken from a topic and not acknowledged yet", ["topic"])
 OLDEST_RECORD = Gauge(
     "sluice_oldest_open_record_seconds",
-    "Time since the broker appended the oldest record taken from a topic and not accepted yet",
+    "Time since the broker appended the oldest record taken from a topic and not acknowledged yet",
     ["topic"],
 )
 KEYS_AT_WORK = Gauge("sluice_keys_at_work", "Keys with a record or a workflow that is handled or waits", ["topic"])

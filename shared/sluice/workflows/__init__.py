@@ -1,1 +1,1 @@
-"""Running workflows: what every service needs that has long operations of its own to see through."""
+"""What the services that run workflows have in common: the data plane, requests and dead letters, statistics."""

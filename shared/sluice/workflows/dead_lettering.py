@@ -11,7 +11,7 @@ from sluice.domain.stream.decide import given_up
 from sluice.engine.consumer import Delivery
 from sluice.engine.formats import NewerFormatError
 from sluice.engine.journal import JournalError
-from sluice.kafka.dead_letters import send_dead_letter, source_of
+from sluice.kafka.dead_letters import failed_record_of, send_dead_letter
 from sluice.kafka.requests import Request, decode_request, request_id
 from sluice.kafka.topics import Topic, topics_of
 from sluice.runtime import Runtime
@@ -56,7 +56,8 @@ async def dead_letter(runtime: Runtime, delivery: Delivery, error: Exception) ->
     origin = delivery.origin if is_in_place else None
     if origin is not None and runtime.journal.reader(delivery.key).is_decided(origin.source):
         return
-    await send_dead_letter(runtime.producer, source_of(delivery.message), runtime.source, repr(error))
+    record, now_ms = failed_record_of(delivery.message), runtime.clock.now_ms()
+    await send_dead_letter(runtime.producer, record, runtime.source, repr(error), now_ms)
     id = request_id(delivery.value)
     if id is None:
         return

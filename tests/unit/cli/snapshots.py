@@ -9,7 +9,7 @@ from sluice.domain.model import encode_record
 from sluice.engine.partition import partition_of
 from sluice.engine.ports import RecordFacts
 from sluice.engine.record import Marker, Record
-from sluice.engine.snapshots import Origin, SnapshotConfirmation, SnapshotManifest, write
+from sluice.engine.snapshots import CapturedAt, SnapshotConfirmation, SnapshotManifest, write
 from sluice.kafka import topics
 
 
@@ -34,7 +34,7 @@ async def snapshot_of(history: History, key: str, *, confirmed: bool = True) -> 
     record: Record[Any, Any] = Record(f"marker-{history.now}", history.now, "cluster-manager/a", marker=Marker(1))
     message = source.append(topics.JOURNAL.name, key, encode_record(record))
     view.fold(record, message.offset, message.at)
-    origin = Origin(partition, message.offset, record.id, message.at, "0")
+    origin = CapturedAt(partition, message.offset, record.id, message.at, "0")
     manifest = await write(store, record.id, "cluster-manager/a", origin, view.capture())
     if confirmed:
         note = SnapshotConfirmation(manifest.id, "cluster-manager/b", history.now, manifest.checksum)

@@ -168,13 +168,6 @@ def test_a_redelivered_report_does_not_change_its_window() -> None:
     assert second.figures == Figures(opened=3)
 
 
-@pytest.mark.parametrize("kind", WindowKind)
-def test_a_window_expires_after_as_many_as_are_retained(kind: WindowKind) -> None:
-    window = fold_report(None, kind, report(0, Figures(opened=1)), 0, "t/2")
-    last = kind.length_ms * kind.retained
-    assert not window.is_expired(last - 1) and window.is_expired(last)
-
-
 def test_pending_figures_are_bounded_and_taken_once() -> None:
     pending = PendingFigures(most=2)
     for stream in ("a", "b", "c", "a"):

@@ -139,6 +139,12 @@ def test_an_idle_stream_forgets_as_the_time_of_its_partition_goes_by() -> None:
     goes_by(2 * KEPT_MS + 2 * FORGET_EVERY_MS)
     assert ends.ended() == [] and not any(map(ends.is_known, ids))
     assert list(transactions_of(ends, STREAM).open) == [open_still]
+    for ending in list(_life(open_still, start + 2 * KEPT_MS, STREAM.name))[1:]:
+        ends.fold(ending)
+    for days in (4, 5, 6):
+        goes_by(days * KEPT_MS)
+        goes_by(days * KEPT_MS + 2 * FORGET_EVERY_MS)
+    assert STREAM.transactions not in dict(ends.view.indexes()), "nothing is left of it"
 
 
 def test_a_record_of_several_ends_forgets_and_remembers_alike() -> None:

@@ -42,7 +42,9 @@ class Held:
 async def serving(**settings: Any) -> AsyncIterator[tuple[int, Held]]:
     held = Held()
     options = channel_options(GatewaySettings(instance="test", **settings))
-    server = ControllerServer({"getControllerServerList": held.answer}, 100, options=options)
+    server = ControllerServer(
+        dict.fromkeys(("getControllerServerList", "createScope"), held.answer), 100, options=options
+    )
     port = await server.start("127.0.0.1", 0)
     try:
         yield port, held

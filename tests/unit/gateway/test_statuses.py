@@ -111,7 +111,6 @@ def test_a_failed_writers_time_is_an_internal_error() -> None:
         (NotFoundError("why"), StatusCode.NOT_FOUND, "why"),
         (IllegalStateError("why"), StatusCode.INTERNAL, "why"),
         (InvalidArgumentError("why"), StatusCode.UNKNOWN, "why"),
-        (errors.NotYetError("why"), StatusCode.UNIMPLEMENTED, "why"),
         (errors.OverloadedError("why"), StatusCode.RESOURCE_EXHAUSTED, "why"),
         (SendQueueFullError("why"), StatusCode.RESOURCE_EXHAUSTED, "why"),
         (errors.RequestTimeoutError("why"), StatusCode.DEADLINE_EXCEEDED, "why"),

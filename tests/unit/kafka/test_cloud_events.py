@@ -22,8 +22,8 @@ from sluice.engine.ports import RecordFacts, SystemClock
 from sluice.engine.record import record_kind
 from sluice.kafka.dead_letters import (
     DeadLetterSettled,
+    FailedRecord,
     Settlement,
-    Source,
     dead_letter_headers,
     send_dead_letter,
     send_settlement,
@@ -152,16 +152,16 @@ def test_retention_spark_that_cannot_read_a_report() -> None:
     assert (attributes["ce_type"], attributes["ce_source"]) == ("UnreadableRecord", "retention-spark/0")
 
 
-async def dead_letter_of(source: Source) -> dict[str, str]:
+async def dead_letter_of(source: FailedRecord) -> dict[str, str]:
     broker = MemoryBroker()
-    await send_dead_letter(MemoryProducer(broker), source, "txn-manager/0", "TypeError('no')")
+    await send_dead_letter(MemoryProducer(broker), source, "txn-manager/0", "TypeError('no')", NOW)
     return only(broker, DEAD_LETTERS.name)
 
 
 async def test_a_request_that_cannot_be_handled_keeps_its_attributes() -> None:
     failed = request(CreateScope("sc"))
     own = cloud_event_headers("CreateScope", failed.id, failed.by, failed.at, "sc")
-    attributes = await dead_letter_of(Source(REQUESTS_STREAMS.name, 3, 9, "sc", encode_request(failed), own))
+    attributes = await dead_letter_of(FailedRecord(REQUESTS_STREAMS.name, 3, 9, "sc", encode_request(failed), own))
     assert {name: attributes[name] for name in attributes_of(own)} == attributes_of(own)
     origin = [attributes[name] for name in ("sluice_topic", "sluice_partition", "sluice_offset")]
     assert origin == [REQUESTS_STREAMS.name, "3", "9"]
@@ -169,7 +169,7 @@ async def test_a_request_that_cannot_be_handled_keeps_its_attributes() -> None:
 
 
 async def test_a_dead_letter_without_attributes_gets_them() -> None:
-    attributes = await dead_letter_of(Source(ABORT.name, 1, 4, "sc/st", b"\xff"))
+    attributes = await dead_letter_of(FailedRecord(ABORT.name, 1, 4, "sc/st", b"\xff"))
     assert (attributes["ce_type"], attributes["ce_id"]) == ("UnreadableRecord", f"{ABORT.name}/1/4")
     assert (attributes["ce_source"], attributes["content-type"]) == ("txn-manager/0", "application/octet-stream")
 
@@ -177,14 +177,14 @@ async def test_a_dead_letter_without_attributes_gets_them() -> None:
 async def test_attributes_that_are_empty_or_missing_are_filled_in_and_the_others_stay() -> None:
     own: Headers = [("ce_id", ""), ("ce_type", None), ("traceparent", "00-1-2-01")]
     own += [("ce_source", "test/9"), ("ce_source", "test/10")]
-    attributes = await dead_letter_of(Source(ABORT.name, 1, 4, "sc/st", b"{}", own))
+    attributes = await dead_letter_of(FailedRecord(ABORT.name, 1, 4, "sc/st", b"{}", own))
     assert (attributes["ce_id"], attributes["ce_type"]) == (f"{ABORT.name}/1/4", "UnreadableRecord")
     assert (attributes["ce_source"], attributes["traceparent"]) == ("test/9", "00-1-2-01")
 
 
 async def test_a_dead_letter_that_was_retried_names_its_last_offset() -> None:
     first = dead_letter_headers({"topic": "a", "partition": "1", "offset": "2"}, [], "k", "test/1", "one", NOW)
-    again = await dead_letter_of(Source("b", 3, 4, "k", b"{}", first))
+    again = await dead_letter_of(FailedRecord("b", 3, 4, "k", b"{}", first))
     assert [again["sluice_topic"], again["sluice_offset"]] == ["b", "4"]
     assert again["sluice_reason"] == "TypeError('no')"
     assert again["ce_id"] == "a/1/2"

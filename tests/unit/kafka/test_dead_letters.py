@@ -2,7 +2,7 @@
 
 from support.virtual_time import run
 
-from sluice.kafka.dead_letters import Source, send_dead_letter
+from sluice.kafka.dead_letters import FailedRecord, send_dead_letter
 from sluice.kafka.topics import DEAD_LETTERS
 from sluice.memory.broker import MemoryBroker, MemoryProducer
 
@@ -10,7 +10,7 @@ from sluice.memory.broker import MemoryBroker, MemoryProducer
 async def kept(broker: MemoryBroker) -> list[bytes]:
     """What the topic holds once a dead letter was sent."""
     await send_dead_letter(
-        MemoryProducer(broker), Source("sluice.commit", 3, 7, "sc/st", b"{}"), "txn-manager/0", "why"
+        MemoryProducer(broker), FailedRecord("sluice.commit", 3, 7, "sc/st", b"{}"), "txn-manager/0", "why", now_ms=1
     )
     return [message.value() for log in broker.logs(DEAD_LETTERS.name) for message in log]
 

@@ -23,12 +23,12 @@ from sluice.kafka.connections import RecordProducer
 from sluice.kafka.dead_letters import (
     DeadLetterSettled,
     DeadLettersUnavailableError,
+    FailedRecord,
     Settlement,
-    Source,
+    failed_record_of,
     read_dead_letters,
     send_settlement,
     settled_in,
-    source_of,
 )
 from sluice.kafka.headers import Headers
 from sluice.kafka.requests import decode_request, encode_request
@@ -197,7 +197,7 @@ class DeadLetters:
             )
         return letter
 
-    async def _source(self, record_offset: RecordOffset) -> Source:
+    async def _source(self, record_offset: RecordOffset) -> FailedRecord:
         source = (await self._fetch((record_offset,))).get(record_offset)
         if source is None:
             raise NoSuchLetterError("Kafka does not keep it any more")
@@ -240,15 +240,15 @@ class DeadLetters:
             latest = heapq.nlargest(KEPT_MOST, self._letters.values(), key=lambda letter: letter.order)
             self._letters = {letter.record_offset: letter for letter in latest}
 
-    async def _fetch(self, record_offsets: Iterable[RecordOffset]) -> dict[RecordOffset, Source]:
+    async def _fetch(self, record_offsets: Iterable[RecordOffset]) -> dict[RecordOffset, FailedRecord]:
         """The records at these offsets; what Kafka does not retain any more is forgotten here, too."""
         wanted = set(record_offsets)
-        found: dict[RecordOffset, Source] = {}
+        found: dict[RecordOffset, FailedRecord] = {}
 
         def take(message: Message) -> None:
             record_offset = message.partition() or 0, message.offset() or 0
             if record_offset in wanted:
-                found[record_offset] = source_of(message)
+                found[record_offset] = failed_record_of(message)
 
         in_time = _in_time(take, MOST_S)
         for first, last in readings(wanted):
@@ -259,7 +259,7 @@ class DeadLetters:
 
 
 def _letter(message: Message, record_offset: RecordOffset) -> Letter:
-    source = source_of(message)
+    source = failed_record_of(message)
     headers = {name: _text(value) for name, value in source.headers}
     return Letter(
         record_offset=record_offset,

@@ -1,8 +1,9 @@
 """Keeps the process of the Faust app going: when it ends another one begins, with exponential waiting.
 
 Faust ends its app for good when something goes wrong that it does not expect, may wait for a minute when it closes
-without Kafka, and takes processor and memory as it likes. In a process of its own none of that matters: the
-service serves on, and readers of the statistics see how old the figures are. Belongs to the event loop.
+without Kafka, and takes processor as it likes. In a process of its own none of that matters: the service serves on,
+and readers of the statistics see how old the figures are. Memory is another matter: a container that has no more of it
+ends with all its processes. Belongs to the event loop.
 """
 
 import asyncio

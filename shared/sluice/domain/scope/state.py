@@ -4,10 +4,9 @@ A scope holds no list: what is in it exists under its own key, and `domain.listi
 Rules: controller-grpc-api 5.1, stream-and-transaction-semantics 1.3.
 """
 
-from typing import Any, Protocol
-
 import msgspec
 
+from sluice.domain.decision import Reader, View
 from sluice.domain.names import scope_aggregate
 from sluice.domain.workflow import Workflow, WorkflowKind, running_as
 
@@ -19,13 +18,7 @@ class Scope(msgspec.Struct, array_like=True):
     workflow: Workflow | None = None
 
 
-class Gets(Protocol):
-    """Whatever shows the states of aggregates."""
-
-    def get(self, aggregate: str) -> Any | None: ...
-
-
-def find_scope(reader: Gets, name: str) -> Scope | None:
+def find_scope(reader: Reader | View, name: str) -> Scope | None:
     state = reader.get(scope_aggregate(name))
     return state if isinstance(state, Scope) else None
 

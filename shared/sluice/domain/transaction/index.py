@@ -63,6 +63,10 @@ class StreamTransactions(msgspec.Struct, array_like=True):
         """How many have not ended."""
         return len(self.open) + len(self.committing) + len(self.aborting)
 
+    @property
+    def is_empty(self) -> bool:
+        return not (self.live or self.newest or self.older or self.prepared or self.ranges)
+
     def ended(self) -> Iterator[str]:
         """Those of the present stream that have ended, the last one first."""
         remembered = len(self.older) + len(self.newest)
