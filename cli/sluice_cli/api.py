@@ -46,7 +46,7 @@ _HINTS_BY_STATUS = {
     401: "say who you are: SLUICE_USER and SLUICE_PASSWORD_FILE",
     403: "`sluice security may FILE USER RESOURCE` says which entry of the ACL decides",
     503: "Sluice runs but something it needs does not; `sluice member list` and /readyz of the api-gateway say more",
-    NO_ANSWER_IN_TIME: "the operation goes on; look at it with `sluice workflow list` or `sluice trace`",
+    NO_ANSWER_IN_TIME: "the operation may go on; look at it with `sluice workflow list` or `sluice trace`",
 }
 
 

@@ -88,7 +88,7 @@ class _Looks:
     def until_gone(self, look_s: float) -> None:
         """Return when the scope is gone.
 
-        Raises RefusedError if nothing deletes it any more, and the last failure if no look has succeeded for long.
+        Raises RefusedError if nothing deletes it, and the last failure if no look has succeeded for long.
         """
         pause = threading.Event()
         seen_at = time.monotonic()
@@ -98,7 +98,7 @@ class _Looks:
                     raise found
             elif "workflow" not in found:
                 raise RefusedError(
-                    f"scope {self._scope} is still there, and nothing deletes it any more",
+                    f"scope {self._scope} is still there, and nothing deletes it now",
                     "delete it again; `sluice topic tail journal` shows what is decided",
                 )
             else:

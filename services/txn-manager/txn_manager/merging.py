@@ -27,6 +27,9 @@ from sluice.pravega.errors import SegmentMissing, SegmentSealed, TryLater
 from sluice.pravega.store import SegmentInfo, SegmentStore
 from txn_manager.early_lengths import EarlyLengths, info
 
+MAX_CALLS = 8_000
+"""Of one batch at a time. A connection to a segment store, of which each container has one, has room for 9,216."""
+
 Merge = Callable[[str, Sequence[str]], Awaitable[list[int]]]
 """Merges sources into a target, as `SegmentStore.merge_batch` does."""
 
@@ -66,7 +69,7 @@ async def merge_into(
             return _merge_all(merge, target, sources)
         return _skip_and_merge(store, merge, target, sources, needs_positions, lengths)
 
-    at_once = max(1, AT_ONCE // len(transactions))
+    at_once = max(1, MAX_CALLS // len(transactions)) if may_skip else AT_ONCE
     found = await all_done((merge_target(*goal) for goal in goals.items()), at_once)
     targets = dict(zip(goals.items(), found, strict=True))
     skipped = {

@@ -3,6 +3,7 @@
 A lone record waits for nothing. `MAX_BATCHES` bounds what is on its way for all partitions. An idempotent producer of
 librdkafka has at most five requests on a connection, and with one more its thread spins until one is acknowledged.
 A batch that is not acknowledged for `SLOW_S` counts no more: a broker that has gone holds up its own partitions only.
+Where it is the only one, and stands still, that means more requests than five until it answers, or they are given up.
 Belongs to the event loop.
 """
 
@@ -69,6 +70,8 @@ class Batches(Generic[PartitionT, RecordT]):
             for record in records:
                 self._produce(record)
             self.waiting -= len(records)
+        if self._waiting:
+            self._watch()
 
     def _watch(self) -> None:
         """Look in a while at what is on its way now, if that is all there may be."""

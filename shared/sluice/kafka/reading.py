@@ -35,10 +35,11 @@ def read_records(
     """The records of the spans, in order for each partition; fewer where a partition ends before its span does.
 
     The consumer goes by `name`; `more` is of its configuration. Raises KafkaException when the consumer reports what is
-    `LASTING`, or nothing has come for `silence_s` seconds.
+    `LASTING`, or nothing has come for `silence_s` seconds: then with what it last reported, if it did.
     """
     # That a partition is at its end is known after an empty fetch.
     more = {"enable.partition.eof": True, "fetch.wait.max.ms": 20, **more}
+    passed_over: KafkaError | None = None
     consumer = Consumer(clients.consumer(client, name, more))
     try:
         consumer.assign([TopicPartition(topic, p, first) for p, (first, _) in spans.items()])
@@ -51,6 +52,7 @@ def read_records(
                 if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - that is its public name
                     if error.code() in LASTING:
                         raise KafkaException(error)
+                    passed_over = error
                     continue
                 silent_at, last = time.monotonic() + silence_s, spans[partition][1]
                 if error is None and partition in unread and (last is None or offset <= last):
@@ -58,7 +60,7 @@ def read_records(
                 if error is not None or (last is not None and offset >= last):
                     unread.discard(partition)
             if time.monotonic() > silent_at:
-                silence = f"nothing came for {silence_s:g} s"
-                raise KafkaException(KafkaError(KafkaError._TIMED_OUT, silence))  # noqa: SLF001 - likewise
+                silence = KafkaError(KafkaError._TIMED_OUT, f"nothing came for {silence_s:g} s")  # noqa: SLF001 - likewise
+                raise KafkaException(passed_over or silence)
     finally:
         consumer.close()

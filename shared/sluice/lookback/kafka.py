@@ -45,6 +45,7 @@ class KafkaSource:
     ) -> None:
         self._bootstrap = bootstrap
         self._readings = 0
+        self._passed_over = ""
         try:
             self._admin = AdminClient(clients.admin(client))
             self._consumer = Consumer(
@@ -115,7 +116,8 @@ class KafkaSource:
                 last_received = time.monotonic()
             elif time.monotonic() - last_received > SILENCE_S:
                 raise UnreachableError(
-                    f"Kafka at {self._bootstrap} has sent nothing for {SILENCE_S:g} s", "try again once it answers"
+                    f"Kafka at {self._bootstrap} has sent nothing for {SILENCE_S:g} s{self._passed_over}",
+                    "try again once it answers",
                 )
             for message in messages:
                 tp = (message.topic() or "", message.partition() or 0)
@@ -170,6 +172,8 @@ class KafkaSource:
                 found.append(message)
             elif error.code() in LASTING:
                 raise self._unreachable(KafkaException(error))
+            else:
+                self._passed_over = f": {error.str()}"
         return found
 
     def _partition_counts(self) -> dict[str, int]:

@@ -30,7 +30,7 @@ class Broker:
             self.now += wait_s
             return None
         offset, code = answer
-        error = SimpleNamespace(code=lambda: code) if code else None
+        error = KafkaError(code) if code else None
         return SimpleNamespace(partition=lambda: 0, offset=lambda: offset, error=lambda: error)
 
     def consume(self, _most: int, _wait_s: float) -> list[Any]:
@@ -73,9 +73,14 @@ def test_what_passes_is_ridden_out(monkeypatch: pytest.MonkeyPatch) -> None:
     assert read(broker, monkeypatch) == [0]
 
 
-def test_silence_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    broker = Broker((0, 0), *[(0, KafkaError._TRANSPORT), None] * 1000)
-    with pytest.raises(KafkaException, match="nothing came for 15 s"):
+@pytest.mark.parametrize(
+    ("reported", "why"),
+    [([], "nothing came for 15 s"), ([(0, KafkaError._TRANSPORT), None] * 1000, "Broker transport failure")],
+    ids=["nothing", "what passes"],
+)
+def test_silence_is_an_error(reported: list[tuple[int, int] | None], why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    broker = Broker((0, 0), *reported)
+    with pytest.raises(KafkaException, match=why):
         read(broker, monkeypatch)
     assert broker.is_closed and broker.now < 2 * SILENCE_S
 

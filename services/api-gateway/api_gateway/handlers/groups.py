@@ -45,7 +45,7 @@ class GroupHandlers:
         scope, config = scope_of(request.scope), group_config_of(request)
         id = str(uuid4()) if config.id == ZERO_ID else config.id
         config = msgspec.structs.replace(config, id=id, generation=0)
-        command = CreateReaderGroup(scope=scope, group=request.readerGroupName, config=config)
+        command = CreateReaderGroup(scope=scope, group=name_of(request.readerGroupName), config=config)
         answer: pb.CreateReaderGroupResponse = await submit(self._requests, command, context)
         if answer.status == pb.CreateReaderGroupResponse.SUCCESS:
             # The view has what the reply is about, unless another client deletes the group this very moment.

@@ -12,12 +12,15 @@ from unit.gateway.security.support import ALL, NONE, READ, READ_UPDATE, Callers
 from api_gateway.rest import boundary
 from api_gateway.rest.app import build_app
 from api_gateway.rest.page_files import FILES_PATH, page_files
+from api_gateway.rest.paging import position_in
+from api_gateway.rest.sluice_v1 import stream_search
 from api_gateway.security.guard import Guard
 from api_gateway.security.rest_permissions import OPEN_PATHS, REST, SLUICE, WORKFLOWS, names_in
 from sluice.domain.stream.commands import DecisionKind
 from sluice.domain.stream.events import DecisionRecorded, StreamSealStarted
 from sluice.domain.workflow import WorkflowStepFailed
 from sluice.security.caller import CALLER
+from sluice.security.resources import ROOT
 
 SC = "prn::/scope:sc"
 SINCE = {"from": "-1h"}
@@ -194,6 +197,30 @@ async def test_a_list_leaves_out_what_may_not_be_read(
         found += [item["name"] for item in page["items"]]
         after = page.get("next")
     assert found == seen
+
+
+@pytest.mark.parametrize("examined", [1, 1000])
+async def test_a_search_names_what_may_not_be_read_in_no_token(
+    filled: World, callers: Callers, monkeypatch: pytest.MonkeyPatch, examined: int
+) -> None:
+    monkeypatch.setattr(stream_search, "MAX_EXAMINED", examined)
+    callers.permissions["reader"][f"{SC}/stream:b"] = NONE
+    found: list[str] = []
+    after = ""
+    while True:
+        page = (await call(filled, "GET", "/sluice/v1/streams", "reader", scope="sc", limit=1, after=after)).json()
+        found += [item["name"] for item in page["items"]]
+        if "next" not in page:
+            break
+        after = page["next"]
+        assert position_in(after) in ("sc/a", "sc/c")
+    assert found == ["a", "c"]
+
+
+async def test_a_search_in_a_scope_that_may_not_be_read_looks_like_one_in_none(filled: World, callers: Callers) -> None:
+    callers.permissions["half"] = {ROOT: READ}
+    there, missing = [await call(filled, "GET", "/sluice/v1/streams", "half", scope=name) for name in ("sc", "no")]
+    assert (there.status_code, there.json()) == (missing.status_code, missing.json()) == (200, {"items": []})
 
 
 async def test_the_lists_of_pravega_leave_out_what_may_not_be_read(filled: World, callers: Callers) -> None:

@@ -5,7 +5,7 @@ import {api} from '../core/api.js';
 import {href, place} from '../core/router.js';
 import {routes} from '../core/routes.js';
 import {useAbout, useMe, useOverview} from '../core/store.js';
-import {age, liveState, paused} from '../core/live.js';
+import {age, liveState, paused, renew} from '../core/live.js';
 import {at, clock, moment, setAt} from '../core/time.js';
 import {clockTime, count, exact, number, time} from '../core/format.js';
 import {Badge} from './badges.js';

@@ -32,7 +32,7 @@ _WHY = {
     415: "The body is not JSON.",
     500: "It could not be done.",
     503: "Sluice cannot answer at the moment: it is starting, overloaded, or Kafka is away. Try again.",
-    504: "No answer came in time; the requested operation goes on.",
+    504: "No answer came in time; the requested operation may go on.",
 }
 
 

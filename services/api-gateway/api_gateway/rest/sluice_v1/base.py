@@ -98,7 +98,7 @@ _WHY = {
     412: "A condition does not hold: If-None-Match, it is there already; If-Match, its configuration is another one.",
     413: "The request is larger than Sluice can take.",
     503: "Sluice cannot answer at the moment: it is starting, overloaded, or Kafka is away. Try again.",
-    504: "No answer came in time; the requested operation goes on.",
+    504: "No answer came in time; the requested operation may go on.",
 }
 
 

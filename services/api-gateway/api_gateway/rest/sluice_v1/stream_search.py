@@ -154,6 +154,8 @@ async def _by_name(reads: Reads, wanted: _Wanted, behind: str, limit: int) -> tu
         examined += 1
         if not found.may_read:
             # No token names what its caller may not know of.
+            if examined >= MAX_EXAMINED and last != behind:
+                return items, last
             continue
         last = found.position
         if found.shown is not None:
