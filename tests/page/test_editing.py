@@ -1,10 +1,14 @@
 """Changes by the page: numbers keep their digits, and of two editors one learns of the other."""
 
+import re
+
 import httpx
 from page.fixtures import Open, Visit
 from page.gateway import InThread
 from page.sample_data import UNLIMITED
 from playwright.sync_api import expect
+
+from sluice_cli.policies import retention_of, scaling_of
 
 CARTS = "/sluice/v1/scopes/shop/streams/carts"
 
@@ -46,3 +50,18 @@ def test_of_two_editors_the_second_is_refused_and_shown_both(sample: InThread, v
     expect(dialog.get_by_role("button", name="Apply", exact=True)).to_be_disabled()
     tags = httpx.get(f"{sample.origin}{CARTS}").json()["config"]["tags"]
     assert "first" in tags and "second" not in tags
+
+
+def test_the_command_that_does_the_same_is_one(sample: InThread, visit: Open) -> None:
+    opened = visit(sample.url)
+    edit(opened, "by-hand")
+    opened.page.get_by_role("button", name="Apply…").click()
+    dialog = opened.page.get_by_role("dialog")
+    expect(dialog).to_contain_text("sluice stream update shop/carts")
+    shown = dialog.text_content() or ""
+    given = dict(re.findall(r"--([a-z-]+) ([^\s]+)", shown))
+    config = httpx.get(f"{sample.origin}{CARTS}").json()["config"]
+    scaling = scaling_of(None, given["scale"], int(given["factor"]), int(given["min"]))
+    assert {**config["scaling"], **scaling} == config["scaling"]
+    assert retention_of(given["retain"]) == config["retention"]
+    assert {"rollover", "writer-timeout"} <= given.keys()
