@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterable
 from concurrent.futures import Future
 from contextlib import nullcontext
+from itertools import count
 from threading import Thread
 from uuid import uuid4
 
@@ -30,6 +31,7 @@ class Runner:
         self._thread = Thread(target=self._loop.run_forever, name=f"conformance-{target}", daemon=True)
         self._name, self._address, self._rest_url = target, address, rest_url
         self._run_id = uuid4().hex[:8]
+        self._numbers = count()
         self._outcomes: dict[str, Future[None]] = {}
         self._turns = asyncio.Semaphore(_AT_A_TIME)
         self._alone = asyncio.Lock()
@@ -58,7 +60,7 @@ class Runner:
     async def _take_turn(self, case: Case) -> None:
         alone = self._alone if case.alone and self._name == PEER else nullcontext()
         async with alone, self._turns, asyncio.timeout(_CASE_DEADLINE_S):
-            await self._play(case, Run(self._target, f"{self._run_id}-{uuid4().hex[:6]}-"))
+            await self._play(case, Run(self._target, f"{self._run_id}-{next(self._numbers):06x}-"))
 
     async def _play(self, case: Case, run: Run) -> None:
         done: list[str] = []
