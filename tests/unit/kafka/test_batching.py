@@ -1,12 +1,17 @@
 """Which records go together, and when."""
 
+import asyncio
 from collections import Counter
 from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
+from support import virtual_time
 
-from sluice.kafka.batching import MAX_BATCHES, Batches
+from sluice.kafka.batching import MAX_BATCHES, SLOW_S, Batches
+
+END, PAUSE = -1, -2
+"""Steps beside those that add a record."""
 
 
 class Sent:
@@ -60,7 +65,7 @@ def test_a_batch_ends_with_its_last_record() -> None:
     assert sent.batches.waiting == 0
 
 
-def test_the_partition_that_waits_longest_goes_next() -> None:
+async def test_the_partition_that_waits_longest_goes_next() -> None:
     sent = Sent()
     first = [(partition, 0) for partition in range(MAX_BATCHES)]
     add(sent, *first, (0, 1), (MAX_BATCHES, 0), (MAX_BATCHES + 1, 0))
@@ -71,17 +76,44 @@ def test_the_partition_that_waits_longest_goes_next() -> None:
     assert sent.all[MAX_BATCHES + 1 :] == [(0, 1)]
 
 
-@given(st.lists(st.one_of(st.integers(0, 8), st.just(-1)), max_size=200), st.randoms(use_true_random=False))
-def test_each_record_goes_once_and_in_order_however_they_end(steps: list[int], chance: Random) -> None:
-    sent, added = Sent(), Counter[int]()
-    for step in steps:
-        if step >= 0:
-            add(sent, (step, added[step]))
-            added[step] += 1
-        elif sent.under_way:
-            sent.end(chance.randrange(len(sent.under_way)))
-        assert len({partition for partition, _ in sent.under_way}) <= MAX_BATCHES
-    while sent.under_way:
+def test_partitions_whose_broker_has_gone_hold_up_no_others() -> None:
+    async def scene() -> None:
+        sent, others = Sent(), [MAX_BATCHES, MAX_BATCHES + 1]
+        gone = [(partition, 0) for partition in range(MAX_BATCHES)]
+        add(sent, *gone, *((other, 0) for other in others), (0, 1))
+        assert sent.all == gone
+        await asyncio.sleep(SLOW_S)
+        assert sent.all[MAX_BATCHES:] == [(other, 0) for other in others]
+        # What comes back is bounded as before.
         sent.end()
-    for partition, count in added.items():
-        assert [number for found, number in sent.all if found == partition] == list(range(count))
+        assert sent.all[MAX_BATCHES + 2 :] == [(0, 1)]
+
+    virtual_time.run(scene())
+
+
+@given(
+    st.lists(st.one_of(st.integers(0, 8), st.just(END), st.just(PAUSE)), max_size=200),
+    st.randoms(use_true_random=False),
+)
+def test_each_record_goes_once_and_in_order_however_they_end(steps: list[int], chance: Random) -> None:
+    async def scene() -> None:
+        sent, added, begun_s = Sent(), Counter[int](), dict[int, float]()
+        loop = asyncio.get_running_loop()
+        for step in steps:
+            if step >= 0:
+                add(sent, (step, added[step]))
+                added[step] += 1
+            elif step == END:
+                if sent.under_way:
+                    sent.end(chance.randrange(len(sent.under_way)))
+            else:
+                await asyncio.sleep(SLOW_S / 3)
+            partitions = {partition for partition, _ in sent.under_way}
+            begun_s = {partition: begun_s.get(partition, loop.time()) for partition in partitions}
+            assert sum(loop.time() - since_s < SLOW_S for since_s in begun_s.values()) <= MAX_BATCHES
+        while sent.under_way:
+            sent.end()
+        for partition, count in added.items():
+            assert [number for found, number in sent.all if found == partition] == list(range(count))
+
+    virtual_time.run(scene())
