@@ -38,6 +38,48 @@ async def test_a_process_that_ends_is_begun_anew(tmp_path: Path, monkeypatch: py
     assert set(begun(tmp_path / "lives")) == {"txn-manager-7"}
 
 
+class Lines:
+    """In the place of a process: it writes a line when it is told to, and ends when it is waited for."""
+
+    def __init__(self) -> None:
+        self.stdout = self
+        self.reads = 0
+        self._line = asyncio.get_running_loop().create_future()
+
+    def write(self) -> None:
+        self._line.set_result(b".")
+
+    async def readline(self) -> bytes:
+        self.reads += 1
+        line, self._line = await self._line, asyncio.get_running_loop().create_future()
+        return bytes(line)
+
+    def terminate(self) -> None: ...
+
+    async def wait(self) -> int:
+        return 0
+
+
+@pytest.mark.parametrize("turns", range(4))
+async def test_a_stop_that_comes_with_a_line_ends_it(turns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many turns of the event loop lie between the two."""
+    lines = Lines()
+
+    async def create(*_command: str, **_settings: object) -> Lines:
+        return lines
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", create)
+    statistics = process(Path(), "")
+    statistics.start()
+    await eventually_async(lambda: lines.reads == 1, DEADLINE_S, "it waits for a line")
+    lines.write()
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    # Not by `wait_for`: the end of its time would be a second cancellation.
+    _, late = await asyncio.wait({asyncio.create_task(statistics.stop())}, timeout=DEADLINE_S)
+    assert not late
+
+
 async def test_a_silent_process_is_shown_and_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, seconds in {"RETRY_MIN_S": 0.01, "DEGRADED_AFTER_S": 0.1, "MAX_SILENCE_S": 0.5}.items():
         monkeypatch.setattr(supervisor, name, seconds)

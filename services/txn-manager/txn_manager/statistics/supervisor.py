@@ -90,12 +90,22 @@ class StatisticsProcess:
         process = await asyncio.create_subprocess_exec(*self._command, stdin=PIPE, stdout=PIPE, env=self._environment)
         try:
             assert process.stdout is not None
-            with contextlib.suppress(TimeoutError):
-                while await asyncio.wait_for(process.stdout.readline(), MAX_SILENCE_S):
-                    self._alive_at = time.monotonic()
+            while await _line_of(process.stdout):
+                self._alive_at = time.monotonic()
         finally:
             status = await _ended(process)
         return status
+
+
+# Not by `asyncio.wait_for`: in Python 3.11 it loses a cancellation that comes as what it waits for is done.
+
+
+async def _line_of(output: asyncio.StreamReader) -> bytes:
+    """The next line; nothing at the end, or after `MAX_SILENCE_S`."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(MAX_SILENCE_S):
+            return await output.readline()
+    return b""
 
 
 async def _ended(process: Process) -> int:
@@ -103,6 +113,7 @@ async def _ended(process: Process) -> int:
     with contextlib.suppress(ProcessLookupError):
         process.terminate()
         with contextlib.suppress(TimeoutError):
-            return await asyncio.wait_for(process.wait(), STOP_S)
+            async with asyncio.timeout(STOP_S):
+                return await process.wait()
         process.kill()
     return await process.wait()
