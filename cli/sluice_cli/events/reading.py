@@ -42,12 +42,12 @@ class Reading:
     async def events(self) -> AsyncGenerator[ReadEvent, None]:
         """The events; followed, for ever, or until a sealed stream is read. Raises ClientError, SegmentStoreError."""
         while self._positions:
-            idle = True
-            for segment in list(self._positions):
+            before = dict(self._positions)
+            for segment in before:
                 for event in await self._piece(segment):
-                    idle = False
                     yield ReadEvent(segment, event)
-            if idle and self._positions and self._follow:
+            if self._positions == before:
+                # Nothing has come yet, or a container that is about to move answers with nothing.
                 await asyncio.sleep(POLL_S)
 
     async def _piece(self, segment: str) -> list[StoredEvent]:

@@ -5,6 +5,7 @@ import logging
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack
 from typing import Any, NamedTuple
 
 import redis.exceptions
@@ -80,13 +81,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 async def _run(command: Command, settings: Settings, access: Access) -> int:
-    """Runs until the command ends; SIGTERM and Ctrl-C ask it to."""
+    """Runs until the command ends; SIGTERM and Ctrl-C ask it to. 2 if there can be no client with these settings."""
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     code = 1
     patience = Patience(deadline_s=settings.patience_s)
-    async with open_client(settings.controller, patience, access) as client:
+    async with AsyncExitStack() as stack:
+        try:
+            client = await stack.enter_async_context(open_client(settings.controller, patience, access))
+        except ValueError as refused:
+            print(refused, file=sys.stderr)
+            return 2
         try:
             code = await command.run(client, settings, stop)
         except* ENDS as ends:

@@ -3,10 +3,20 @@
 An option wins over its variable: `ALO_HEARTBEAT_S=0.5` and `--heartbeat-s 0.5` say the same.
 """
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
+from redis.asyncio.connection import parse_url
+
+
+def _redis_url(url: str) -> str:
+    parse_url(url)
+    return url
+
+
+RedisUrl = Annotated[str, AfterValidator(_redis_url)]
+"""A URL that the client of Redis takes."""
 
 
 class Settings(BaseSettings):
@@ -24,7 +34,7 @@ class Settings(BaseSettings):
     """Address of the controller."""
     scope: str = "examples"
     """The scope of all streams."""
-    log_level: str = "info"
+    log_level: Literal["debug", "info", "warning", "error", "critical"] = "info"
     """What is logged, on standard error."""
     patience_s: float = Field(default=60.0, gt=0)
     """How long an outage may last before a program gives up, in seconds."""
@@ -52,7 +62,7 @@ class AppSettings(GroupSettings):
     """Segments of the streams, for those that are not there yet."""
     output_to: Literal["stream", "redis"] = "stream"
     """Where the results go: a stream (at least once), or Redis, keyed (each effect exactly once)."""
-    redis_url: str = "redis://127.0.0.1:6379/0"
+    redis_url: RedisUrl = "redis://127.0.0.1:6379/0"
     """The Redis of the keyed output."""
     function: str = "at_least_once.functions:upper_case"
     """The stateless function that is applied, as module:name; from the bytes of an event to those of another."""
@@ -109,7 +119,7 @@ class IdempotentSinkSettings(Settings):
 
     output: str = "stream2"
     """The name of the output."""
-    redis_url: str = "redis://127.0.0.1:6379/0"
+    redis_url: RedisUrl = "redis://127.0.0.1:6379/0"
     """The Redis of the keyed output."""
     expect: int = Field(default=0, ge=0)
     """How many different events there must be."""

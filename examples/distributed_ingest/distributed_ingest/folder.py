@@ -22,7 +22,7 @@ from distributed_ingest.outlet import BATCH_BYTES
 from distributed_ingest.patience import PAUSES_S, tried, until_answered
 from distributed_ingest.records import MAX_EVENT_BYTES, Event, LineSplitter
 from distributed_ingest.tree import Tree
-from distributed_ingest.windows import Cut, Found, Named, Position, Slice, Windows
+from distributed_ingest.windows import Cut, Found, Listing, Named, Position, Slice, Windows
 from sluice_cli.errors import CommandError, RefusedError
 from sluice_coordination import Functions, SourceState, Task, TaskContext, Window, WindowSource
 from sluice_coordination.functions import Json
@@ -93,9 +93,9 @@ class Folder:
         position = _position(self.source().position(state))
         if self._watching.age_s >= self._scan_s:
             await asyncio.to_thread(self._watching.scan)
-        total = sum(found.size for found in self._watching.listing)
+        total = sum(found.size for found in self._watching.found)
         under_way = await self._under_way(state)
-        offsets = (position.get(str(found.inode)) for found in self._watching.listing)
+        offsets = (position.get(str(found.inode)) for found in self._watching.found)
         handed_out = sum(known.offset for known in offsets if known is not None)
         left = await asyncio.to_thread(self._watching.next, position)
         self._tell_left_out(self._watching.problems)
@@ -218,7 +218,7 @@ class Folder:
         if self._is_of(slice, slice):
             return slice
         log.debug("%s is not there, it may have been renamed", slice.path)
-        for found in Tree(self._root, "*", 0.0).list():
+        for found in Tree(self._root, "*", 0.0).list().found:
             if found.inode == slice.inode and self._is_of(slice, found):
                 return found
         raise FileMissingError("the file has gone, or was replaced, before its turn came")
@@ -250,7 +250,7 @@ class _Scans:
 
     def __init__(self, tree: Tree, window_bytes: int, *, whole: bool, tails: bool) -> None:
         self._tree = tree
-        self.listing: list[Found] = []
+        self._listing = Listing((), {})
         self._windows = Windows(tree, window_bytes, whole=whole, tails=tails)
         self._scanned_at = float("-inf")
 
@@ -261,14 +261,19 @@ class _Scans:
     @property
     def problems(self) -> dict[str, str]:
         """What cannot be read, by path, and why."""
-        return {**self._tree.problems, **self._windows.problems}
+        return {**self._listing.problems, **self._windows.problems}
+
+    @property
+    def found(self) -> Sequence[Found]:
+        """The files that are there."""
+        return self._listing.found
 
     def scan(self) -> None:
-        self.listing = self._tree.list()
+        self._listing = self._tree.list()
         self._scanned_at = time.monotonic()
 
     def next(self, position: Position) -> Cut | None:
-        return self._windows.next(position, self.listing)
+        return self._windows.next(position, self._listing)
 
 
 @dataclass

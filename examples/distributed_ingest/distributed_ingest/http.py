@@ -80,7 +80,10 @@ class PollError(Exception):
 
 
 class Http:
-    """See Feed. `cursor_field`: path of the field that is the cursor, `cursor_start` its first value."""
+    """See Feed. A URL that is given twice counts once.
+
+    `cursor_field`: path of the field that is the cursor, `cursor_start` its first value.
+    """
 
     def __init__(
         self,
@@ -93,7 +96,7 @@ class Http:
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self._scene = scene
-        self._urls = list(urls)
+        self._urls = list(dict.fromkeys(urls))
         self._every_s = every_s
         self._cursor_field = cursor_field.split(".") if cursor_field else []
         self._cursor_start = cursor_start

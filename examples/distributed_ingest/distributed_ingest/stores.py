@@ -4,7 +4,6 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from sluice_cli.errors import RefusedError, UnreachableError, UsageError
 from sluice_coordination import (
@@ -14,6 +13,7 @@ from sluice_coordination import (
     StoreUnavailableError,
     open_store,
 )
+from sluice_coordination.store import file_of
 
 
 def default_url(name: str) -> str:
@@ -24,17 +24,16 @@ def default_url(name: str) -> str:
 
 def is_new_file(url: str) -> bool:
     """Whether a store is a file that is not there, which need not be made in order to read it."""
-    parts = urlsplit(url)
-    return parts.scheme == "file" and not parts.netloc and not Path(parts.path).exists()
+    file = file_of(url)
+    return file is not None and not file.exists()
 
 
 @asynccontextmanager
 async def opened(url: str, timeout_s: float) -> AsyncIterator[DocumentStore]:
     """Open a store for the block, in which CoordinationErrors become CommandErrors; a file's folder is made."""
-    parts = urlsplit(url)
     try:
-        if parts.scheme == "file" and not parts.netloc:
-            Path(parts.path).parent.mkdir(parents=True, exist_ok=True)
+        if (file := file_of(url)) is not None:
+            file.parent.mkdir(parents=True, exist_ok=True)
         store = open_store(url, timeout_s)
         opening = store.__aenter__()
         found = await opening

@@ -14,9 +14,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from distributed_ingest.windows import Found, Named
+from distributed_ingest.windows import Found, Listing, Named
 
 _BLOCK = 64 * 1024
+_ELSEWHERE = "it is on another file system; give that a job of its own"
 
 
 class Tree:
@@ -27,18 +28,16 @@ class Tree:
 
     def __init__(self, root: Path, pattern: str, settle_s: float) -> None:
         self.root = root
-        self.problems: dict[str, str] = {}
-        """What was left out in the last listing, and why."""
         self._pattern = pattern
         self._settle_s = settle_s
         self._seen: dict[str, tuple[int, int, float]] = {}
 
-    def list(self) -> list[Found]:
+    def list(self) -> Listing:
         """Return the files that are there, by time of change and name. Raises OSError if the folder cannot be read."""
-        now, seen, self.problems = time.monotonic(), self._seen, {}
+        now, seen, problems = time.monotonic(), self._seen, dict[str, str]()
         self._seen = {}
         found: list[tuple[int, Found]] = []
-        for path, status in self._walk(self.root, self.root.stat().st_dev):
+        for path, status in self._walk(self.root, self.root.stat().st_dev, problems):
             size, changed, since = seen.get(path, (-1, -1, now))
             if (size, changed) != (status.st_size, status.st_mtime_ns):
                 since = now
@@ -46,9 +45,9 @@ class Tree:
             settled = now - since >= self._settle_s
             each = Found(path, status.st_ino, status.st_size, status.st_mtime_ns, settled)
             found.append((status.st_mtime_ns, each))
-        return [each for _, each in sorted(found)]
+        return Listing([each for _, each in sorted(found)], problems)
 
-    def _walk(self, folder: Path, device: int) -> Iterator[tuple[str, os.stat_result]]:
+    def _walk(self, folder: Path, device: int, problems: dict[str, str]) -> Iterator[tuple[str, os.stat_result]]:
         with os.scandir(folder) as found:
             entries = sorted(found, key=lambda each: each.name)
         for entry in entries:
@@ -58,26 +57,24 @@ class Tree:
             shown = path if _is_text(path) else ascii(path)
             try:
                 if entry.is_dir(follow_symlinks=False):
-                    if self._is_on(device, shown, entry.stat(follow_symlinks=False)):
-                        yield from self._walk(Path(entry.path), device)
+                    if entry.stat(follow_symlinks=False).st_dev == device:
+                        yield from self._walk(Path(entry.path), device, problems)
+                    else:
+                        problems[shown] = _ELSEWHERE
                 elif fnmatch.fnmatch(entry.name, self._pattern) and entry.is_file():
                     status = entry.stat()
                     if shown != path:
-                        self.problems[shown] = "its name is not UTF-8"
+                        problems[shown] = "its name is not UTF-8"
                     # Not checked for plain files: under an overlay they may show another device than their folder.
-                    elif not entry.is_symlink() or self._is_on(device, shown, status):
+                    elif entry.is_symlink() and status.st_dev != device:
+                        problems[shown] = _ELSEWHERE
+                    else:
                         yield path, status
             except FileNotFoundError:
                 # Gone since the folder was read.
                 continue
             except OSError as error:
-                self.problems[shown] = f"cannot be read: {error.strerror or error}"
-
-    def _is_on(self, device: int, path: str, status: os.stat_result) -> bool:
-        if status.st_dev == device:
-            return True
-        self.problems[path] = "it is on another file system; give that a job of its own"
-        return False
+                problems[shown] = f"cannot be read: {error.strerror or error}"
 
     # --- see windows.Files
 

@@ -13,7 +13,7 @@ A listing may be older than the folder: then another file may have taken the pla
 opened by their path *and* inode, and one that is another by now counts as gone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -75,6 +75,13 @@ class Found(NamedTuple):
     settled: bool
 
 
+class Listing(NamedTuple):
+    """A folder as it was looked through once. `problems`: what was left out, by path, and why; it may be there too."""
+
+    found: Sequence[Found]
+    problems: Mapping[str, str]
+
+
 class Named(Protocol):
     """A path in the folder, and the inode that the file there must have."""
 
@@ -119,7 +126,7 @@ class Windows:
         self._tails = tails
         self.problems: dict[str, str] = {}
 
-    def next(self, position: Position, listing: Sequence[Found]) -> Cut | None:
+    def next(self, position: Position, listing: Listing) -> Cut | None:
         """Return the window that begins at a position, None if there is nothing to read.
 
         Files are taken in the order of the listing; one that cannot be read does not stop the others. Raises
@@ -129,7 +136,7 @@ class Windows:
         after = dict(position)
         slices: list[Slice] = []
         left_bytes, left_path_bytes = self._window_bytes, MAX_PATH_BYTES
-        for found in listing:
+        for found in listing.found:
             if left_bytes <= 0 or left_path_bytes <= 0 or len(slices) == MAX_SLICES:
                 break
             try:
@@ -180,10 +187,13 @@ class Windows:
         return end if end is not None else found.size if self._tails else start
 
 
-def _bounded(position: Position, listing: Sequence[Found]) -> Position:
-    """Return a position that fits into a document: files that are gone are remembered only while there is room."""
-    if len(position) * _OFFSET_BYTES > MAX_POSITION_BYTES // 2:
-        there = {str(found.inode) for found in listing}
+def _bounded(position: Position, listing: Listing) -> Position:
+    """Return a position that fits into a document: files that are gone are remembered only while there is room.
+
+    Those that may only be out of sight, in a folder that could not be read, have all the room that there is.
+    """
+    if len(position) * _OFFSET_BYTES > (MAX_POSITION_BYTES if listing.problems else MAX_POSITION_BYTES // 2):
+        there = {str(found.inode) for found in listing.found}
         position = {inode: known for inode, known in position.items() if inode in there}
     if len(position) * _OFFSET_BYTES > MAX_POSITION_BYTES:
         raise RefusedError(

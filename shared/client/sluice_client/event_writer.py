@@ -13,6 +13,7 @@ from uuid import UUID, uuid4
 from sluice.pravega import SegmentMissing, SegmentSealed, SegmentStore
 from sluice.pravega.event_routing import key_position, segment_at
 from sluice_client.attempts import patiently
+from sluice_client.entries import stored_bytes
 from sluice_client.errors import StreamSealed
 
 Ranges = Sequence[tuple[float, str]]
@@ -71,8 +72,10 @@ class EventWriter:
     def add(self, key: str | None, data: bytes) -> None:
         """Takes an event; it is stored when the next `flush` returns. Events of a key keep their order.
 
-        Those without a key are spread over the segments by chance.
+        Those without a key are spread over the segments by chance. Raises EntryTooLarge above 8 MiB, and has taken
+        nothing.
         """
+        stored_bytes(data)
         self._new.append((random.random() if key is None else key_position(key), data))
 
     async def flush(self) -> None:

@@ -5,7 +5,7 @@ It knows scopes and streams with a fixed number of segments, nothing else. Concu
 
 from sluice.domain.segment import parse_segment_name, segment_name
 from sluice.pravega import Host, ScaleType, SegmentStore
-from sluice_client.errors import ScopeMissing, StreamMissing
+from sluice_client.errors import ClientClosed, ScopeMissing, StreamMissing
 from sluice_client.names import check_new_stream, check_scope, check_stream
 
 _HOST = Host("memory", 0)
@@ -17,9 +17,15 @@ class InMemoryController:
     def __init__(self, store: SegmentStore) -> None:
         self._store = store
         self._scopes: dict[str, dict[str, list[str]]] = {}
+        self._closed = False
+
+    def close(self) -> None:
+        """Calls that come later end with ClientClosed."""
+        self._closed = True
 
     async def create_scope(self, scope: str) -> bool:
         """See ControllerApi."""
+        self._check_open()
         check_scope(scope)
         if scope in self._scopes:
             return False
@@ -28,6 +34,7 @@ class InMemoryController:
 
     async def create_stream(self, scope: str, stream: str, segments: int = 1) -> bool:
         """See ControllerApi."""
+        self._check_open()
         check_new_stream(scope, stream, segments)
         if scope not in self._scopes:
             raise ScopeMissing(scope)
@@ -40,6 +47,7 @@ class InMemoryController:
 
     async def segments(self, scope: str, stream: str) -> list[str]:
         """See ControllerApi."""
+        self._check_open()
         check_stream(scope, stream)
         names = self._scopes.get(scope, {}).get(stream)
         if names is None:
@@ -63,5 +71,10 @@ class InMemoryController:
 
     async def node_of(self, segment: str) -> Host:
         """See ControllerApi."""
+        self._check_open()
         parse_segment_name(segment)
         return _HOST
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ClientClosed(f"{_HOST}")

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import NoReturn
 
 from sluice.pravega import (
     ConnectionFailure,
@@ -14,7 +15,7 @@ from sluice.pravega import (
 from sluice_client.access import OPEN_ACCESS, Access, is_secured
 from sluice_client.attempts import Patience
 from sluice_client.controller import Controller, ControllerApi
-from sluice_client.errors import NotASingleSegment, StreamSealed, Unavailable
+from sluice_client.errors import ClientClosed, NotASingleSegment, StreamSealed, Unavailable
 from sluice_client.memory import InMemoryController
 from sluice_client.revisioned_stream import RevisionedStream
 
@@ -61,7 +62,12 @@ async def open_client(
     """
     if address == IN_MEMORY:
         twin = InMemorySegmentStore()
-        yield Client(InMemoryController(twin), twin, patience)
+        memory = InMemoryController(twin)
+        try:
+            yield Client(memory, twin, patience)
+        finally:
+            memory.close()
+            twin.fault = _refuse
         return
     async with AsyncExitStack() as opened:
         controller = await opened.enter_async_context(Controller(address, patience, access=access))
@@ -77,3 +83,7 @@ async def open_client(
         )
         opened.push_async_callback(stores.close)
         yield Client(controller, stores, patience)
+
+
+def _refuse(*_request: str) -> NoReturn:
+    raise ClientClosed(IN_MEMORY)

@@ -1,7 +1,8 @@
 """Work that is carried through to its end although the caller that waits for it is cancelled, also more than once.
 
 What a cancellation cut short here would leave a lock that no process uses and that others wait for. So only work that
-ends by itself, within the time that a lock lasts, is carried through.
+ends by itself, within the time that a lock lasts, is carried through. And whose a cancellation is: the running task's
+own, or that of something it awaited.
 
 Concurrency: belongs to one event loop.
 """
@@ -11,6 +12,12 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+
+def was_cancelled() -> bool:
+    """Whether a CancelledError is meant for the running task; if not, something that the task awaited was cancelled."""
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
 
 
 async def carried_through(work: Callable[[], Coroutine[Any, Any, T]]) -> T:

@@ -20,9 +20,6 @@ from sluice_coordination.task_board import TaskBoard, View
 
 log = logging.getLogger(__name__)
 
-LOOKS_OF_OTHERS = 2
-"""For so many looks more a task stays on the board that others may have submitted too, under the same key."""
-
 
 class TaskFuture:
     """The end of a task to come: awaiting it returns the function's result.
@@ -31,16 +28,18 @@ class TaskFuture:
     not cancel the task.
     """
 
-    def __init__(self, board: TaskBoard, id: str, timeout_at: float | None, *, is_shared: bool = False) -> None:
-        self.id = id
+    def __init__(self, board: TaskBoard, entry: Entry, timeout_at: float | None, *, is_shared: bool = False) -> None:
+        self.id = entry.id
+        self.creation_id = entry.creation_id
         self.is_shared = is_shared
-        """Whether others may have submitted the task too, under the same key: who looks first does not remove it."""
+        """Whether others may have submitted the task too, under the same key: the leader alone removes it."""
         self.submitted_at = board.leases.clock.now()
         self.timeout_at = timeout_at
         self._board = board
         self._future: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
         # A caller that submits and never awaits the result shall not get a warning about a forgotten error.
         self._future.add_done_callback(_seen)
+        self.settle(entry)
 
     def done(self) -> bool:
         """Whether the task has ended, in one way or another."""
@@ -59,7 +58,7 @@ class TaskFuture:
         The node that runs it may go on until it next looks at the board or renews its lock. Raises
         StoreUnavailableError; then it may be cancelled or not.
         """
-        if self.done() or not await self._board.cancel(self.id):
+        if self.done() or not await self._board.cancel(self.id, self.creation_id):
             return False
         self.fail(TaskCancelledError(self.id))
         return True
@@ -89,9 +88,7 @@ class Futures:
         self._board = board
         self._waiting: list[TaskFuture] = []
         self._is_closed = False
-        self._to_cancel: set[str] = set()
-        self._settled: dict[str, int] = {}
-        """Tasks that are not this node's alone, and how many looks ago they were found done."""
+        self._to_cancel: list[TaskFuture] = []
 
     def add(self, future: TaskFuture) -> None:
         """Settle this future too, from the next look on; at once if the node has ended."""
@@ -106,7 +103,7 @@ class Futures:
         for future in self._waiting:
             if not future.done() and future.timeout_at is not None and now >= future.timeout_at:
                 future.fail(TaskTimedOutError(future.id))
-                self._to_cancel.add(future.id)
+                self._to_cancel.append(future)
         self._waiting = [future for future in self._waiting if not future.done()]
 
     async def look(self, view: View) -> None:
@@ -114,33 +111,19 @@ class Futures:
 
         Raises StoreUnavailableError.
         """
-        for id in list(self._to_cancel):
-            await self._board.cancel(id)
-            self._to_cancel.discard(id)
+        while self._to_cancel:
+            await self._board.cancel(self._to_cancel[0].id, self._to_cancel[0].creation_id)
+            del self._to_cancel[0]
         for future in list(self._waiting):
             entry = view.submitted.get(future.id)
-            if entry is None and future.submitted_at < view.requested_at:
-                future.fail(TaskVanishedError(future.id))
-            elif entry is not None and entry.done:
+            if entry is None or entry.creation_id != future.creation_id:
+                if future.submitted_at < view.requested_at:
+                    future.fail(TaskVanishedError(future.id))
+            elif entry.done:
                 future.settle(entry)
-                if future.is_shared:
-                    self._settled.setdefault(future.id, 0)
-                else:
+                if not future.is_shared:
                     await self._board.remove(future.id, entry.document)
-        await self._forget(view)
         self.tick()
-
-    async def _forget(self, view: View) -> None:
-        """Remove what others have had time to find done, so that the key is free again."""
-        for id, looks in list(self._settled.items()):
-            entry = view.submitted.get(id)
-            if entry is None or not entry.done:
-                del self._settled[id]
-            elif looks < LOOKS_OF_OTHERS:
-                self._settled[id] += 1
-            else:
-                await self._board.remove(id, entry.document)
-                del self._settled[id]
 
     def close(self) -> None:
         """Fail all waiting futures: this node will not resolve them."""

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import random
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from sluice_coordination.carried import carried_through
@@ -22,6 +22,8 @@ from sluice_coordination.lease import RELEASED, LeaseSettings, Sightings, lease_
 from sluice_coordination.store import DocumentStore
 
 log = logging.getLogger(__name__)
+
+_OF_THE_LOCK = {"holder", "expire", "lease_ms", "owner"}
 
 
 class Leases:
@@ -156,16 +158,17 @@ class HeldLock:
     async def release(self, changes: Body | None = None) -> bool:
         """Let others have the lock at once; change fields of its document in the same write.
 
-        The caller has stopped using it. Returns whether it was done; it was not if the lock is lost, or could not be
-        reached before that. Raises TypeError and ValueError for changes that no document holds, and has done nothing.
+        Without changes, a document that holds nothing but the lock is deleted. The caller has stopped using the lock.
+        Returns whether it was done; it was not if the lock is lost, or could not be reached before that. Raises
+        TypeError and ValueError for changes that no document holds, and has done nothing.
         """
         clock, settings = self._leases.clock, self._leases.settings
         ended, self._ended = self._ended, True
         async with self._writing:
             while not ended and clock.now() < self._stops_at:
                 try:
-                    await self._write({"expire": RELEASED, **(changes or {})})
-                    self._give_up()
+                    await self._let_go(changes or {})
+                    self._leases.sightings.drop(self.id)
                     return True
                 except LockLostError:
                     break
@@ -195,22 +198,35 @@ class HeldLock:
                 log.warning("lock not renewed", extra={"lock": self.id, "left_s": self.left_s, "error": str(error)})
                 due = clock.now() + settings.retry_s * random.uniform(0.5, 1.5)
 
+    async def _let_go(self, changes: Body) -> None:
+        if changes or self._document.body.keys() - _OF_THE_LOCK:
+            await self._write({"expire": RELEASED, **changes})
+        else:
+            await self._on_own_version(self._delete)
+
     async def _write(self, changes: Body) -> None:
-        """Write on the own last version, whichever of the own writes that was."""
-        store = self._leases.store
+        async def write(document: Document) -> None:
+            body = {**document.body, **changes}
+            self._document = Document(body, await self._leases.store.put(self.id, body, document.version))
+
+        await self._on_own_version(write)
+
+    async def _delete(self, document: Document) -> None:
+        await self._leases.store.delete(self.id, document.version)
+
+    async def _on_own_version(self, act: Callable[[Document], Awaitable[None]]) -> None:
+        """Act on the own last version, whichever of the own writes that was."""
         while True:
-            body = {**self._document.body, **changes}
             try:
-                version = await store.put(self.id, body, self._document.version)
-                break
+                await act(self._document)
+                return
             except ConflictError as conflict:
-                found = await store.get(self.id)
+                found = await self._leases.store.get(self.id)
                 if found is None or not self._is_mine(found):
                     self._ended = True
                     raise LockLostError(self.id) from conflict
                 # A write without an answer has been done after all, with changes of its own.
                 self._document = found
-        self._document = Document(body, version)
 
     def _is_mine(self, found: Document) -> bool:
         lease = lease_of(self.id, found)

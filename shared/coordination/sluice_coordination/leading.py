@@ -59,7 +59,7 @@ class Leading:
             except CoordinationError:
                 raise
             except Exception:
-                log.exception("a source failed", extra={"source": source.name})
+                log.exception("a source was not supplied", extra={"source": source.name})
 
     async def _clear(self, view: View) -> None:
         """Remove submitted tasks that have been done for long enough for their submitters to have looked.
@@ -79,7 +79,10 @@ class Leading:
         for key, entry in parts.items():
             if entry.done and key in state.tasks and (entry.outcome is None or entry.outcome.error is None):
                 state = source.ended(state, key)
-        state = await source.plan(state, self._situation(view, frozenset(parts)))
+        try:
+            state = await source.plan(state, self._situation(view, frozenset(parts)))
+        except Exception:
+            log.exception("a source failed", extra={"source": source.name})
         if state != before and not await self._note(source, view, state):
             return
         failed = [entry for key, entry in parts.items() if key in state.tasks and self._is_rested(entry)]

@@ -123,6 +123,11 @@ class Sightings:
         """Drop what was seen of a lock; what this process has abandoned of it stays known."""
         self._seen.pop(id, None)
 
+    def drop(self, id: str) -> None:
+        """Drop all that is known of a lock that this process has released."""
+        self._seen.pop(id, None)
+        self._mine.pop(id, None)
+
     def abandon(self, id: str, holder: str) -> None:
         """Say that this process does not use the lock under this name any more, though the document may say it does.
 

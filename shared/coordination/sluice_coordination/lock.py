@@ -6,12 +6,13 @@ to one lease later, or at once by processes that look at its document anyway (`L
 Concurrency: belongs to one event loop. A Lock object may be held once at a time; others wait like any other process.
 """
 
+import asyncio
 import logging
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from sluice_coordination.carried import carried_through
+from sluice_coordination.carried import carried_through, was_cancelled
 from sluice_coordination.clock import sleep_until
 from sluice_coordination.errors import CoordinationError, LockLostError, StoreUnavailableError
 from sluice_coordination.held_lock import HeldLock, Leases
@@ -100,6 +101,10 @@ class Leader:
                 log.warning("leading no more", extra={"error": str(error)})
             except CoordinationError as error:
                 log.warning("leading failed", extra={"error": str(error)})
+            except asyncio.CancelledError:
+                if was_cancelled():
+                    raise
+                log.exception("the leader's duty failed")
             except Exception:
                 log.exception("the leader's duty failed")
             await sleep_until(clock, clock.now() + self._leases.settings.retry_s * random.uniform(0.5, 1.5))

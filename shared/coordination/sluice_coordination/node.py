@@ -136,22 +136,22 @@ class Node:
     ) -> TaskFuture:
         """Put a task on the board, and return its end to come.
 
-        With a `key` the task of that key that stands there already counts instead, for some looks also when it is
-        done. After `timeout_s` the future fails and the task is cancelled. Raises TaskBoardFullError,
-        StoreUnavailableError (it may be on the board), StoreFailedError; ValueError, TypeError for arguments that are
-        not JSON.
+        With a `key` the task of that key that stands there already counts instead, also when it is done: the leader
+        removes it `keep_done_s` after its end. After `timeout_s` the future fails and the task is cancelled. Raises
+        TaskBoardFullError, StoreUnavailableError (it may be on the board), StoreFailedError; ValueError, TypeError for
+        arguments that are not JSON.
         """
         task, own_key = Task(function, arguments or {}), key or uuid.uuid4().hex
         timeout_at = None if timeout_s is None else self._clock.now() + timeout_s
         for attempt in range(_SUBMIT_TIMES):
             try:
-                id = await self.board.submit(own_key, task)
+                entry = await self.board.submit(own_key, task)
                 break
             except StoreUnavailableError:
                 # To put it once more does no harm: it is there once at most.
                 if attempt == _SUBMIT_TIMES - 1:
                     raise
-        future = TaskFuture(self.board, id, timeout_at, is_shared=key is not None)
+        future = TaskFuture(self.board, entry, timeout_at, is_shared=key is not None)
         self._futures.add(future)
         return future
 

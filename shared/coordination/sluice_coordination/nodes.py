@@ -38,7 +38,7 @@ class Nodes:
         await self._change(lambda nodes: tuple(node for node in nodes if node.token != token))
 
     async def prune(self, view: View) -> None:
-        """Remove nodes that have released their lock, or have not renewed it for long. For the leader.
+        """Remove nodes that have had no lock for long. For the leader.
 
         Raises StoreUnavailableError, StoreFailedError.
         """
@@ -56,12 +56,9 @@ class Nodes:
     def _is_gone(self, view: View, token: str) -> bool:
         id = self._board.id("node", token)
         document, leases = view.documents.get(id), self._board.leases
-        if document is not None and document.body.get("expire") == 0:
-            return True
-        unchanged_s = leases.sightings.unchanged_s(id)
         if document is not None and not leases.sightings.is_free(id, document):
             return False
-        return unchanged_s > _GONE_LEASES * leases.settings.lease_s
+        return leases.sightings.unchanged_s(id) > _GONE_LEASES * leases.settings.lease_s
 
     async def _change(self, change: Callable[[tuple[NodeEntry, ...]], tuple[NodeEntry, ...]]) -> None:
         store = self._board.leases.store

@@ -7,6 +7,7 @@ leader leaves half done the next one finishes, and what a former leader does lat
 Concurrency: a source belongs to the node it was given to, and is called only while that node leads.
 """
 
+import logging
 import zlib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ import msgspec
 from sluice_coordination.functions import Json
 from sluice_coordination.task import Task
 from sluice_coordination.task_board import NodeEntry, SourceState
+
+log = logging.getLogger(__name__)
 
 _KEY_DIGITS = 12
 
@@ -42,7 +45,10 @@ class Source(Protocol):
         """What its documents are named by; a path segment of plain characters."""
 
     async def plan(self, state: SourceState, situation: Situation) -> SourceState:
-        """Return which tasks there shall be from now on. What it raises is logged, and it is called again later."""
+        """Return which tasks there shall be from now on.
+
+        What it raises is logged; then there are the same tasks as before, and it is called again later.
+        """
 
     def ended(self, state: SourceState, key: str) -> SourceState:
         """Return what follows when a task has ended without an error."""
@@ -65,15 +71,15 @@ class SingleSource:
         return f"main-{zlib.crc32(msgspec.json.encode(self.task, order='sorted')):08x}"
 
     async def plan(self, state: SourceState, situation: Situation) -> SourceState:
-        """See Source."""
-        if state.complete or list(state.tasks.values()) == [self.task]:
+        """See Source. The position of a complete state is the key of the task that has returned."""
+        if (state.complete and state.position == self.key) or list(state.tasks.values()) == [self.task]:
             return state
         # The one before has to have stopped.
         return SourceState(tasks={} if situation.on_board - {self.key} else {self.key: self.task})
 
     def ended(self, state: SourceState, key: str) -> SourceState:
         """See Source."""
-        return msgspec.structs.replace(_without(state, key), complete=True)
+        return msgspec.structs.replace(_without(state, key), position=key, complete=True)
 
 
 class _Generation(msgspec.Struct, frozen=True):
@@ -132,8 +138,9 @@ class WindowSource:
     """Tasks without end: windows of a stream, of time, of a file. The leader keeps up to `ahead` of them on the board.
 
     `next_window(position)` returns the window that begins there, None if there is none yet; at first the position is
-    None. It is called once for each window that is run: the result is stored before any node acts on it. A node that
-    joins takes part with the next windows; those of nodes that are gone go to others.
+    None. It is called once for each window that is run: the result is stored before any node acts on it. If it raises
+    it is called again later, and the windows before that are run. A node that joins takes part with the next windows;
+    those of nodes that are gone go to others.
     """
 
     name: str
@@ -143,9 +150,14 @@ class WindowSource:
     async def plan(self, state: SourceState, situation: Situation) -> SourceState:  # noqa: ARG002
         """See Source."""
         reached, tasks = msgspec.convert(state.position or {}, _WindowPosition), dict(state.tasks)
-        while len(tasks) < self.ahead and (window := await self.next_window(reached.position)) is not None:
-            tasks[f"{reached.next:0{_KEY_DIGITS}}"] = window.task
-            reached = _WindowPosition(reached.next + 1, window.position)
+        try:
+            while len(tasks) < self.ahead and (window := await self.next_window(reached.position)) is not None:
+                tasks[f"{reached.next:0{_KEY_DIGITS}}"] = window.task
+                reached = _WindowPosition(reached.next + 1, window.position)
+        except Exception:
+            if len(tasks) == len(state.tasks):
+                raise
+            log.exception("next_window failed", extra={"source": self.name})
         return SourceState(tasks, msgspec.to_builtins(reached))
 
     def position(self, state: SourceState) -> Json:

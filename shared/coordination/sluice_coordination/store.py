@@ -11,6 +11,7 @@ ends with StoreUnavailableError, may have been done, and may still be done later
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Protocol
 from urllib.parse import parse_qsl, urlsplit
 
@@ -42,13 +43,20 @@ class DocumentStore(Protocol):
         """Close connections and files."""
 
 
+def file_of(url: str) -> Path | None:
+    """Return the file that a store's URL names, all that follows `file:`; None if it names something else."""
+    scheme, _, path = url.partition(":")
+    named_by_path = scheme.lower() == "file" and (not path.startswith("//") or path.startswith("///"))
+    return Path(path) if named_by_path else None
+
+
 @asynccontextmanager
 async def open_store(url: str, timeout_s: float = 2.0) -> AsyncIterator[DocumentStore]:
     """Open the store that a URL names, and close it at the end of the block.
 
-    `memory:` holds documents for this block alone; `file:/path/to/file`; `redis://host:port/db?namespace=name`, with
-    TLS `rediss://…?ssl_ca_certs=file`; `opensearch://host:port/index`, with TLS
-    `opensearch+https://…?ssl_ca_certs=file`. A user stands before the host, as in `redis://user:password@host`.
+    `memory:` holds documents for this block alone; `file:/path/to/file`, where all that follows `file:` is the path;
+    `redis://host:port/db?namespace=name`, with TLS `rediss://…?ssl_ca_certs=file`; `opensearch://host:port/index`, with
+    TLS `opensearch+https://…?ssl_ca_certs=file`. A user stands before the host, as in `redis://user:password@host`.
     Raises StoreHeldError for a file in use, StoreUnavailableError, StoreFailedError; ValueError for another URL.
     """
     store = await _open(url, timeout_s)
@@ -60,16 +68,16 @@ async def open_store(url: str, timeout_s: float = 2.0) -> AsyncIterator[Document
 
 async def _open(url: str, timeout_s: float) -> DocumentStore:
     # Each store's client is imported only by those who use that store.
+    if (file := file_of(url)) is not None:
+        from sluice_coordination.flat_file import FileStore
+
+        return await FileStore.open(file, timeout_s)
     parts = urlsplit(url)
     match parts.scheme:
         case "memory":
             from sluice_coordination.memory import MemoryStore
 
             return MemoryStore(timeout_s)
-        case "file" if not parts.netloc:
-            from sluice_coordination.flat_file import FileStore
-
-            return await FileStore.open(parts.path, timeout_s)
         case "redis" | "rediss":
             from sluice_coordination.redis_store import RedisStore
 

@@ -2,7 +2,8 @@
 
 `{"holder", "expire", "lease_ms", "task": <base64 of JSON>, "state": "outstanding" | "done", "outcome"}`. The task is
 the name of a function and its arguments. `outcome` of a done task is `{"result"}`, `{"error"}` or `{"cancelled"}`.
-`failures` counts how often a task of a source has been begun anew after an error. Pure functions and values.
+`failures` counts how often a task of a source has been begun anew after an error. `creation_id` says of a submitted
+task which of all under its key it is. Pure functions and values.
 """
 
 import base64
@@ -41,6 +42,7 @@ class _Fields(msgspec.Struct, frozen=True):
     state: Literal["outstanding", "done"]
     outcome: Outcome | None = None
     failures: int = 0
+    creation_id: str = ""
     lease_ms: int | None = None
 
 
@@ -54,13 +56,14 @@ class Entry(msgspec.Struct, frozen=True):
     done: bool
     outcome: Outcome | None
     failures: int
+    creation_id: str
 
 
-def new_body(task: Task, failures: int = 0) -> Body:
+def new_body(task: Task, failures: int = 0, creation_id: str = "") -> Body:
     """Return the document of a task that no node has taken yet. Raises TypeError if the arguments are not JSON."""
     text = base64.b64encode(msgspec.json.encode(task)).decode()
     body = {"holder": "", "expire": RELEASED, "lease_ms": 0, "task": text, "state": OUTSTANDING}
-    return body | ({"failures": failures} if failures else {})
+    return body | ({"failures": failures} if failures else {}) | ({"creation_id": creation_id} if creation_id else {})
 
 
 def done_fields(outcome: Outcome) -> Body:
@@ -77,4 +80,5 @@ def entry_of(id: str, document: Document) -> Entry:
     except (binascii.Error, msgspec.MsgspecError) as error:
         raise ValueError(f"not a task: {error}") from error
     done = fields.state == DONE
-    return Entry(id, document, task, fields.holder, done, fields.outcome if done else None, fields.failures)
+    outcome = fields.outcome if done else None
+    return Entry(id, document, task, fields.holder, done, outcome, fields.failures, fields.creation_id)

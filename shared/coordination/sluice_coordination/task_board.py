@@ -11,6 +11,7 @@ on the versions in it.
 """
 
 import logging
+import uuid
 from collections.abc import Iterable
 from typing import TypeVar
 
@@ -26,7 +27,7 @@ from sluice_coordination.task import Entry, Outcome, Task, done_fields, entry_of
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-_CANCEL_TIMES = 10
+_ATTEMPTS = 10
 
 
 class NodeEntry(msgspec.Struct, frozen=True):
@@ -127,18 +128,25 @@ class TaskBoard:
         self._tasks_seen = len(view.submitted)
         return view
 
-    async def submit(self, key: str, task: Task) -> str:
-        """Put a task on the board, if there is none with that key; return its id.
+    async def submit(self, key: str, task: Task) -> Entry:
+        """Put a task on the board, if there is none with that key; return the one that stands there, which may be done.
 
-        Raises TaskBoardFullError, StoreUnavailableError, StoreFailedError; ValueError for a key, TypeError for
-        arguments that cannot be.
+        Raises TaskBoardFullError, StoreUnavailableError, StoreFailedError; ValueError for a key, and if what stands
+        there is no task; TypeError for arguments that cannot be.
         """
         if self._tasks_seen >= self.max_tasks:
             raise TaskBoardFullError(f"{self.topology}: {self.max_tasks}")
-        id = self.id("task", key)
-        await self.put_new(id, task)
-        self._tasks_seen += 1
-        return id
+        id, store = self.id("task", key), self.leases.store
+        body = new_body(task, creation_id=uuid.uuid4().hex)
+        for _ in range(_ATTEMPTS):
+            try:
+                found: Document | None = Document(body, await store.put(id, body, None))
+                self._tasks_seen += 1
+            except ConflictError:
+                found = await store.get(id)
+            if found is not None:
+                return entry_of(id, found)
+        raise CoordinationError(f"{id} comes and goes faster than it can be submitted")
 
     async def put_new(self, id: str, task: Task) -> bool:
         """Put a task on the board; return False if there is one under that id already."""
@@ -156,15 +164,17 @@ class TaskBoard:
         """Take a task; None if another node was faster. Raises StoreUnavailableError, StoreFailedError."""
         return await self.leases.take(entry.id, entry.document)
 
-    async def cancel(self, id: str) -> bool:
+    async def cancel(self, id: str, creation_id: str) -> bool:
         """Have a task count as done, whichever node runs it; return False if it was done already, or is gone.
+
+        It is gone, too, if another one has been submitted under its key since.
 
         The node that runs it stops when it next looks or renews. Raises StoreUnavailableError, StoreFailedError.
         """
         store = self.leases.store
-        for _ in range(_CANCEL_TIMES):
+        for _ in range(_ATTEMPTS):
             found = await store.get(id)
-            if found is None or entry_of(id, found).done:
+            if found is None or (entry := entry_of(id, found)).done or entry.creation_id != creation_id:
                 return False
             ended: Body = {"holder": "", "expire": RELEASED, **done_fields(Outcome(cancelled=True))}
             try:

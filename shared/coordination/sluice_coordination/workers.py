@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import msgspec
 
-from sluice_coordination.carried import carried_through
+from sluice_coordination.carried import carried_through, was_cancelled
 from sluice_coordination.document import MAX_BODY_BYTES
 from sluice_coordination.errors import LockLostError
 from sluice_coordination.functions import Functions, Json, TaskContext
@@ -104,8 +104,7 @@ class Workers:
         except LockLostError:
             raise
         except asyncio.CancelledError as error:
-            # Something that the function awaited was cancelled, not the work on the task.
-            if (work := asyncio.current_task()) is None or work.cancelling():
+            if was_cancelled():
                 raise
             return _failed(entry.id, error)
         except Exception as error:  # noqa: BLE001 - whatever it raises, the task has failed

@@ -7,10 +7,11 @@ from contextlib import asynccontextmanager
 from uuid import UUID
 
 import pytest
+from support import virtual_time
 from unit.cli.conftest import Cli
 from unit.cli.shown import ONE, items
 
-from sluice.pravega import ConnectionFailure, Failure, InMemorySegmentStore
+from sluice.pravega import ConnectionFailure, Failure, InMemorySegmentStore, SegmentData
 from sluice_cli import session
 from sluice_cli.events import reading, writing
 from sluice_cli.events.printing import harmless
@@ -156,6 +157,28 @@ async def test_without_follow_a_stream_that_is_written_on_has_an_end() -> None:
         found.append(one.event.data)
         await store.append(FIRST, next(WRITERS), b"more")
     assert found == [b"1", b"2"]
+
+
+def test_a_segment_that_answers_with_nothing_for_a_while_is_read_at_a_pace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A container that is about to move does so, also before the end of the segment."""
+    store, reads, answer = InMemorySegmentStore(), 0, InMemorySegmentStore.read_segment
+
+    async def nothing_yet(self: InMemorySegmentStore, segment: str, offset: int, length: int) -> SegmentData:
+        nonlocal reads
+        reads += 1
+        return await answer(self, segment, offset, length if reads > 5 else 0)
+
+    monkeypatch.setattr(InMemorySegmentStore, "read_segment", nothing_yet)
+
+    async def read() -> None:
+        await store.create_segment(FIRST, 0, 0)
+        await store.append(FIRST, next(WRITERS), b"1")
+        client, began = Client(InMemoryController(store), store), asyncio.get_running_loop().time()
+        reading_on = Reading(client, Start({FIRST: 0}, {}), lambda _: True, follow=False)
+        assert [one.event.data async for one in reading_on.events()] == [b"1"]
+        assert asyncio.get_running_loop().time() - began == 5 * reading.POLL_S
+
+    virtual_time.run(read())
 
 
 def test_what_is_stored_of_a_failed_write_is_said(cli: Cli, cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
+from support.ports import free_port
 from typer.testing import CliRunner
 
 from distributed_ingest.commands import app
@@ -20,7 +21,6 @@ from sluice_cli import session
 from sluice_cli.api import Api
 from sluice_cli.output import Output
 from sluice_coordination import Leases, LeaseSettings, open_store
-from sluice_local.ports import find_block
 
 Ingest = Callable[..., tuple[int, str, str]]
 STREAMS = {"demo/lines": "ACTIVE", "demo/sealed": "SEALED"}
@@ -100,7 +100,7 @@ def test_nothing_to_do_is_done(ingest: Ingest, tmp_path: Path) -> None:
 
 
 def test_once_ends_with_an_error_if_an_address_never_answers(ingest: Ingest) -> None:
-    url = f"http://127.0.0.1:{find_block(1).start}/data"
+    url = f"http://127.0.0.1:{free_port()}/data"
     options = ("--once", "--json", "--every", "10ms", "--lease", "1s")
     ended, out, error = ingest("http", url, "demo/lines", *options)
     (missed,) = json.loads(out)["missed"]

@@ -62,6 +62,12 @@ async def test_what_has_not_changed_is_not_written_again(world: World) -> None:
     assert {event.key for event in world.sink.events} == {URL}
 
 
+async def test_a_url_that_is_given_twice_is_polled_once(world: World) -> None:
+    endpoint = Endpoint(body("a\n"))
+    await world.run_to_completion(feed(world, endpoint, URL, URL, once=True))
+    assert world.sink.texts == ["a"]
+
+
 async def test_it_asks_conditionally_also_after_a_restart(world: World) -> None:
     modified = "Sat, 21 Nov 2026 10:00:00 GMT"
     headers = {"ETag": '"v1"', "Last-Modified": modified}

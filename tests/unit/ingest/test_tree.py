@@ -21,15 +21,13 @@ def test_what_is_listed(tmp_path: Path) -> None:
     (tmp_path / "link.log").symlink_to(tmp_path / "c.txt")
     (tmp_path / "loop").symlink_to(tmp_path)
     (tmp_path / "broken.log").symlink_to(tmp_path / "nowhere")
-    listed = [(found.path, found.size) for found in Tree(tmp_path, "*.log", 0.0).list()]
+    listed = [(found.path, found.size) for found in Tree(tmp_path, "*.log", 0.0).list().found]
     assert listed == [("b.log", 5), ("a.log", 5), ("link.log", 5), ("sub/d.log", 9)]
 
 
 def test_a_name_that_is_no_text_is_reported(tmp_path: Path) -> None:
     (tmp_path / os.fsdecode(b"\xff.log")).write_text("x")
-    listing = Tree(tmp_path, "*", 0.0)
-    assert listing.list() == []
-    assert listing.problems == {r"'\udcff.log'": "its name is not UTF-8"}
+    assert Tree(tmp_path, "*", 0.0).list() == ([], {r"'\udcff.log'": "its name is not UTF-8"})
 
 
 def test_a_folder_that_is_away_is_an_error_and_not_empty(tmp_path: Path) -> None:
@@ -43,7 +41,7 @@ def test_settled_is_what_stood_still(tmp_path: Path, monkeypatch: pytest.MonkeyP
     path, listing = tmp_path / "a", Tree(tmp_path, "*", 2.0)
 
     def settled() -> bool:
-        return listing.list()[0].settled
+        return listing.list().found[0].settled
 
     path.write_text("x")
     assert not settled()
@@ -63,7 +61,7 @@ def test_line_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int) 
     data = b"ab\n\ncdefgh\nij"
     (tmp_path / "a").write_bytes(data)
     files = Tree(tmp_path, "*", 0.0)
-    (file,) = files.list()
+    (file,) = files.list().found
     for start in range(len(data) + 1):
         for end in range(start, len(data) + 1):
             assert files.last_line_end(file, start, end) == (data.rfind(b"\n", start, end) + 1 or None)
@@ -73,7 +71,7 @@ def test_line_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int) 
 def test_a_file_is_opened_by_its_inode_too(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("old")
     files = Tree(tmp_path, "*", 0.0)
-    (old,) = files.list()
+    (old,) = files.list().found
     with files.open(old) as opened:
         assert opened.read() == b"old"
     (tmp_path / "a").rename(tmp_path / "a.1")
@@ -97,8 +95,8 @@ def test_an_unreadable_subfolder_is_reported_and_hides_nothing_else(
         return scan(path)
 
     monkeypatch.setattr("distributed_ingest.tree.os.scandir", refuse)
-    listing = Tree(tmp_path, "*", 0.0)
-    assert sorted(found.path for found in listing.list()) == ["a.log", "open/c.log"]
+    listing = Tree(tmp_path, "*", 0.0).list()
+    assert sorted(found.path for found in listing.found) == ["a.log", "open/c.log"]
     assert listing.problems == {"closed": "cannot be read: Permission denied"}
 
 
@@ -108,6 +106,6 @@ def test_a_file_on_another_file_system_is_reported_and_left_out(tmp_path: Path) 
     with tempfile.NamedTemporaryFile(dir="/dev/shm") as elsewhere:
         (tmp_path / "here").touch()
         (tmp_path / "link").symlink_to(elsewhere.name)
-        listing = Tree(tmp_path, "*", 0.0)
-        assert [found.path for found in listing.list()] == ["here"]
+        listing = Tree(tmp_path, "*", 0.0).list()
+        assert [found.path for found in listing.found] == ["here"]
     assert listing.problems == {"link": "it is on another file system; give that a job of its own"}

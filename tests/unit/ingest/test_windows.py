@@ -10,19 +10,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from distributed_ingest import windows
-from distributed_ingest.windows import Found, Named, Position, Slice, Windows
+from distributed_ingest.windows import Found, Listing, Named, Position, Slice, Windows
 from sluice_cli.errors import RefusedError
 
 
 @dataclass
 class MemoryFiles:
-    """A folder: content and inode by path. `refused`: paths that may not be read; `looked_into` counts openings."""
+    """A folder: content and inode by path. `refused`: paths that may not be read; `looked_into` counts openings.
+
+    `hidden`: paths that cannot be listed.
+    """
 
     data: dict[str, bytes] = field(default_factory=dict)
     inodes: dict[str, int] = field(default_factory=dict)
     last_inode: int = 0
     touched_ns: int = 0
     refused: set[str] = field(default_factory=set)
+    hidden: set[str] = field(default_factory=set)
     looked_into: int = 0
 
     def put(self, path: str, data: bytes) -> None:
@@ -33,12 +37,14 @@ class MemoryFiles:
     def rename(self, path: str, to: str) -> None:
         self.data[to], self.inodes[to] = self.data.pop(path), self.inodes.pop(path)
 
-    def listing(self, *, settled: bool = True) -> list[Found]:
-        return [
+    def listing(self, *, settled: bool = True) -> Listing:
+        found = [
             # With other content a file has another time of change.
             Found(path, self.inodes[path], len(data), zlib.crc32(data) + self.touched_ns, settled)
             for path, data in sorted(self.data.items())
+            if path not in self.hidden
         ]
+        return Listing(found, dict.fromkeys(self.hidden, "cannot be read"))
 
     def _content(self, file: Named) -> bytes:
         self.looked_into += 1
@@ -221,8 +227,8 @@ def test_whole_files_wait_until_they_are_settled(files: MemoryFiles) -> None:
 
 
 def test_a_file_that_vanishes_is_passed_by(files: MemoryFiles, cutting: Windows) -> None:
-    listing = [*files.listing(), Found("gone", 99, 10, 0, True)]
-    cut = cutting.next({}, listing)
+    listing = [*files.listing().found, Found("gone", 99, 10, 0, True)]
+    cut = cutting.next({}, Listing(listing, {}))
     assert cut is not None and [part.path for part in cut.slices] == ["log"] and "99" not in cut.position
 
 
@@ -252,3 +258,20 @@ def test_files_that_are_gone_are_remembered_while_there_is_room(
         files.put(f"more-{number}", b"x\n")
     with pytest.raises(RefusedError, match="too many files"):
         drain(files, cutting, position)
+
+
+def test_a_file_that_cannot_be_listed_is_not_forgotten_though_more_come(
+    files: MemoryFiles, cutting: Windows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, position = drain(files, cutting, {})
+    monkeypatch.setattr(windows, "MAX_POSITION_BYTES", 180)
+    files.hidden.add("log")
+    files.put("other", b"x\n")
+    _, position = drain(files, cutting, position)
+    files.hidden.clear()
+    assert drain(files, cutting, position)[0] == []
+    files.hidden.add("log")
+    for number in range(2):
+        files.put(f"more-{number}", b"x\n")
+    _, position = drain(files, cutting, position)
+    assert set(position) == {"2", "3", "4"}, "when there is no more room it goes on without that file"

@@ -245,6 +245,23 @@ async def test_the_cluster_in_memory() -> None:
             await client.revisioned_stream("sc", "two")
 
 
+async def test_the_cluster_in_memory_is_closed_at_the_end_of_the_block() -> None:
+    async with open_client("memory:") as client:
+        await client.controller.create_scope("sc")
+        await client.controller.create_stream("sc", "st")
+        stream = await client.revisioned_stream("sc", "st")
+    controller = client.controller
+    for call in (
+        controller.create_scope("sc"),
+        controller.create_stream("sc", "st"),
+        controller.segments("sc", "st"),
+        controller.node_of("sc/st/0.#epoch.0"),
+        stream.append(b"a"),
+    ):
+        with pytest.raises(ClientClosed):
+            await call
+
+
 @pytest.mark.parametrize(("scope", "stream"), [("", "st"), ("sc", ""), ("s/c", "st"), ("sc", "s_t"), ("x" * 256, "st")])
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "memory:"])
 async def test_names_that_cannot_be_are_refused_unasked(address: str, scope: str, stream: str) -> None:

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluice.pravega import ConnectionFailure, Failure, InMemorySegmentStore, RouteStale, SegmentSealed, TryLater
+from sluice.pravega.event_frames import MAX_EVENT_BYTES
 from sluice.pravega.event_routing import key_position, segment_at
-from sluice_client import EventWriter, StreamSealed, read_piece, split_events
+from sluice_client import EntryTooLarge, EventWriter, StreamSealed, read_piece, split_events
 from sluice_client.event_writer import Ranges
 
 PATIENCE_S = 5.0
@@ -96,6 +97,16 @@ async def test_each_event_is_stored_once_although_answers_are_lost() -> None:
             await writer.flush()
     await writer.flush()
     assert sorted(map(int, [*_stored(store, "a"), *_stored(store, "b")])) == list(range(2000))
+
+
+async def test_an_event_that_cannot_be_stored_is_refused_and_stops_no_other() -> None:
+    store = await _store("a")
+    writer = _writer(store, [(1.0, "a")])
+    with pytest.raises(EntryTooLarge):
+        writer.add("hello", bytes(MAX_EVENT_BYTES + 1))
+    writer.add("hello", bytes(MAX_EVENT_BYTES))
+    await writer.flush()
+    assert [len(event) for event in _stored(store, "a")] == [MAX_EVENT_BYTES]
 
 
 async def test_events_for_a_sealed_segment_go_to_those_that_follow() -> None:

@@ -1,7 +1,8 @@
 """A lock in its holder's hands when answers are lost and waiting is cancelled: nothing is set back or left behind."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
 import pytest
 from support.wait import eventually_async
@@ -31,7 +32,7 @@ PART = "t/part/w/000000000000"
 class Faulty(MemoryStore):
     """`lost` answers to writes do not come, though those are done; writes to which `slow` says yes take a second.
 
-    `twice`: what is written is sent a second time, and that is what is answered.
+    A deletion is a write of an empty body. `twice`: what is written is sent a second time, which is what is answered.
     """
 
     def __init__(self) -> None:
@@ -42,19 +43,27 @@ class Faulty(MemoryStore):
         self.putting = asyncio.Event()
 
     async def put(self, id: str, body: Body, expected: Version | None) -> Version:
-        if self.slow(id, body):
-            self.putting.set()
-            await asyncio.sleep(0.5)
+        async with self._pace(id, body):
             version = await super().put(id, body, expected)
-            await asyncio.sleep(0.5)
-            return version
-        version = await super().put(id, body, expected)
         if self.twice:
             return await super().put(id, body, expected)
         if self.lost:
             self.lost -= 1
             raise StoreUnavailableError("the answer is lost")
         return version
+
+    async def delete(self, id: str, expected: Version) -> None:
+        async with self._pace(id, {}):
+            await super().delete(id, expected)
+
+    @asynccontextmanager
+    async def _pace(self, id: str, body: Body) -> AsyncIterator[None]:
+        slow_s = 0.5 if self.slow(id, body) else 0.0
+        if slow_s:
+            self.putting.set()
+        await asyncio.sleep(slow_s)
+        yield
+        await asyncio.sleep(slow_s)
 
 
 async def body_of(store: MemoryStore, id: str) -> Body:
@@ -78,7 +87,7 @@ async def test_a_lost_answer_sets_nothing_back() -> None:
 async def test_who_is_cancelled_while_it_takes_a_lock_gives_it_back() -> None:
     """Also when cancelled more than once: the others need not wait for a lease."""
     store = Faulty()
-    store.slow = lambda _id, body: body["expire"] != 0
+    store.slow = lambda _id, body: bool(body)
 
     async def duty(_held_lock: object) -> None:
         raise AssertionError("it was cancelled before")
@@ -89,12 +98,12 @@ async def test_who_is_cancelled_while_it_takes_a_lock_gives_it_back() -> None:
         leader.cancel()
         await asyncio.sleep(0.1)
     await asyncio.wait((leader,))
-    assert leader.cancelled() and (await body_of(store, "leader"))["expire"] == 0
+    assert leader.cancelled() and await store.get("leader") is None
 
 
 async def test_a_lock_is_given_back_however_often_its_holder_is_cancelled() -> None:
     store = Faulty()
-    store.slow = lambda _id, body: body["expire"] == 0
+    store.slow = lambda _id, body: not body
     inside = asyncio.Event()
 
     async def hold() -> None:
@@ -108,7 +117,21 @@ async def test_a_lock_is_given_back_however_often_its_holder_is_cancelled() -> N
         holder.cancel()
         await asyncio.sleep(0.1)
     await asyncio.wait((holder,))
-    assert holder.cancelled() and (await body_of(store, "lock"))["expire"] == 0
+    assert holder.cancelled() and await store.get("lock") is None
+
+
+async def test_a_lock_that_was_released_leaves_nothing_behind_and_fences_rise() -> None:
+    store, clock = MemoryStore(), LoopClock()
+    leases = Leases(store, LEASE, clock)
+    async with Lock(leases, "lock").held() as first:
+        held = await store.get("lock")
+    assert held is not None and await store.get("lock") is None
+    await asyncio.sleep(1)
+    assert leases.sightings.unchanged_s("lock") == 0
+    leases.sightings.note("lock", held)
+    assert not leases.sightings.is_free("lock", held), "its name is no longer known as this process's own"
+    async with Lock(Leases(store, LEASE, clock), "lock").held() as second:
+        assert second.fence > first.fence
 
 
 async def test_what_was_abandoned_is_ours_after_a_conflict() -> None:
@@ -138,7 +161,7 @@ async def test_a_task_that_has_ended_when_its_node_stops_counts_as_done() -> Non
 
 async def test_a_withdrawn_task_is_free_at_once_though_the_store_is_slower_than_a_look() -> None:
     store, functions, running = Faulty(), Functions(), asyncio.Event()
-    store.slow = lambda which, body: which == PART and body["expire"] == 0 and running.is_set()
+    store.slow = lambda which, body: which == PART and body.get("expire") == 0 and running.is_set()
 
     @functions.register("f")
     async def f(context: TaskContext) -> None:

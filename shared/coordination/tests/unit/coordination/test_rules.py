@@ -7,10 +7,13 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.wait import eventually_async
 
 from sluice_coordination import (
     Document,
     Functions,
+    HeldLock,
+    Leader,
     Leases,
     LeaseSettings,
     Lock,
@@ -145,6 +148,19 @@ async def test_a_time_out_of_the_block_itself_stays_one() -> None:
         assert held_lock.left_s > 0
 
 
+async def test_who_campaigns_goes_on_when_something_cancels_the_duty_from_inside() -> None:
+    terms = 0
+
+    async def duty(_held_lock: HeldLock) -> None:
+        nonlocal terms
+        terms += 1
+        if terms == 1:
+            raise asyncio.CancelledError
+
+    await Leader(Leases(MemoryStore(), LEASE, LoopClock()), "leader").campaign(duty)
+    assert terms == 2
+
+
 # --- shares
 
 node_lists = st.lists(st.integers(0, 5), min_size=1, max_size=6).map(
@@ -213,6 +229,35 @@ async def test_a_single_task_is_over_when_it_has_returned() -> None:
     assert state.tasks == {key: Task("f")}
     ended = source.ended(state, key)
     assert ended.tasks == {} and await source.plan(ended, nowhere) == ended
+
+
+async def test_a_single_task_with_other_arguments_begins_after_one_that_has_returned() -> None:
+    one, other, nowhere = SingleSource("s", Task("f")), SingleSource("s", Task("g")), Situation((), 0, frozenset())
+    ended = one.ended(await one.plan(SourceState(), nowhere), one.key)
+    assert (await other.plan(ended, nowhere)).tasks == {other.key: other.task}
+
+
+async def test_windows_go_on_though_the_next_one_cannot_be_cut() -> None:
+    """Those before it are run, and what has failed of them is begun anew."""
+    store, functions, runs = MemoryStore(), Functions(), list[int]()
+
+    @functions.register("f")
+    async def f(context: TaskContext, n: int) -> None:
+        runs.append(n)
+        if runs.count(n) == 1:
+            raise OSError("the first time it fails")
+
+    async def next_window(position: Json) -> Window | None:
+        number = position or 0
+        if number == 2:
+            raise OSError("the file is damaged")
+        return Window(Task("f", {"n": number}), number + 1)
+
+    async def all_are_through() -> bool:
+        return sorted(runs) == [0, 0, 1, 1] and not await store.under("t/part/")
+
+    async with Node(store, "t", functions, settings=QUICK, sources=[WindowSource("w", next_window)], clock=LoopClock()):
+        await eventually_async(all_are_through, 60, "both windows have been run, and are off the board")
 
 
 def test_a_task_that_fails_rests_longer_each_time() -> None:
@@ -373,7 +418,8 @@ async def test_a_single_task_with_other_arguments_begins_when_the_one_before_has
     assert await other.plan(withdrawn, Situation((), 0, frozenset())) == SourceState(tasks={other.key: other.task})
 
 
-async def test_a_key_is_free_again_when_those_who_wait_have_seen_the_end() -> None:
+async def test_a_key_is_free_when_its_done_task_has_stood_for_keep_done_s() -> None:
+    """Until then the end that is there counts for all who submit."""
     functions, runs = Functions(), 0
 
     @functions.register("f")
@@ -384,5 +430,49 @@ async def test_a_key_is_free_again_when_those_who_wait_have_seen_the_end() -> No
 
     async with Node(MemoryStore(), "t", functions, settings=QUICK, clock=LoopClock()) as node:
         assert await (await node.submit("f", key="k")) == 1
-        await asyncio.sleep(5 * QUICK.look_s)
+        await asyncio.sleep(QUICK.keep_done_s / 2)
+        late = await node.submit("f", key="k")
+        assert late.done() and await late == 1
+        await asyncio.sleep(QUICK.keep_done_s)
         assert await (await node.submit("f", key="k")) == 2
+
+
+async def test_who_looks_seldom_learns_the_end_of_a_task_that_others_have_submitted_too() -> None:
+    store, clock, functions = MemoryStore(), LoopClock(), Functions()
+    seldom = NodeSettings(workers=0, leads=False, look_s=2, keep_done_s=5, lease=LEASE)
+
+    @functions.register("f")
+    async def f(context: TaskContext) -> int:
+        return 5
+
+    async with (
+        Node(store, "t", functions, settings=seldom, clock=clock) as slow,
+        Node(store, "t", functions, settings=QUICK, clock=clock) as quick,
+    ):
+        futures = [await node.submit("f", key="k") for node in (slow, quick)]
+        assert await asyncio.gather(*futures) == [5, 5]
+
+
+async def test_a_future_has_nothing_to_do_with_a_later_task_of_its_key() -> None:
+    store, clock, functions, go = MemoryStore(), LoopClock(), Functions(), asyncio.Event()
+    seldom = NodeSettings(workers=0, leads=False, look_s=60, keep_done_s=120, lease=LEASE)
+
+    @functions.register("f")
+    async def f(context: TaskContext, waits: bool) -> str:
+        if waits:
+            await go.wait()
+        return context.task
+
+    async with (
+        Node(store, "t", functions, settings=seldom, clock=clock) as slow,
+        Node(store, "t", functions, settings=QUICK, clock=clock) as quick,
+    ):
+        former = await slow.submit("f", {"waits": False}, key="k")
+        await (await quick.submit("f", {"waits": False}, key="k"))
+        await asyncio.sleep(2 * QUICK.keep_done_s)
+        later = await quick.submit("f", {"waits": True}, key="k")
+        assert not await former.cancel()
+        with pytest.raises(TaskVanishedError):
+            await former
+        go.set()
+        assert await later == "t/task/k"

@@ -81,6 +81,13 @@ async def test_a_file_keeps_what_was_put(tmp_path: Path) -> None:
     await again.close()
 
 
+@pytest.mark.parametrize("name", ["team#7.json", "what?.json"])
+async def test_a_file_has_the_whole_name_that_its_url_says(tmp_path: Path, name: str) -> None:
+    async with open_store(f"file://{tmp_path}/{name}", timeout_s=20) as store:
+        await store.put("a", {}, None)
+    assert (tmp_path / name).exists()
+
+
 async def test_a_second_user_of_the_file_is_refused_with_the_name_of_the_first(tmp_path: Path) -> None:
     path = tmp_path / "documents.json"
     store = await FileStore.open(path)
