@@ -1,6 +1,7 @@
 """What stands in the address: back, forward, reload and a shared link show the same."""
 
 import hashlib
+import re
 from typing import NamedTuple
 
 from page.fixtures import DEADLINE_S, Open, Visit
@@ -50,6 +51,19 @@ def test_each_tab_of_a_stream_is_shown_after_each_other_one(sample: InThread, vi
     for tab in ("Transactions", "Why", "Readers", "Transactions", "Segments", "Why", "Configuration"):
         tabs.get_by_role("link", name=tab, exact=True).click()
         expect(page.get_by_role("heading", name=TABS[tab], exact=True)).to_be_visible()
+
+
+def test_a_tab_of_a_stream_keeps_what_the_picture_shows(sample: InThread, visit: Open) -> None:
+    page = visit(sample.url).go("#/streams/demo/orders?color=age&x=epoch")
+    page.get_by_role("navigation", name="About the stream").get_by_role("link", name="Readers", exact=True).click()
+    expect(page).to_have_url(f"{sample.url}#/streams/demo/orders?color=age&x=epoch&tab=readers")
+
+
+def test_a_moment_that_is_chosen_stays_the_same_instant(sample: InThread, visit: Open) -> None:
+    page = visit(sample.url).go("#/streams/demo/orders")
+    page.keyboard.press("t")
+    page.get_by_role("button", name="-10m", exact=True).click()
+    expect(page).to_have_url(re.compile(r"\?at=\d{4}-\d\d-\d\dT"))
 
 
 def test_the_form_of_the_journal_has_what_the_address_says_after_back(sample: InThread, visit: Open) -> None:

@@ -6,7 +6,7 @@ import pytest
 from page.fixtures import Open
 from page.gateway import SILENT, InThread, in_thread
 from page.sample_data import Size
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 FOCUSED = "document.activeElement"
 MAX_TABS = 12
@@ -37,6 +37,33 @@ def test_no_key_offers_a_retry_while_a_past_moment_is_shown(sample: InThread, vi
     page.keyboard.press("r")
     expect(page.get_by_text("a past moment is shown", exact=True)).to_be_attached()
     expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_of_several_tables_keys_move_the_first_and_then_the_focused(sample: InThread, visit: Open) -> None:
+    page = visit(sample.url).go("#/transactions?stream=demo/payments")
+    page.keyboard.press("j")
+    expect(page.get_by_role("region", name="Streams with transactions").locator("tr:focus")).to_be_visible()
+    page.get_by_role("region", name="Open transactions").focus()
+    page.keyboard.press("j")
+    expect(page.get_by_role("region", name="Open transactions").locator("tr:focus")).to_be_visible()
+
+
+def test_enter_opens_no_hit_of_an_earlier_text(sample: InThread, visit: Open) -> None:
+    page = visit(sample.url).go("#/requests")
+    page.keyboard.press("/")
+    field = page.get_by_role("combobox", name="Search")
+    field.fill("payments")
+    expect(page.get_by_role("option").first).to_contain_text("payments")
+    held: list[Route] = []
+    page.route("**/sluice/v1/search?*", lambda route: held.append(route))
+    with page.expect_request("**/sluice/v1/search?q=orders"):
+        field.fill("orders")
+    field.press("Enter")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    held[0].continue_()
+    expect(page.get_by_role("option").first).to_contain_text("orders")
+    field.press("Enter")
+    expect(page.get_by_role("heading", name="orders")).to_be_visible()
 
 
 def test_a_failing_workflow_is_found_read_retried_and_seen_to_end_by_keys_alone(sample: InThread, visit: Open) -> None:

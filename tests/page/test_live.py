@@ -62,6 +62,51 @@ def test_a_paused_page_stays_as_it_is_until_it_goes_on(sample: InThread, visit: 
     expect(row).to_be_visible()
 
 
+def test_a_tab_from_the_browsers_cache_shows_what_changed_meanwhile(sample: InThread, visit: Open) -> None:
+    opened = visit(sample.url)
+    page = opened.go("#/streams?q=meanwhile")
+    other = opened.page.context.new_page()
+    other.goto(f"{sample.url}#/streams?q=meanwhile")
+    expect(other.locator("header .live")).to_contain_text("live")
+    # Playwright's Chromium has no such cache: these are the events by which a page knows of it.
+    page.evaluate("dispatchEvent(new PageTransitionEvent('pagehide', {persisted: true}))")
+    assert httpx.put(f"{sample.origin}/sluice/v1/scopes/demo/streams/meanwhile", json={}).status_code == 201
+    other.bring_to_front()
+    expect(other.locator("main tbody").get_by_text("meanwhile")).to_be_visible()
+    page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', {persisted: true}))")
+    page.bring_to_front()
+    expect(page.locator("main tbody").get_by_text("meanwhile")).to_be_visible()
+
+
+BODIES = {
+    "readergroups": {"config": {"streams": {"demo/orders": {}}}},
+    "tables": {"partitionCount": 1, "primaryKeyLength": 8},
+}
+
+
+@pytest.mark.parametrize(("route", "kind"), [("#/groups", "readergroups"), ("#/tables", "tables")])
+def test_what_is_created_in_a_scope_is_listed_at_once(sample: InThread, visit: Open, route: str, kind: str) -> None:
+    page = visit(sample.url).go(route)
+    row = page.locator("main tbody").get_by_text("just-created")
+    expect(row).to_have_count(0)
+    path = f"{sample.origin}/sluice/v1/scopes/demo/{kind}/just-created"
+    answer = httpx.put(path, json=BODIES[kind])
+    assert answer.status_code == 201, answer.text
+    expect(row).to_be_visible()
+
+
+def test_the_picture_of_a_stream_is_not_fetched_anew_for_its_transactions(sample: InThread, visit: Open) -> None:
+    path = f"{sample.origin}/sluice/v1/scopes/demo/streams/written"
+    assert httpx.put(path, json={}).status_code == 201
+    opened = visit(sample.url)
+    page = opened.go("#/streams/demo/written")
+    opened.watch.calls.clear()
+    assert httpx.post(f"{path}/transactions", json={"leaseMs": 60_000}).status_code == 201
+    expect(page.locator(".status-line")).to_contain_text("transactions: 1 open")
+    opened.watch.settle(page)
+    assert [call for call in opened.watch.calls if call.endswith(("/topology", "/rates"))] == []
+
+
 def test_a_name_that_is_none_keeps_no_tab_from_being_live(sample: InThread, visit: Open) -> None:
     opened = visit(sample.url)
     opened.expected = ["404"]

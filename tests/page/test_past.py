@@ -5,7 +5,7 @@ from typing import Any
 
 from page.fixtures import Open
 from page.gateway import InThread
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 MINUTE = 60_000
 
@@ -66,6 +66,17 @@ def test_ticks_stand_at_round_times_of_the_clock_that_is_chosen(sample: InThread
     assert all(at % span["step"] == 0 and since <= at <= since + 60 * MINUTE for at in span["times"])
     begun = call(page, "pictures/axis.js", "m.ticks(v[0], v[0] + 320, 6, 'since', v[0])", since)
     assert begun["times"] == [since, since + 100, since + 200, since + 300]
+
+
+def test_ticks_of_days_stand_at_midnight_behind_a_change_of_the_clock(chromium: Browser, sample: InThread) -> None:
+    context = chromium.new_context(timezone_id="Europe/Berlin")
+    page = context.new_page()
+    page.goto(f"{sample.url}#/requests")
+    october_24 = 1_792_792_800_000
+    days = call(page, "pictures/axis.js", "m.ticks(v[0], v[0] + 4 * 86400000, 5, 'local')", october_24)
+    hours = page.evaluate("(times) => times.map((at) => new Date(at).getHours())", days["times"])
+    context.close()
+    assert hours == [0, 0, 0, 0]
 
 
 def test_a_search_goes_on_where_an_answer_ends_and_asks_the_reader_once_enough_is_found(

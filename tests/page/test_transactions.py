@@ -11,7 +11,7 @@ from page.fixtures import DEADLINE_S, Open
 from page.gateway import InThread, PageGateway, in_thread
 from page.sample_data import HOUR, MINUTE, abort, commit, create, merge, merged_in, opened
 from page.sample_log import SampleLog
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 from support.wait import eventually
 
 from sluice.domain.config import StreamConfig
@@ -84,6 +84,27 @@ def test_the_queue_is_in_the_order_of_requests_and_outcomes_are_the_journals(ban
     ended = served.do(journal_outcomes)
     assert sum(ended.values()) == COUNT and len(ended) == len(LABELS)
     assert shown_outcomes(page) == ended
+
+
+def test_the_stream_that_is_shown_stays_while_it_is_listed(bank: Bank, visit: Open) -> None:
+    opened = visit(bank.served.url)
+    listed = ["bank/transfers", "bank/second"]
+
+    def answer(route: Route) -> None:
+        counts = {"open": 1, "aborting": 0, "oldestWaitingAt": 1_763_899_000_000}
+        route.fulfill(json={"items": [{"stream": name, "waiting": 2, **counts} for name in listed]})
+
+    opened.page.route("**/sluice/v1/transactions?*", answer)
+    opened.page.route("**/streams/second**", lambda route: route.fulfill(status=404, json={"detail": "none"}))
+    opened.expected = ["404"]
+    page = opened.go("#/transactions")
+    shown, first = page.locator("h2.of"), page.get_by_role("region", name="Streams with transactions").locator("td")
+    expect(shown).to_have_text("bank/transfers")
+    listed.reverse()
+    expect(first.first).to_have_text("bank/second")
+    expect(shown).to_have_text("bank/transfers")
+    listed.remove("bank/transfers")
+    expect(shown).to_have_text("bank/second")
 
 
 def shows_queue(page: Page, expected: list[str]) -> bool:

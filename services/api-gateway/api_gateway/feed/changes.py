@@ -23,7 +23,7 @@ _NUMBERS = 20
 
 
 class MalformedPositionError(Exception):
-    """What a caller resumes from is no position of this journal."""
+    """What a caller resumes from is no position of a journal."""
 
 
 def position_text(position: Position) -> str:
@@ -31,11 +31,11 @@ def position_text(position: Position) -> str:
     return ".".join(map(str, position))
 
 
-def position_of(text: str, partitions: int) -> Position:
+def position_of(text: str) -> Position:
     """The position in a text. Raises MalformedPositionError."""
     parts = text.split(".")
-    if len(parts) != partitions or not all(p.isascii() and p.isdigit() and len(p) < _NUMBERS for p in parts):
-        raise MalformedPositionError(f"a position has {partitions} offsets with dots between them")
+    if not all(p.isascii() and p.isdigit() and len(p) < _NUMBERS for p in parts):
+        raise MalformedPositionError("a position has offsets with dots between them")
     return tuple(map(int, parts))
 
 
@@ -149,9 +149,10 @@ class Ring:
     def since(self, position: Position, present: Position) -> list[Change] | None:
         """The changes behind a position, one for each subject; None if it does not lie within what is known.
 
-        `present` is where this process is.
+        `present` is where this process is. A position from before a restore may have another number of partitions.
         """
-        within = all(floor <= at <= end for floor, at, end in zip(self._floors, position, present, strict=True))
-        if not within:
+        if len(position) != len(present):
+            return None
+        if not all(floor <= at <= end for floor, at, end in zip(self._floors, position, present, strict=True)):
             return None
         return joined(change for change in self._changes if change.offset >= position[change.partition])

@@ -88,7 +88,7 @@ class Feeds:
             raise OverloadedError(why)
         self._watch.listen()
         try:
-            position = position_of(since, len(self._watch.position)) if since else None
+            position = position_of(since) if since else None
         except MalformedPositionError as error:
             raise BadRequestError(f"since: {error}") from error
         feed = Feed(self, frozenset(names), position, may_see, count, rates, principal)

@@ -11,6 +11,7 @@ from support.wait import eventually_async
 from unit.gateway.rest.test_sluice_streams import problem
 from unit.gateway.rest.world import MAX_FEEDS, World
 
+from api_gateway import rates
 from api_gateway.feed import feeds
 from api_gateway.rest.boundary import Slots
 from api_gateway.rest.sluice_v1.events import resource_of_subject
@@ -95,7 +96,9 @@ async def test_the_head_of_a_feed_holds_no_connection(world: World) -> None:
     assert (answer.status_code, answer.headers["content-type"]) == (200, "text/event-stream; charset=utf-8")
 
 
-@pytest.mark.parametrize("query", ["of=", "of=txn:a/b", "of=stream:a", f"of={','.join(['cluster'] * 51)}", "since=1.2"])
+@pytest.mark.parametrize(
+    "query", ["of=", "of=txn:a/b", "of=stream:a", f"of={','.join(['cluster'] * 51)}", "since=1..2"]
+)
 async def test_what_is_no_feed_is_refused(world: World, query: str) -> None:
     assert problem(await world.call("GET", f"{PATH}?{query}")) == (400, None)
 
@@ -122,6 +125,18 @@ async def test_a_feed_of_rates_has_what_is_written_to_each_segment(
         writer.close()
     names = ",".join(f"rates:sc/{n}" for n in range(6))
     assert problem(await world.call("GET", f"{PATH}?of={names}")) == (400, None)
+
+
+async def test_a_feed_whose_rates_cannot_be_measured_has_all_the_rest(
+    world: World, stream: str, unused_tcp_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rates, "MAX_STREAMS", 0)
+    async with serving(world, unused_tcp_port):
+        reader, writer = await follow(unused_tcp_port, "?of=rates:sc/st,stream:sc/st")
+        assert (await world.call("POST", f"{stream}/seal")).status_code == 200
+        async with asyncio.timeout(DEADLINE_S):
+            await reader.readuntil(b"event: changed\n")
+        writer.close()
 
 
 @pytest.mark.parametrize(

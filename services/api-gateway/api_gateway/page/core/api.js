@@ -6,7 +6,8 @@
  * The outcome of a change without an answer is not known: the `kind` is 'unknown' then, never 'refused'.
  */
 
-const BASE = new URL('../sluice/v1/', document.baseURI.replace(/#.*$/s, ''));
+/** Where the gateway's calls are. */
+export const BASE = new URL('../sluice/v1/', document.baseURI.replace(/#.*$/s, ''));
 const READ_MS = 30_000;
 /** The gateway waits two minutes for a change. */
 const CHANGE_MS = 130_000;
@@ -48,13 +49,21 @@ export function address(path, query = {}) {
 }
 
 /**
- * A path of names: under`scopes/${scope}/streams/${stream}` encodes each name. Raises Problem for "." and "..": a
- * browser takes these out of an address, however they are written, and would call something else.
+ * Whether a browser can call what has this name: it takes "." and ".." out of an address, however they are written.
+ * @param {string} name
+ */
+export function isAddressable(name) {
+  return name !== '.' && name !== '..';
+}
+
+/**
+ * A path of names: under`scopes/${scope}/streams/${stream}` encodes each name. Raises Problem for one that is
+ * not addressable: a browser would call something else.
  * @param {TemplateStringsArray} texts @param {...(string | number | bigint)} names
  */
 export function under(texts, ...names) {
   return String.raw({raw: texts}, ...names.map((name) => {
-    if (name === '.' || name === '..') throw new Problem('refused', `a browser cannot address the name "${name}"; the command line can`);
+    if (!isAddressable(String(name))) throw new Problem('refused', `a browser cannot address the name "${name}"; the command line can`);
     return encodeURIComponent(String(name));
   }));
 }

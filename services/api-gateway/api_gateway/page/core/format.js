@@ -17,11 +17,14 @@ export function count(value, one, many = `${one}s`) {
 
 const SIZES = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB'];
 
+/** What Sluice has for "no limit". */
+export const UNLIMITED = 9223372036854775807n;
+
 /** 1.5 GiB. 2^63-1 is "unlimited". @param {number | bigint | null | undefined} value */
 export function bytes(value) {
   if (value === null || value === undefined) return '–';
   if (typeof value === 'bigint') {
-    if (value === 9223372036854775807n) return 'unlimited';
+    if (value === UNLIMITED) return 'unlimited';
     value = Number(value);
   }
   let unit = 0;

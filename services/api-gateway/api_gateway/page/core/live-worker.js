@@ -12,19 +12,11 @@ const GONE_MS = 180_000;
 
 /** @type {Map<MessagePort, {of: string[], lastAt: number}>} */
 const tabs = new Map();
-/** @type {import('./live-source.js').Message | null} */
-let last = null;
-/** When it came, by this clock. */
-let lastAt = 0;
 /** @type {ReturnType<typeof liveSource> | null} */
 let live = null;
 
 /** @param {import('./live-source.js').Message} message */
 function emit(message) {
-  if (message.type === 'hello' || message.type === 'lost') {
-    last = message;
-    lastAt = Date.now();
-  }
   for (const port of tabs.keys()) port.postMessage(message);
 }
 
@@ -39,13 +31,14 @@ self.onconnect = (/** @type {MessageEvent} */ event) => {
   const [port] = event.ports;
   port.onmessage = ({data}) => {
     if (data.type === 'renew') return live?.renew();
+    const isNew = data.type === 'watch' && !tabs.has(port);
     // What a tab comes to watch joins behind what the others do.
     if (data.type === 'close' || tabs.get(port)?.of.join() !== data.of.join()) tabs.delete(port);
     if (data.type !== 'close') tabs.set(port, {of: data.of, lastAt: Date.now()});
     live ??= liveSource(data.base, emit);
     union();
-    // A tab that joins a running stream has missed nothing, and learns at once that there is one, and what time it is.
-    if (data.type === 'join' && last) port.postMessage({...last, data: {...last.data, ...(last.data?.now && {now: last.data.now + Date.now() - lastAt})}, resumed: true});
+    // It was sent nothing while it was none of these: before it was opened, while it slept or lay in a cache.
+    if (isNew) port.postMessage({type: 'many', data: {}});
   };
   port.start();
 };

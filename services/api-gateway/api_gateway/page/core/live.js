@@ -6,6 +6,7 @@
  * no resource. Without a shared worker the tab has its own stream while it is visible.
  */
 import {computed, signal} from './html.js';
+import {BASE} from './api.js';
 import {clock, setServerTime} from './time.js';
 
 /** Connected, this much silence is too much: a beat comes each 5 s. */
@@ -13,8 +14,6 @@ const SILENT_MS = 8000;
 const STALE_MS = 5000;
 const OLD_MS = 15_000;
 const PING_MS = 20_000;
-
-const BASE = new URL('../sluice/v1/', document.baseURI.replace(/#.*$/s, '')).href;
 
 /** The hash in this module's own address: which page runs here. */
 const OWN_PAGE = new URL(import.meta.url).pathname.split('/').at(-3) ?? '';
@@ -60,6 +59,14 @@ export function concerns(of, aggregate) {
     if (kind === 'scope') return inner === name || inner.startsWith(`${name}/`);
     return kind === 'stream' && /^(commits|txn|prepared):/.test(aggregate) && (inner === name || inner.startsWith(`${name}/`));
   });
+}
+
+/**
+ * Whether the stream itself changed, not its transactions: its segments and epochs are none of theirs.
+ * @param {Change} change
+ */
+export function isStructural({aggregate}) {
+  return aggregate.startsWith('stream:');
 }
 
 /**
@@ -110,7 +117,7 @@ function take({type, data, resumed}) {
   }
 }
 
-/** What carries messages from here: to the worker, or to the tab's own source. @type {(type: 'join' | 'watch' | 'close' | 'renew', of: string[]) => void} */
+/** What carries messages from here: to the worker, or to the tab's own source. @type {(type: 'watch' | 'close' | 'renew', of: string[]) => void} */
 let post = () => {};
 
 function wanted() {
@@ -137,20 +144,20 @@ async function start() {
     const worker = new SharedWorker(new URL('./live-worker.js', import.meta.url), {type: 'module', name: 'sluice-live'});
     worker.port.onmessage = ({data}) => take(data);
     worker.port.start();
-    post = (type, of) => worker.port.postMessage({type, of, base: BASE});
+    post = (type, of) => worker.port.postMessage({type, of, base: BASE.href});
     setInterval(watch, PING_MS);
     addEventListener('pagehide', () => post('close', []));
-    addEventListener('pageshow', (event) => event.persisted && post('join', wanted()));
+    addEventListener('pageshow', (event) => event.persisted && post('watch', wanted()));
   } else {
     const {liveSource} = await import('./live-source.js');
-    const source = liveSource(BASE, take);
+    const source = liveSource(BASE.href, take);
     post = (type, of) => (type === 'close' ? source.close() : type === 'renew' ? source.renew() : source.watch(new Set(of)));
     document.addEventListener('visibilitychange', () => {
       if (document.visibilityState === 'hidden') post('close', []);
       else post('watch', wanted());
     });
   }
-  post('join', wanted());
+  post('watch', wanted());
 }
 
 void start();

@@ -38,6 +38,8 @@ const MAX_UNUSED = 30;
  * @property {number} [every] fetched anew each so many ms, for what no event tells
  * @property {boolean} [past] whether the call understands `at`
  * @property {boolean} [keep] show the data of the last address until those of a new one are there (for filters)
+ * @property {(signal: AbortSignal) => Promise<any>} [read] fetches the data where one GET does not do; path and query are
+ *   their name then
  */
 
 class Resource {
@@ -94,10 +96,13 @@ class Resource {
     }
     this.dirty = false;
     const call = new AbortController(), began = Date.now();
+    const {query, read} = this.options;
     this.call = call;
     this.state.value = {...this.state.peek(), loading: true};
     try {
-      const reply = await api.read(this.path, {query: this.options.query, signal: call.signal});
+      const reply = read
+        ? {data: await read(call.signal), etag: ''}
+        : await api.read(this.path, {query, signal: call.signal});
       this.retryMs = 0;
       this.state.value = {data: reply.data, problem: null, loading: false, etag: reply.etag, fetchedAt: Date.now()};
     } catch (error) {
@@ -110,7 +115,9 @@ class Resource {
       if (error.kind === 'login' && this.path !== 'me') sessionEnded();
       if (error.kind === 'busy' || error.kind === 'unreachable') this.retryLater(error.retryAfterMs);
     } finally {
-      this.notBefore = Date.now() + Math.min(Math.max(EVERY_MS, REST * (Date.now() - began)), MAX_RETRY_MS);
+      // Who comes back to what was left in the middle of a call waits for nothing.
+      const restMs = Math.min(Math.max(EVERY_MS, REST * (Date.now() - began)), MAX_RETRY_MS);
+      if (!call.signal.aborted) this.notBefore = Date.now() + restMs;
       if (this.call === call) this.call = null;
     }
     if (this.dirty && this.viewers > 0) mark(this);
@@ -227,7 +234,10 @@ export function useAbout() {
   return useResource('about');
 }
 
-/** `GET me` (E1). */
+/**
+ * `GET me` (E1). No change tells of it: it is fetched anew where changes may have been missed, as when another user
+ * logs in.
+ */
 export function useMe() {
-  return useResource('me');
+  return useResource('me', {of: ['cluster'], when: () => false});
 }

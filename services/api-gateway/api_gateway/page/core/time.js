@@ -34,9 +34,12 @@ export function setServerTime(serverNow) {
   clockOffset.value = serverNow - Date.now();
 }
 
-/** Show a past moment, or now with null. @param {string | null} moment */
-export function setAt(moment) {
-  setQuery({at: moment ?? ''}, {replace: false});
+/**
+ * Show a past moment, or now with null. The address has the instant, so that it stays the same one.
+ * @param {string | null} text see `moment`
+ */
+export function setAt(text) {
+  setQuery({at: text === null ? '' : new Date(moment(text)).toISOString()}, {replace: false});
 }
 
 const UNITS = {ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000};

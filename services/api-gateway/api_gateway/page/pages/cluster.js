@@ -5,14 +5,14 @@ import {html, useMemo} from '../core/html.js';
 import {count, duration, number} from '../core/format.js';
 import {setQuery} from '../core/router.js';
 import {useResource} from '../core/store.js';
-import {clock, moment, now} from '../core/time.js';
+import {clock} from '../core/time.js';
 import {Badge} from '../parts/badges.js';
 import {cli, Cli} from '../parts/cli.js';
 import {Age, StoreLink, Time} from '../parts/link.js';
 import {Empty, Panel} from '../parts/panel.js';
 import {Picture} from '../parts/picture.js';
 import {SearchState} from '../parts/search-state.js';
-import {useSearch} from '../parts/searching.js';
+import {useBounds, useSearch} from '../parts/searching.js';
 import {TimeSlider} from '../parts/slider.js';
 import {bandRows, bands} from '../pictures/bands.js';
 import {storeMarks} from '../pictures/stores.js';
@@ -34,10 +34,7 @@ export default function ClusterPage({query, at}) {
   const members = useResource('members', {query: {limit: 1000}, of: ['cluster'], every: OFTEN_MS, past: true});
   const partitions = useResource(isPast ? null : 'partitions', {every: OFTEN_MS});
   const span = SPANS.find(([name]) => name === query.span) ?? SPANS[1];
-  const bounds = useMemo(() => {
-    const to = at === null ? now() : moment(at);
-    return {from: Math.floor(to - span[1]), to: Math.ceil(to)};
-  }, [span[0], at]);
+  const bounds = useBounds(at, span[1]);
   const held = useSearch('containers/history', bounds, joinHoldings);
   const was = useSearch('members/history', bounds, joinMemberships);
   const marks = useMemo(() => storeMarks([

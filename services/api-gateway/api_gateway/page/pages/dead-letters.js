@@ -1,7 +1,7 @@
 // @ts-check
 /** Records that could not be handled, by cause: looked into, replayed, dropped. Their values are foreign text. */
-import {html, useEffect, useMemo, useRef, useState} from '../core/html.js';
-import {api, Problem, toJson, parseJson} from '../core/api.js';
+import {html, useEffect, useMemo, useState} from '../core/html.js';
+import {api, parseJson, toJson, under} from '../core/api.js';
 import {bytes, count, number, words} from '../core/format.js';
 import {setQuery} from '../core/router.js';
 import {useOverview, useResource} from '../core/store.js';
@@ -20,65 +20,85 @@ const SHOWN = 20;
 const SHOWN_CHARACTERS = 20_000;
 const SHOWN_LINES = 256;
 const SHOWN_REASON = 4000;
+const NAMED = /^\d+\/\d+$/;
 
 export const title = () => 'Dead letters';
 
 /** @param {{query: Record<string, string>}} props */
 export default function DeadLetters({query}) {
   const settled = query.settled === 'yes';
-  const letters = useResource('dead-letters', {query: {settled, limit: PAGE}, keep: true});
+  const [pages, setPages] = useState(1);
+  const letters = useResource('dead-letters', {
+    query: {settled, pages}, keep: true, read: (signal) => read(settled, pages, signal),
+  });
   const open = useOverview().data?.deadLetters;
   useEffect(() => {
     if (letters.data) letters.reload();
   }, [open]);
-  const [more, setMore] = useState(/** @type {{items: Letter[], next?: string, problem?: Problem, loading?: boolean}} */ ({items: []}));
-  useEffect(() => setMore({items: [], next: letters.data?.next}), [letters.data]);
-  const items = useMemo(() => [...(letters.data?.items ?? []), ...more.items], [letters.data, more]);
-  const groups = useMemo(() => letterGroups(items), [items]);
-
-  async function fetchMore() {
-    setMore((old) => ({...old, loading: true, problem: undefined}));
-    try {
-      const page = await api.get('dead-letters', {query: {settled, limit: PAGE, after: more.next}});
-      setMore((old) => ({items: [...old.items, ...page.items], next: page.next}));
-    } catch (error) {
-      if (!(error instanceof Problem)) throw error;
-      setMore((old) => ({...old, loading: false, problem: error}));
-    }
-  }
+  const groups = useMemo(() => letterGroups(letters.data?.items ?? []), [letters.data]);
 
   return html`<div class="page">
-    <div class="title"><h1>Dead letters</h1><span class="muted num">${letters.data ? `${number(items.length)}${more.next ? '+' : ''} in ${count(groups.length, 'group')}` : ''}</span>
+    <div class="title"><h1>Dead letters</h1><span class="muted num">${letters.data ? `${number(letters.data.items.length)}${letters.data.next ? '+' : ''} in ${count(groups.length, 'group')}` : ''}</span>
       <span class="tools"><label class="check"><input type="checkbox" checked=${settled} onChange=${() => setQuery({settled: settled ? '' : 'yes'})} /> also those replayed or dropped</label>
         <${Cli} line=${settled ? cli`dead-letter list --settled` : cli`dead-letter list`} /></span></div>
+    ${NAMED.test(query.letter ?? '') ? html`<${Named} key=${query.letter} name=${query.letter} />` : null}
     <${Panel} of=${letters} class="bare" flush=${true} lines=${6} empty=${(/** @type {any} */ data) => data.items.length === 0}
       emptyText="Records that no service could handle are listed here, by their cause. There are none." emptyCli=${cli`dead-letter list --settled`}>${() => html`
-      ${groups.map((group, index) => html`<${Group} key=${group.key} group=${group} isOpen=${index === 0 || groups.length < 4} shown=${query.letter} />`)}
-      ${more.next ? html`<div class="row"><button type="button" disabled=${more.loading} onClick=${fetchMore}>Older ones</button>${more.problem ? html`<span class="bad">${more.problem.detail}</span>` : null}</div>` : null}`}<//>
+      ${groups.map((group, index) => html`<${Group} key=${group.key} group=${group} isOpen=${index === 0 || groups.length < 4} />`)}
+      ${letters.data.next ? html`<div class="row"><button type="button" disabled=${letters.loading} onClick=${() => setPages(pages + 1)}>Older ones</button></div>` : null}`}<//>
   </div>`;
 }
 
-/** @param {{group: ReturnType<typeof letterGroups>[number], isOpen: boolean, shown?: string}} props */
-function Group({group, isOpen, shown}) {
+/**
+ * So many pages of letters, all of them read anew: those behind the first depend on where that one ends.
+ * @param {boolean} settled @param {number} pages @param {AbortSignal} signal
+ */
+async function read(settled, pages, signal) {
+  /** @type {Letter[]} */
+  const items = [];
+  let next;
+  for (let page = 0; page === 0 || (next && page < pages); page++) {
+    const found = await api.get('dead-letters', {query: {settled, limit: PAGE, after: next}, signal});
+    items.push(...found.items);
+    next = found.next;
+  }
+  return {items, next};
+}
+
+/**
+ * The letter that the address names, which the list may not have: it is old, or settled.
+ * @param {{name: string}} props partition/offset
+ */
+function Named({name}) {
+  const [partition, offset] = name.split('/');
+  const letter = useResource(under`dead-letters/${partition}/${offset}`);
+  return html`<${Panel} title=${`Dead letter ${name}`} of=${letter} class="letters" flush=${true} lines=${2}>
+    ${(/** @type {Letter} */ data) => html`<ul><${One} letter=${data} isOpen=${true} selected=${false} /></ul>`}<//>`;
+}
+
+/** @param {{group: ReturnType<typeof letterGroups>[number], isOpen: boolean}} props */
+function Group({group, isOpen}) {
   const [selected, select] = useState(/** @type {Set<string>} */ (new Set()));
   const [most, setMost] = useState(SHOWN);
   const {letters} = group;
   const openOnes = letters.filter((letter) => !letter.settled);
+  // What was selected may be settled meanwhile.
+  const picked = openOnes.filter((letter) => selected.has(letterKey(letter)));
   // One after the other in the order in which they came.
-  const chosen = openOnes.filter((letter) => selected.size === 0 || selected.has(letterKey(letter))).reverse();
-  const all = selected.size === 0 ? (chosen.length === 1 ? '' : ` all ${chosen.length}`) : ` ${chosen.length} chosen`;
+  const chosen = (picked.length > 0 ? picked : openOnes).reverse();
+  const all = picked.length > 0 ? ` ${chosen.length} chosen` : chosen.length === 1 ? '' : ` all ${chosen.length}`;
   /** @param {string} key */
   function toggle(key) {
     const next = new Set(selected);
     if (!next.delete(key)) next.add(key);
     select(next);
   }
-  return html`<details class="panel letters" open=${isOpen || letters.some((letter) => letterKey(letter) === shown)}>
+  return html`<details class="panel letters" open=${isOpen}>
     <summary><span class="what"><b class="id">${group.topic || 'no topic'}</b>${group.type ? html` <span>${group.type}</span>` : null}<span class="reason" title=${group.reason.slice(0, 2000)}>${group.reason.slice(0, 400) || 'no reason given'}</span></span>
       <span class="num muted">${count(letters.length, 'letter')}, last <${Age} at=${letters[0].at} /> ago</span></summary>
     ${letters.length === 1 ? null : html`<div class="tools">${chosen.length > 0 ? html`<${ActionButton} small=${true} allowed=${group.topic ? mayChange('deadLetters') : {allowed: false, why: 'it comes from no topic'}} onClick=${() => void replay(chosen)}>Replay${all}<//>
       <${ActionButton} small=${true} danger=${true} allowed=${mayChange('deadLetters')} onClick=${() => void drop(chosen)}>Drop${all}<//>` : html`<span class="muted">All of these are settled.</span>`}</div>`}
-    <ul>${letters.slice(0, most).map((letter) => html`<${One} key=${letterKey(letter)} letter=${letter} isOpen=${letterKey(letter) === shown} selected=${selected.has(letterKey(letter))} toggle=${letters.length > 1 ? () => toggle(letterKey(letter)) : undefined} />`)}</ul>
+    <ul>${letters.slice(0, most).map((letter) => html`<${One} key=${letterKey(letter)} letter=${letter} isOpen=${false} selected=${selected.has(letterKey(letter))} toggle=${letters.length > 1 ? () => toggle(letterKey(letter)) : undefined} />`)}</ul>
     ${letters.length > most ? html`<button type="button" class="quiet" onClick=${() => setMost(most + SHOWN)}>${Math.min(SHOWN, letters.length - most)} more of ${letters.length - most}</button>` : null}
   </details>`;
 }
@@ -86,12 +106,8 @@ function Group({group, isOpen, shown}) {
 /** @param {{letter: Letter, isOpen: boolean, selected: boolean, toggle?: () => void}} props */
 function One({letter, isOpen, selected, toggle}) {
   const [open, setOpen] = useState(isOpen);
-  const box = useRef(/** @type {HTMLElement | null} */ (null));
-  useEffect(() => {
-    if (isOpen) box.current?.scrollIntoView({block: 'nearest'});
-  }, [isOpen]);
   const key = letterKey(letter);
-  return html`<li class="letter" ref=${box}><div class="head">
+  return html`<li class="letter"><div class="head">
       ${letter.settled || !toggle ? html`<span class="box"></span>` : html`<input type="checkbox" aria-label=${`choose ${key}`} checked=${selected} onChange=${toggle} />`}
       <button type="button" class="small quiet id" aria-expanded=${open ? 'true' : 'false'} onClick=${() => setOpen(!open)}><span aria-hidden="true">${open ? '▾' : '▸'}</span> ${key}</button>
       <${Time} at=${letter.at} /><span class="cut" title=${letter.key}><${Key} text=${letter.key} /></span><span class="muted cut" title=${letter.service}>${letter.service}</span>

@@ -4,13 +4,12 @@ import '../parts/past-style.js';
 import {html, useMemo} from '../core/html.js';
 import {duration} from '../core/format.js';
 import {setQuery} from '../core/router.js';
-import {moment, now} from '../core/time.js';
 import {cli, Cli} from '../parts/cli.js';
 import {CODES, KINDS} from '../parts/decision-words.js';
 import {DecisionList} from '../parts/decision-list.js';
 import {Empty, Panel} from '../parts/panel.js';
 import {SearchState} from '../parts/search-state.js';
-import {useSearch} from '../parts/searching.js';
+import {useBounds, useSearch} from '../parts/searching.js';
 
 const HOUR_MS = 3_600_000;
 const SPANS = /** @type {[string, number][]} */ ([['1h', HOUR_MS], ['6h', 6 * HOUR_MS], ['24h', 24 * HOUR_MS], ['7d', 168 * HOUR_MS]]);
@@ -20,11 +19,7 @@ export const title = () => 'Decisions';
 /** @param {{query: Record<string, string>, at: string | null}} props */
 export default function Decisions({query, at}) {
   const span = SPANS.find(([name]) => name === query.span) ?? SPANS[2];
-  // The span is fixed when it is chosen: a search that goes on must not shift.
-  const bounds = useMemo(() => {
-    const to = at === null ? now() : moment(at);
-    return {from: Math.floor(to - span[1]), to: Math.ceil(to)};
-  }, [span[0], at]);
+  const bounds = useBounds(at, span[1]);
   const search = useSearch('decisions', {kind: query.kind, code: query.code, ...bounds});
   const items = useMemo(() => [...search.items].sort((one, other) => other.at - one.at), [search.items]);
 

@@ -1,8 +1,8 @@
 // @ts-check
-/** Who reads what, how far behind: the reader groups of all scopes or one, with their lag in bytes and time. */
+/** Who reads what, how far behind: the reader groups of all scopes or one, with their lag in bytes. */
 import '../parts/past-style.js';
 import {html, useMemo} from '../core/html.js';
-import {under} from '../core/api.js';
+import {isAddressable, under} from '../core/api.js';
 import {bytes, duration, number} from '../core/format.js';
 import {href, setQuery} from '../core/router.js';
 import {useResource} from '../core/store.js';
@@ -47,7 +47,6 @@ const COLUMNS = [
   {key: 'streams', title: 'Reads', cell: (/** @type {any} */ row) => html`<${Streams} names=${row.streams} />`},
   {key: 'readers', title: 'Readers', width: '84px', num: true, cell: (/** @type {any} */ row) => html`<${Reading} row=${row} of="readers" />`},
   {key: 'bytes', title: 'Lag', width: '108px', num: true, hint: 'bytes between the readers and the end', cell: (/** @type {any} */ row) => html`<${Reading} row=${row} of="bytes" />`},
-  {key: 'ms', title: 'Lag in time', width: '108px', num: true, hint: 'how long ago what is read next was written', cell: (/** @type {any} */ row) => html`<${Reading} row=${row} of="ms" />`},
 ];
 
 /** @param {{names: string[]}} props */
@@ -56,9 +55,15 @@ function Streams({names}) {
     ${names.length > 3 ? `and ${names.length - 3} more` : ''}</span>`;
 }
 
-/** What a group's readers come to; fetched for the rows that are seen. @param {{row: any, of: 'readers' | 'bytes' | 'ms'}} props */
+/**
+ * What a group's readers come to; fetched for the rows that are seen. How old what they have not read is takes a search
+ * of the past for each stream: the group's own page has that.
+ * @param {{row: any, of: 'readers' | 'bytes'}} props
+ */
 function Reading({row, of}) {
-  const {data, problem} = useResource(under`scopes/${row.scope}/readergroups/${row.name}/readers`, {every: READERS_MS});
+  const path = isAddressable(row.name) ? under`scopes/${row.scope}/readergroups/${row.name}/readers` : null;
+  const {data, problem} = useResource(path, {query: {age: false}, every: READERS_MS});
+  if (path === null) return html`<span class="muted" title="a browser cannot address this name">–</span>`;
   if (problem && !data) return html`<span class="muted" title=${problem.detail}>–</span>`;
   if (!data) return null;
   if (of === 'readers') return number(data.readers.length);

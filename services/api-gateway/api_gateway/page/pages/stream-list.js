@@ -3,7 +3,7 @@
  * The rows of the list of streams: a first 100, then pages of 1,000; from then on kept up to date one by one.
  *
  * What changes in the structure of a stream is fetched within 500 ms, what transactions change each 5 s. Rows stay in
- * their place; a stream that is gone stays as a tombstone until the list is left.
+ * their place; a stream that is gone stays as a tombstone until the list is left, or many others have gone.
  */
 import {signal} from '../core/html.js';
 import {address, api, Problem} from '../core/api.js';
@@ -22,6 +22,8 @@ const AT_ONCE = 100;
 /** Of their names in an address: a gateway takes a head of 16 KiB. */
 const MAX_CHARS = 8000;
 const MARK_MS = 2000;
+/** So many tombstones stay. */
+const MAX_GONE = 100;
 const STREAM = /^(stream|commits|txn|prepared):([^/]+\/[^/]+)/;
 /** What is decided where a segment has too much to do. */
 const HOT = new Set(['split', 'split-and-merge', 'at-maximum']);
@@ -66,6 +68,8 @@ export class StreamList {
     /** @type {import('@preact/signals').Signal<{version: number, loading: boolean, problem: Problem | null, isWhole: boolean, loadedAt: number}>} */
     this.state = signal({version: 0, loading: true, problem: null, isWhole: false, loadedAt: 0});
     this.ended = new AbortController();
+    /** Keys of the tombstones, the oldest first. @type {string[]} */
+    this.gone = [];
     /** @type {Set<string>} */
     this.structure = new Set();
     /** @type {Set<string>} */
@@ -101,7 +105,7 @@ export class StreamList {
   }
 
   async load() {
-    this.update({loading: true, problem: null});
+    this.update({loading: true});
     /** @type {Map<string, Row>} */
     const found = new Map();
     let after = '', isWhole = false;
@@ -116,20 +120,20 @@ export class StreamList {
         this.update({loading: !isWhole});
       } while (after !== '' && found.size < MAX_ROWS);
       this.rows = found;
-      this.update({loading: false, isWhole, loadedAt: Date.now()});
+      this.gone = [];
+      this.update({loading: false, problem: null, isWhole, loadedAt: Date.now()});
     } catch (error) {
       if (this.ended.signal.aborted) return;
       if (!(error instanceof Problem)) throw error;
       this.update({loading: false, problem: error});
+      const passes = error.kind === 'busy' || error.kind === 'unreachable';
+      if (passes) this.reloadSoon(Math.max(error.retryAfterMs, RELOAD_MS));
     }
   }
 
   /** @param {import('../core/live.js').Change[] | null} changes */
   take(changes) {
-    if (changes === null) {
-      if (this.state.peek().loadedAt > 0) this.reloads ??= setTimeout(() => this.reload(), Math.random() * RELOAD_MS);
-      return;
-    }
+    if (changes === null) return this.reloadSoon(0);
     for (const {aggregate} of changes) {
       const name = STREAM.exec(aggregate)?.[2];
       if (!name || name.split('/')[1].startsWith('_')) continue;
@@ -144,11 +148,16 @@ export class StreamList {
     if (this.structure.size > 0) this.timer ??= setTimeout(() => this.flush(), Math.max(0, this.flushedAt + STRUCTURE_MS - Date.now()));
   }
 
-  /** Fetch all anew; a paused page waits until it goes on. */
+  /** @param {number} leastMs */
+  reloadSoon(leastMs) {
+    this.reloads ??= setTimeout(() => this.reload(), leastMs + Math.random() * RELOAD_MS);
+  }
+
+  /** Fetch all anew; a paused page waits until it goes on, and so does one that still loads. */
   reload() {
     this.reloads = undefined;
     if (this.ended.signal.aborted) return;
-    if (paused.peek()) this.reloads = setTimeout(() => this.reload(), RELOAD_MS);
+    if (paused.peek() || this.state.peek().loading) this.reloadSoon(RELOAD_MS);
     else void this.load();
   }
 
@@ -177,13 +186,19 @@ export class StreamList {
       const found = new Map(items.map((/** @type {any} */ item) => [`${item.scope}/${item.name}`, rowOf(item)]));
       for (const name of names) {
         const before = this.rows.get(name), row = found.get(name);
-        if (row) {
+        if (row && !before && this.rows.size >= MAX_ROWS) {
+          this.update({isWhole: false});
+        } else if (row) {
           this.rows.set(name, row);
           if (!before || JSON.stringify(before) !== JSON.stringify(row)) this.marks.set(name, Date.now());
         } else if (before && !before.gone) {
           this.rows.set(name, {...before, gone: true});
+          this.gone.push(name);
           this.marks.set(name, Date.now());
         }
+      }
+      for (const name of this.gone.splice(0, Math.max(0, this.gone.length - MAX_GONE))) {
+        if (this.rows.get(name)?.gone) this.rows.delete(name);
       }
       this.update({});
       setTimeout(() => this.unmark(), MARK_MS + 50);

@@ -3,6 +3,7 @@
 import {html, useEffect, useMemo, useState} from '../core/html.js';
 import {under} from '../core/api.js';
 import {count, duration, number, words} from '../core/format.js';
+import {isStructural} from '../core/live.js';
 import {href} from '../core/router.js';
 import {useResource} from '../core/store.js';
 import {clock, moment} from '../core/time.js';
@@ -56,7 +57,7 @@ export default function StreamPage({params: {scope, stream}, query, at}) {
     ${problem?.kind === 'missing' ? html`<${Panel}><${Gone} problem=${problem}><p><a href=${href('/journal', {key: name, from: '-7d'})}>What the journal has of ${name}</a></p><//><//>`
       : !data ? (problem ? html`<${Failed} problem=${problem} retry=${found.reload} />` : html`<${Skeleton} lines=${6} />`) : html`
       <${TopologyPanel} scope=${scope} stream=${stream} description=${data} query=${query} at=${then} />
-      <${Tabs} name=${[scope, stream]} tab=${query.tab ?? ''} />
+      <${Tabs} name=${[scope, stream]} query=${query} />
       <${Tab} scope=${scope} stream=${stream} data=${data} etag=${found.etag} query=${query} at=${at} then=${then} />`}
   </div>`;
 }
@@ -80,10 +81,10 @@ function Status({data, live}) {
   </p>`;
 }
 
-/** @param {{name: [string, string], tab: string}} props */
-function Tabs({name: [scope, stream], tab}) {
+/** What the picture shows stays as it is. @param {{name: [string, string], query: Record<string, string>}} props */
+function Tabs({name: [scope, stream], query}) {
   return html`<nav class="tabs" aria-label="About the stream">
-    ${TABS.map(([key, label]) => html`<a key=${key} href=${href(['streams', scope, stream], {tab: key})} aria-current=${key === tab ? 'page' : undefined}>${label}</a>`)}
+    ${TABS.map(([key, label]) => html`<a key=${key} href=${href(['streams', scope, stream], {...query, tab: key})} aria-current=${key === (query.tab ?? '') ? 'page' : undefined}>${label}</a>`)}
     <a href=${href('/journal', {key: `${scope}/${stream}`})}>Journal ↗</a>
   </nav>`;
 }
@@ -117,7 +118,8 @@ function Later({load, props}) {
 
 /** @param {{scope: string, stream: string, data: any, then: number | null}} props */
 function SegmentsTab({scope, stream, data, then}) {
-  const topology = useResource(`${under`scopes/${scope}/streams/${stream}`}/topology`, {of: [`stream:${scope}/${stream}`]});
+  const path = under`scopes/${scope}/streams/${stream}`;
+  const topology = useResource(`${path}/topology`, {of: [`stream:${scope}/${stream}`], when: isStructural});
   const rates = useRates(scope, stream, then === null);
   const stores = useStores(scope, stream);
   const model = useMemo(() => topology.data && modelOf(topology.data, then === null ? {} : {at: then, head: data.headCut}), [topology.data, then]);

@@ -53,6 +53,7 @@ export default function Streams({query}) {
       <input type="text" aria-label="Tag" placeholder="tag" size="12" value=${tag} onChange=${(/** @type {any} */ event) => setQuery({tag: event.currentTarget.value.trim()})} />
       ${isFiltered ? html`<button type="button" class="quiet" onClick=${() => setQuery({q: '', state: '', scope: '', tag: ''})}>Clear</button>` : null}
       ${!isWhole && !loading && loadedAt ? html`<span class="warn">More than ${number(MAX_ROWS)}: a scope, a tag or a name shows the others.</span>` : null}
+      ${problem && list.rows.size > 0 ? html`<span class="warn" role="alert">Some of these may be missing or old: ${problem.detail}</span>` : null}
     </div>
     <${Panel} class="fill" flush=${true}>
       ${problem && list.rows.size === 0 ? html`<${Failed} problem=${problem} retry=${() => list.load()} />`

@@ -4,7 +4,7 @@
  * queue of its commits in order, its open transactions by lease left, and how transactions ended over a day.
  */
 import '../parts/past-style.js';
-import {html, useMemo} from '../core/html.js';
+import {html, useMemo, useRef} from '../core/html.js';
 import {under} from '../core/api.js';
 import {count, duration, number, time} from '../core/format.js';
 import {href} from '../core/router.js';
@@ -30,7 +30,11 @@ export const title = () => 'Transactions';
 /** @param {{query: Record<string, string>}} props */
 export default function Transactions({query}) {
   const streams = useResource('transactions', {query: {sort: 'waiting', limit: 100}, every: LISTED_MS});
-  const chosen = query.stream ?? streams.data?.items[0]?.stream;
+  // The first one when the page is opened, as long as it is listed: what is about to be pressed must stay its own.
+  const first = useRef(/** @type {string | undefined} */ (undefined));
+  const listed = /** @type {string[]} */ ((streams.data?.items ?? []).map((/** @type {any} */ one) => one.stream));
+  if (!first.current || !listed.includes(first.current)) first.current = listed[0];
+  const chosen = query.stream ?? first.current;
   const columns = useMemo(() => [
     {key: 'stream', title: 'Stream', cell: (/** @type {any} */ row) => html`<${StreamLink} ...${split(row.stream)} tab="transactions" />`},
     {key: 'waiting', title: 'Waiting', width: '84px', num: true, cell: (/** @type {any} */ row) => number(row.waiting)},

@@ -7,7 +7,7 @@
  */
 import {html, useEffect, useMemo, useRef, useState} from '../core/html.js';
 import {api, Problem, under} from '../core/api.js';
-import {bytes, cliDuration, count, duration, number} from '../core/format.js';
+import {bytes, cliDuration, count, duration, number, UNLIMITED} from '../core/format.js';
 import {setQuery} from '../core/router.js';
 import {cli} from '../parts/cli.js';
 import {codeWords, tally} from '../parts/decision-words.js';
@@ -18,7 +18,7 @@ import {Lines} from '../parts/lines.js';
 import {Empty, Failed, Panel, Skeleton} from '../parts/panel.js';
 import {Picture} from '../parts/picture.js';
 import {patiently} from '../parts/searching.js';
-import {AGES, FACTORS, PAUSES, SEGMENTS, SIZES, SPANS, Slider, steps, UNLIMITED} from '../parts/sliders.js';
+import {AGES, FACTORS, PAUSES, SEGMENTS, SIZES, SPANS, Slider, steps} from '../parts/sliders.js';
 import {laneRows, lanes} from '../pictures/lanes.js';
 
 const SETTLES_MS = 400;

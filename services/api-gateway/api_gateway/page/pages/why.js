@@ -4,13 +4,12 @@ import '../parts/past-style.js';
 import {html, useMemo} from '../core/html.js';
 import {under} from '../core/api.js';
 import {setQuery} from '../core/router.js';
-import {moment, now} from '../core/time.js';
 import {cli, Cli} from '../parts/cli.js';
 import {DecisionList} from '../parts/decision-list.js';
 import {KINDS} from '../parts/decision-words.js';
 import {Empty, Panel} from '../parts/panel.js';
 import {SearchState} from '../parts/search-state.js';
-import {useSearch} from '../parts/searching.js';
+import {useBounds, useSearch} from '../parts/searching.js';
 import {WhatIf} from './what-if.js';
 
 const WEEK_MS = 7 * 86_400_000;
@@ -21,10 +20,7 @@ const WEEK_MS = 7 * 86_400_000;
  *   `description`: what `GET /scopes/S/streams/N` has; `etag` with it
  */
 export function WhyTab({scope, stream, description, etag, query, at}) {
-  const bounds = useMemo(() => {
-    const to = at === null ? now() : moment(at);
-    return {from: Math.floor(to - WEEK_MS), to: Math.ceil(to)};
-  }, [at]);
+  const bounds = useBounds(at, WEEK_MS);
   const search = useSearch(under`scopes/${scope}/streams/${stream}/decisions`, bounds);
   const kind = query.decided ?? '';
   const items = useMemo(() => search.items

@@ -36,12 +36,15 @@ export const title = () => 'Workflows';
 export default function Workflows({query}) {
   const {kind = '', scope = '', q = '', group = '', state = ''} = query;
   const work = useResource('workflows', {
-    query: {kind, scope, q, sort: 'since', limit: LIMIT}, of: ['*'], keep: true, every: 5000,
+    query: {kind, scope, q, state, sort: 'since', limit: LIMIT}, of: ['*'], keep: true, every: 5000,
     // What transactions do is too much to follow one by one.
     when: ({aggregate}) => !/^(txn|prepared|commits):/.test(aggregate),
   });
   const items = /** @type {Item[]} */ (work.data?.items ?? []);
-  const ended = useEnded(items, `${kind} ${scope} ${q}`, Boolean(work.data) && !work.data?.next);
+  // What is shown until the answer is there is of another filter.
+  const isWhole = work.fetchedAt > 0 && !work.data?.next;
+  // What leaves a lane has not ended.
+  const ended = useEnded(items, `${kind} ${scope} ${q}`, isWhole && !state);
   const kinds = useMemo(() => [...new Set([...items.map((item) => item.kind), ...(kind ? [kind] : [])])].sort(), [work.data, kind]);
   const lanes = LANES.filter(([name]) => !state || name === state);
   const board = useRef(/** @type {HTMLElement | null} */ (null));
@@ -65,7 +68,7 @@ export default function Workflows({query}) {
     <${Panel} of=${work} class="fill bare" flush=${true} lines=${8}>${() => html`
       ${work.data.next ? html`<div class="banner warn">These are the ${LIMIT} oldest; filters show others.</div>` : null}
       <div class="board" ref=${board}>
-        ${lanes.map(([name, label, tone, hint]) => html`<${Lane} key=${name} ...${{name, label, tone, hint, group}} items=${items.filter((item) => item.state === name)} isFiltered=${Boolean(kind || scope || q)} />`)}
+        ${lanes.map(([name, label, tone, hint]) => html`<${Lane} key=${name} ...${{name, label, tone, hint, group}} items=${items.filter((item) => item.state === name)} isAll=${isWhole && !kind && !scope && !q} />`)}
         ${state ? null : html`<${Ended} items=${ended} />`}
       </div>`}<//>
   </div>`;
@@ -83,14 +86,17 @@ function Choice({label, value, options, onChange}) {
     <button type="button" key=${name} aria-pressed=${name === value ? 'true' : 'false'} onClick=${() => onChange(name)}>${text}</button>`)}</span>`;
 }
 
-/** @param {{name: string, label: string, tone: import('../parts/badges.js').Tone, hint: string, group: string, items: Item[], isFiltered: boolean}} props */
-function Lane({name, label, tone, hint, group, items, isFiltered}) {
+/**
+ * @param {{name: string, label: string, tone: import('../parts/badges.js').Tone, hint: string, group: string, items: Item[], isAll: boolean}} props
+ *   `isAll`: there are no others than those that were fetched
+ */
+function Lane({name, label, tone, hint, group, items, isAll}) {
   const [most, setMost] = useState(SHOWN);
   const groups = group ? groupsOf(items, group) : [];
   return html`<section class=${`lane ${tone}`} aria-label=${label}>
     <header><h2>${label}</h2><span class="count num">${items.length}</span>
       ${name === 'failing' && items.length > 1 ? html`<${RetryAll} items=${items} />` : null}</header>
-    ${items.length === 0 ? html`<p class="none">${name === 'failing' ? (isFiltered ? 'None of these is failing.' : 'Nothing is failing.') : hint}</p>` : null}
+    ${items.length === 0 ? html`<p class="none">${name === 'failing' ? (isAll ? 'Nothing is failing.' : 'None of these is failing.') : hint}</p>` : null}
     ${group ? groups.map((one) => html`<div class="cluster" key=${one.key}>
         <h3 title=${one.key}><span class="cut">${one.key}</span><span class="num">${one.items.length}</span>${name === 'failing' && one.items.length > 1 ? html`<${RetryAll} items=${one.items} why=${one.key} />` : null}</h3>
         ${one.items.slice(0, most).map((item) => html`<${Card} key=${item.aggregate} item=${item} lane=${tone} />`)}

@@ -15,7 +15,7 @@ const SKELETON_MS = 150;
 
 /**
  * @param {object} props
- * @param {any} [props.title] a heading; without one the panel has no head
+ * @param {any} [props.title] a heading; without one the panel has a head only to say that its data are old
  * @param {import('../core/store.js').View} [props.of] where the data come from; without it children are drawn as they are
  * @param {(data: any) => boolean} [props.empty]
  * @param {any} [props.emptyText] what would be here
@@ -28,8 +28,10 @@ const SKELETON_MS = 150;
  * @param {any} props.children a function of the data, or elements
  */
 export function Panel({title, of, empty, emptyText, emptyCli, tools, class: name = '', flush = false, lines = 3, gone, children}) {
+  const isOld = Boolean(of?.problem) && of?.data !== undefined;
   return html`<section class=${`panel ${name} ${flush ? 'flush' : ''}`} aria-busy=${of?.loading && of.data === undefined ? 'true' : undefined}>
-    ${title || tools ? html`<header><h2>${title}</h2>${of ? html`<${Freshness} of=${of} />` : null}<span class="tools">${tools}</span></header>` : null}
+    ${title || tools || isOld ? html`<header>${title ? html`<h2>${title}</h2>` : null}
+      ${isOld ? html`<${Freshness} of=${of} />` : null}<span class="tools">${tools}</span></header>` : null}
     <div class="content">
       <${Contained} retry=${of?.reload}>
         ${of ? html`<${Content} ...${{of, empty, emptyText, emptyCli, lines, gone, children}} />` : children}
@@ -60,8 +62,7 @@ function Contained({retry, children}) {
 
 /** Data that are older than they should be say so. @param {{of: import('../core/store.js').View}} props */
 function Freshness({of}) {
-  if (!of.problem || of.data === undefined) return null;
-  return html`<span class="badge warn" title=${of.problem.detail}><span class="shape" aria-hidden="true">▲</span>as of ${clockTime(of.fetchedAt)}
+  return html`<span class="badge warn" title=${of.problem?.detail}><span class="shape" aria-hidden="true">▲</span>as of ${clockTime(of.fetchedAt)}
     <button type="button" class="small quiet" onClick=${of.reload}>retry</button></span>`;
 }
 

@@ -1,13 +1,14 @@
 // @ts-check
 /** What lies in scopes, gathered over all of them or one: reader groups, tables. Scopes are read one after the other. */
-import {html, useEffect, useState} from '../core/html.js';
-import {api, Problem, under} from '../core/api.js';
+import {html} from '../core/html.js';
+import {api, isAddressable, Problem, under} from '../core/api.js';
 import {setQuery} from '../core/router.js';
 import {useResource} from '../core/store.js';
 
 const MAX_SCOPES = 200;
 const MAX_ITEMS = 10_000;
 const PAGE = 1000;
+const LISTED = /^(scope|group|table):/;
 
 /**
  * @param {'readergroups' | 'tables'} kind
@@ -15,53 +16,41 @@ const PAGE = 1000;
  * @returns {import('../core/store.js').View & {scopes: string[], cut: string}} `data.items` with `scope`; `cut` says where it ends, if there is more
  */
 export function useInScopes(kind, scope) {
-  const scopes = useResource('scopes', {query: {limit: PAGE}});
-  const names = /** @type {string[]} */ ((scopes.data?.items ?? []).map((/** @type {any} */ one) => one.name ?? one));
-  const wanted = scope ? [scope] : names.slice(0, MAX_SCOPES);
-  const [state, setState] = useState(/** @type {any} */ ({data: undefined, problem: null, loading: true, etag: '', fetchedAt: 0}));
-  const [turn, setTurn] = useState(0);
-  const ready = scope !== undefined || scopes.data !== undefined;
-  useEffect(() => {
-    if (!ready) return undefined;
-    const call = new AbortController();
-    const run = async () => {
-      try {
-        /** @type {any[]} */
-        const items = [];
-        let after, read = 0;
-        for (const name of wanted) {
-          do {
-            const found = await page(name, kind, after, call.signal);
-            items.push(...found.items.map((/** @type {any} */ item) => ({...item, scope: name})));
-            after = found.next;
-          } while (after && items.length < MAX_ITEMS);
-          read += 1;
-          if (items.length >= MAX_ITEMS) break;
-        }
-        const cut = after || read < wanted.length ? ', and more' : !scope && names.length > MAX_SCOPES ? ` in the first ${MAX_SCOPES} scopes` : '';
-        setState({data: {items, cut}, problem: null, loading: false, etag: '', fetchedAt: Date.now()});
-      } catch (error) {
-        if (call.signal.aborted) return;
-        if (!(error instanceof Problem)) throw error;
-        setState({data: undefined, problem: error, loading: false, etag: '', fetchedAt: 0});
-      }
-    };
-    void run();
-    return () => call.abort();
-  }, [kind, ready, wanted.join('/'), turn]);
-  const reload = () => {
-    scopes.reload();
-    setTurn(turn + 1);
-  };
-  const problem = scopes.problem && scopes.data === undefined ? scopes.problem : state.problem;
-  return {...state, problem, reload, scopes: names, cut: state.data?.cut ?? ''};
+  const found = useResource(kind, {
+    query: {scope}, of: ['*'], keep: true, read: (signal) => read(kind, scope, signal),
+    when: ({aggregate}) => LISTED.test(aggregate),
+  });
+  return {...found, scopes: found.data?.scopes ?? [], cut: found.data?.cut ?? ''};
+}
+
+/** @param {'readergroups' | 'tables'} kind @param {string | undefined} scope @param {AbortSignal} signal */
+async function read(kind, scope, signal) {
+  const listed = await api.get('scopes', {query: {limit: PAGE}, signal});
+  const scopes = /** @type {string[]} */ (listed.items.map((/** @type {any} */ one) => one.name ?? one));
+  const wanted = scope ? [scope] : scopes.slice(0, MAX_SCOPES);
+  /** @type {any[]} */
+  const items = [];
+  let after, done = 0;
+  for (const name of wanted) {
+    do {
+      const found = await page(name, kind, after, signal);
+      items.push(...found.items.map((/** @type {any} */ item) => ({...item, scope: name})));
+      after = found.next;
+    } while (after && items.length < MAX_ITEMS);
+    done += 1;
+    if (items.length >= MAX_ITEMS) break;
+  }
+  const isPart = !scope && scopes.length > MAX_SCOPES;
+  const cut = after || done < wanted.length ? ', and more' : isPart ? ` in the first ${MAX_SCOPES} scopes` : '';
+  return {items, scopes, cut};
 }
 
 /**
- * One page of what is in a scope; an empty one of a scope that is gone.
+ * One page of what is in a scope; an empty one of a scope that is gone, or that a browser cannot address.
  * @param {string} scope @param {string} kind @param {string | undefined} after @param {AbortSignal} signal
  */
 async function page(scope, kind, after, signal) {
+  if (!isAddressable(scope)) return {items: []};
   try {
     return await api.get(under`scopes/${scope}/` + kind, {query: {limit: PAGE, after}, signal});
   } catch (error) {

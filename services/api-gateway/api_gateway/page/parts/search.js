@@ -58,7 +58,8 @@ export function Search({close}) {
   function onKeyDown(event) {
     if (event.key === 'ArrowDown') setActive(Math.min(hits.length - 1, active + 1));
     else if (event.key === 'ArrowUp') setActive(Math.max(0, active - 1));
-    else if (event.key === 'Enter') follow(hits[active]);
+    // Until its answer is there, only what the text alone names is meant.
+    else if (event.key === 'Enter') follow((found.q === q ? hits : merged([], named(q)))[active]);
     else return;
     event.preventDefault();
   }

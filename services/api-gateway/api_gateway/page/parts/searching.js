@@ -5,8 +5,9 @@
  *
  * Nothing here is live: the past does not change. A search ends when its page is left.
  */
-import {useCallback, useEffect, useRef, useState} from '../core/html.js';
+import {useCallback, useEffect, useMemo, useRef, useState} from '../core/html.js';
 import {api, Problem, toJson} from '../core/api.js';
+import {moment, now} from '../core/time.js';
 
 /** So many items are waited for before the reader decides. */
 const ENOUGH = 100;
@@ -33,6 +34,17 @@ const RETRY_MS = 1000;
 
 const NOTHING = {items: /** @type {any[]} */ ([]), head: /** @type {any} */ (undefined), next: /** @type {string | undefined} */ (undefined),
   searchedTo: /** @type {number | null} */ (null), keptFrom: /** @type {number | null} */ (null), complete: false, full: false, running: false, problem: /** @type {Problem | null} */ (null)};
+
+/**
+ * The span that ends at the moment that is shown. It is fixed when it is chosen: a search that goes on must not shift.
+ * @param {string | null} at null for now @param {number} spanMs
+ */
+export function useBounds(at, spanMs) {
+  return useMemo(() => {
+    const to = at === null ? now() : moment(at);
+    return {from: Math.floor(to - spanMs), to: Math.ceil(to)};
+  }, [at, spanMs]);
+}
 
 /**
  * Search while the component is shown, from the beginning whenever path or query change.

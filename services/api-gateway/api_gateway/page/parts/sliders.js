@@ -11,9 +11,6 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** What Sluice has for "no limit". */
-export const UNLIMITED = 9223372036854775807n;
-
 export const SIZES = [1, 10, 50, 100, 250, 500].map((one) => one * MIB).concat([1, 2, 5, 10, 20, 50, 100, 250, 500, 1024, 5120].map((one) => one * GIB));
 export const AGES = [MINUTE, 5 * MINUTE, 15 * MINUTE, 30 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 3 * DAY, 7 * DAY, 14 * DAY, 30 * DAY, 90 * DAY, 365 * DAY];
 export const PAUSES = [0, 10_000, 30_000, MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 20 * MINUTE, 30 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR];

@@ -110,8 +110,8 @@ export function Table({label, rows, columns, rowKey, open, sort, onSort, marks, 
     onSelect?.(next);
   }
 
-  useKey('j', 'next row', () => go(active + 1));
-  useKey('k', 'row before', () => go(active - 1));
+  useKey('j', 'next row', step);
+  useKey('k', 'row before', step);
 
   const now = Date.now();
   const least = columns.reduce((sum, one) => sum + (/^\d+px$/.test(one.width ?? '') ? parseInt(one.width ?? '') : LEAST_PX), 0);
@@ -137,6 +137,15 @@ export function Table({label, rows, columns, rowKey, open, sort, onSort, marks, 
       </tbody>
     </table>
   </div>`;
+}
+
+/**
+ * j and k are arrows of the table that has the focus, or else of the first one of the page.
+ * @param {KeyboardEvent} event
+ */
+function step({key}) {
+  const table = document.activeElement?.closest('.table') ?? document.querySelector('.table');
+  table?.dispatchEvent(new KeyboardEvent('keydown', {key: key === 'j' ? 'ArrowDown' : 'ArrowUp'}));
 }
 
 /** @param {{column: Column, sort?: string, onSort?: (sort: string) => void}} props */

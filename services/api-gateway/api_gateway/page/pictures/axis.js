@@ -33,10 +33,17 @@ const STEPS = [
 export function ticks(from, to, most, clock, origin = 0) {
   const span = Math.max(to - from, 1);
   const step = STEPS.find((one) => span / one <= most) ?? Math.ceil(span / most / DAY) * DAY;
-  const zero = clock === 'since' ? origin : clock === 'utc' ? 0 : new Date(from).getTimezoneOffset() * MINUTE;
+  const zero = clock === 'since' ? origin : clock === 'utc' ? 0 : zoneMs(from);
   const times = [];
   for (let at = zero + Math.ceil((from - zero) / step) * step; at <= to; at += step) times.push(at);
-  return {step, times};
+  if (clock !== 'local' || step <= HOUR) return {step, times};
+  // Within the span a local clock may be put forward or back: midnight is then an hour earlier or later.
+  return {step, times: times.map((at) => at + zoneMs(at) - zero).filter((at) => at <= to)};
+}
+
+/** What is to be added to local time for UTC. @param {number} at */
+function zoneMs(at) {
+  return new Date(at).getTimezoneOffset() * MINUTE;
 }
 
 /**

@@ -7,7 +7,7 @@ from fastapi import Header, Query, Request, Response
 from fastapi.sse import EventSourceResponse, format_sse_event
 from starlette.types import Receive, Scope, Send
 
-from api_gateway.errors import BadRequestError
+from api_gateway.errors import BadRequestError, OverloadedError
 from api_gateway.feed.changes import kind_of
 from api_gateway.feed.feeds import Feed, Rates
 from api_gateway.rest.backend import Backend, Served
@@ -30,7 +30,8 @@ _ABOUT = """\
 `hello` comes first, with the position, this gateway's clock and the hash of the page; then `changed`, with the
 aggregates that changed, their versions and the types of their events, at most every 250 ms; `many` where too much has
 changed to name it, or the position is too old: fetch everything anew; `rates` each 2 s, of streams named so, with what
-is written to each active segment a second; `beat` each 5 s, with the position; `bye` at the end.
+is written to each active segment a second, and none of a stream that cannot be measured because too many are; `beat`
+each 5 s, with the position; `bye` at the end.
 
 What the caller may not READ is left out, also if it is named.
 
@@ -123,7 +124,7 @@ async def follow(
 
 
 def _rates(backend: Backend, streams: list[StreamId]) -> Rates | None:
-    """Measures these streams from now on. Raises OverloadedError, BadRequestError."""
+    """Measures these streams from now on, as far as they can be measured. Raises BadRequestError."""
     if not streams:
         return None
     if len(streams) > MAX_RATES:
@@ -133,7 +134,12 @@ def _rates(backend: Backend, streams: list[StreamId]) -> Rates | None:
         at = backend.clock.now_ms()
         events = []
         for id in streams:
-            segments = [RateItem(*msgspec.structs.astuple(one)) for one in backend.rates.look(id).segments]
+            try:
+                found = backend.rates.look(id)
+            except OverloadedError:
+                # Rates are the least of what a feed is for: it has all the rest.
+                continue
+            segments = [RateItem(*msgspec.structs.astuple(one)) for one in found.segments]
             body = _encode({"stream": str(id), "segments": segments, "at": at}).decode()
             events.append(format_sse_event(event="rates", data_str=body))
         return events

@@ -1,6 +1,6 @@
 // @ts-check
 /** A configuration while it is edited: numbers as the texts that are typed, and back without the loss of a digit. Pure. */
-import {UNLIMITED} from './config-words.js';
+import {UNLIMITED} from '../../core/format.js';
 
 /**
  * @typedef {{scaling: string, targetRate: string, scaleFactor: string, minSegments: string, retention: string, min: string,

@@ -1,8 +1,6 @@
 // @ts-check
 /** The configuration of a stream in words, as the interfaces and the journal have it. Pure functions. */
-import {bytes, duration, number} from '../../core/format.js';
-
-export const UNLIMITED = 9223372036854775807n;
+import {bytes, duration, number, UNLIMITED} from '../../core/format.js';
 
 /** @param {any} scaling */
 export function scalingText({type, targetRate, scaleFactor, minSegments}) {

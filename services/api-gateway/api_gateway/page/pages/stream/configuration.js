@@ -5,7 +5,7 @@
  */
 import {html, useEffect, useId, useState} from '../../core/html.js';
 import {api, Problem, toJson, under} from '../../core/api.js';
-import {bytes, duration, number} from '../../core/format.js';
+import {bytes, duration, number, UNLIMITED} from '../../core/format.js';
 import {Tag} from '../../parts/badges.js';
 import {Cli, cli} from '../../parts/cli.js';
 import {ActionButton, allowedOf} from '../../parts/dialog.js';
@@ -100,7 +100,7 @@ function Field({label, hint, value, problem, onInput}) {
 function commandOf({scaling, retention, tags, rolloverSizeBytes, timestampAggregationTimeout}) {
   const scale = scaling.type === 'fixed' ? cli`--segments ${scaling.minSegments}` : cli`--scale ${`${scaling.type}:${scaling.targetRate}`} --factor ${scaling.scaleFactor} --min ${scaling.minSegments}`;
   const unit = retention?.type === 'time' ? 'ms' : 'B';
-  const keep = !retention ? cli`--retain none` : cli`--retain ${`${retention.type}=${retention.min}${unit}${BigInt(retention.max) === 9223372036854775807n ? '' : `..${retention.max}${unit}`}`}`;
+  const keep = !retention ? cli`--retain none` : cli`--retain ${`${retention.type}=${retention.min}${unit}${BigInt(retention.max) === UNLIMITED ? '' : `..${retention.max}${unit}`}`}`;
   const tag = tags.length ? tags.map((/** @type {string} */ one) => cli`--tag ${one}`) : [cli`--tag ${''}`];
   const rest = cli`--rollover ${`${rolloverSizeBytes}B`} --writer-timeout ${`${timestampAggregationTimeout}ms`}`;
   return [scale, keep, ...tag, rest].map((line) => line.replace(/^sluice /, ' ')).join('');

@@ -1,13 +1,13 @@
 // @ts-check
 /**
- * What the picture of a stream rests on besides its topology: rates, past rates, stores, and what overlays show.
+ * What the picture of a stream rests on besides its topology and past rates: rates, stores, and what overlays show.
  *
  * Each comes by a call of its own, and the picture shows what it has: a store that does not answer leaves grey. What
  * takes the journal is asked for when its overlay is switched on, never before.
  */
 import {useEffect, useMemo, useState} from '../../core/html.js';
 import {api, Problem, under} from '../../core/api.js';
-import {onRates} from '../../core/live.js';
+import {isStructural, onRates} from '../../core/live.js';
 import {useResource} from '../../core/store.js';
 import {containerOf} from '../../pictures/topology/key_position.js';
 import {NO_EXTRAS} from '../../pictures/topology/overlays.js';
@@ -19,9 +19,6 @@ import {configChange} from './config-words.js';
 /** @typedef {import('../../pictures/topology/colors.js').Facts} Facts */
 /** @typedef {import('../../pictures/topology/overlays.js').Extras} Extras */
 
-const HISTORY_MS = 7 * 86_400_000;
-const HISTORY_BUCKETS = 400;
-const HISTORY_EVERY_MS = 60_000;
 const JOURNAL_LIMIT = 500;
 /** Rates are pushed each 2 s; after so long they are none of now. */
 const SILENT_MS = 7000;
@@ -33,7 +30,8 @@ const JOURNAL_TYPES = 'StreamUpdateStarted,StreamUpdated,StreamTruncationStarted
  * @returns {Map<string, import('../../pictures/topology/colors.js').Rate>}
  */
 export function useRates(scope, stream, live) {
-  const first = useResource(live ? `${under`scopes/${scope}/streams/${stream}`}/rates` : null, {of: [`stream:${scope}/${stream}`]});
+  const path = under`scopes/${scope}/streams/${stream}`;
+  const first = useResource(live ? `${path}/rates` : null, {of: [`stream:${scope}/${stream}`], when: isStructural});
   const [pushed, setPushed] = useState(/** @type {any[] | null} */ (null));
   useEffect(() => {
     if (!live) return undefined;
@@ -60,25 +58,6 @@ export function useRates(scope, stream, live) {
 /** @param {any} one */
 function facts({bytesPerS, eventsPerS, length, store}) {
   return {bytesPerS: bytesPerS ?? -1, eventsPerS: eventsPerS ?? -1, length: length === undefined ? -1 : Number(length), ...(store ? {store} : {})};
-}
-
-/**
- * Past rates of a stream with samples, at most 7 days of it.
- * @param {string} scope @param {string} stream @param {boolean} wanted @param {number} since when the stream began
- * @returns {import('../../pictures/topology/colors.js').History | null}
- */
-export function useHistory(scope, stream, wanted, since) {
-  const span = useMemo(() => {
-    const from = Math.max(since, Date.now() - HISTORY_MS);
-    const bucket = Math.max(60_000, Math.ceil((Date.now() - from) / HISTORY_BUCKETS / 60_000) * 60_000);
-    return {from: Math.floor(from / bucket) * bucket, bucket};
-  }, [since]);
-  const found = useResource(wanted && since ? `${under`scopes/${scope}/streams/${stream}`}/rates/history` : null, {query: span, every: HISTORY_EVERY_MS});
-  return useMemo(() => {
-    if (!found.data) return null;
-    const {bucketMs, from, segments} = found.data;
-    return {bucketMs, from, segments: new Map(segments.map((/** @type {any} */ one) => [String(one.id), one.bytesPerS]))};
-  }, [found.data]);
 }
 
 /**

@@ -3,6 +3,7 @@
 import {html, useEffect, useMemo, useRef, useState} from '../../core/html.js';
 import {under} from '../../core/api.js';
 import {count, duration, number} from '../../core/format.js';
+import {isStructural} from '../../core/live.js';
 import {place, setQuery} from '../../core/router.js';
 import {useResource} from '../../core/store.js';
 import {ActionButton, allowedOf} from '../../parts/dialog.js';
@@ -15,8 +16,9 @@ import {OVERLAYS} from '../../pictures/topology/overlays.js';
 import {keyText} from '../../pictures/topology/words.js';
 import {scaleStream, truncateStream} from './actions.js';
 import {Card} from './card.js';
-import {extrasOf, lengthsOf, useHistory, useJournal, useRates, useStores, watermarkOf} from './facts.js';
+import {extrasOf, lengthsOf, useJournal, useRates, useStores, watermarkOf} from './facts.js';
 import {Legend, Overlays} from './legend.js';
+import {useHistory} from './rate-history.js';
 import {Segments} from './segments.js';
 import {Stage} from './stage.js';
 
@@ -34,10 +36,10 @@ const FROM_JOURNAL = ['config', 'truncations'];
 export function TopologyPanel({scope, stream, description, query, at}) {
   const base = under`scopes/${scope}/streams/${stream}`;
   const of = [`stream:${scope}/${stream}`];
-  const topology = useResource(`${base}/topology`, {of});
+  const topology = useResource(`${base}/topology`, {of, when: isStructural});
   // What is sampled as a whole may be exact in part.
   const part = topology.data?.merged ? partOf(query) : null;
-  const detail = useResource(part ? `${base}/topology` : null, {of, query: part ?? {}, keep: true});
+  const detail = useResource(part ? `${base}/topology` : null, {of, when: isStructural, query: part ?? {}, keep: true});
   return html`<${Panel} title="Topology" class="picture-panel" of=${topology} lines=${9} tools=${html`<${Choices} query=${query} />`}
       empty=${(/** @type {any} */ data) => data.segments.id.length === 0} emptyText="The stream has no segment yet: it is being created.">
     ${(/** @type {any} */ data) => html`<${Shown} scope=${scope} stream=${stream} answer=${(part && detail.data) || data} since=${data.epochs.at[0]} description=${description} query=${query} at=${at} />`}
