@@ -18,7 +18,8 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 from starlette.requests import Request
 
-from api_gateway.errors import BadRequestError, OverloadedError
+from api_gateway.errors import BadRequestError
+from api_gateway.shares import Shares
 from sluice.lookback import errors, helper
 from sluice.lookback.frames import LENGTH_BYTES, Cancel, Done, Failed, Submit, answer_of, frame, length_of
 from sluice.lookback.jobs import MAX_JOB_S, Job
@@ -56,7 +57,7 @@ class Lookback(Protocol):
     """Does jobs about the past."""
 
     async def run(self, job: Job[ArgumentsT, ResultT], arguments: ArgumentsT) -> ResultT:
-        """The job's result. Raises LookbackError, OverloadedError, and JobDefectError."""
+        """The job's result. Raises LookbackError, OverloadedError, QuotaExceededError, and JobDefectError."""
         ...
 
 
@@ -141,6 +142,7 @@ class LookbackHelper:
         self._environment = {**os.environ, "SLUICE_INSTANCE": instance}
         self._idle_s = idle_s
         self._ids = itertools.count(1)
+        self._shares = Shares(helper.JOBS_AT_ONCE + MAX_WAITING, "questions about the past")
         self._slots = asyncio.Semaphore(helper.JOBS_AT_ONCE)
         self._starting = asyncio.Lock()
         self._child: _Child | None = None
@@ -151,10 +153,9 @@ class LookbackHelper:
 
     async def run(self, job: Job[ArgumentsT, ResultT], arguments: ArgumentsT) -> ResultT:
         """See Lookback."""
-        if self._jobs >= helper.JOBS_AT_ONCE + MAX_WAITING:
-            raise OverloadedError(f"{MAX_WAITING} questions about the past are waiting, no more may wait")
-        async with self._counted(), self._slots:
-            result = await self._ask(job.name, msgspec.msgpack.encode(arguments))
+        with self._shares.taken():
+            async with self._counted(), self._slots:
+                result = await self._ask(job.name, msgspec.msgpack.encode(arguments))
         return msgspec.msgpack.decode(result, type=job.result)
 
     async def stop(self) -> None:

@@ -1,6 +1,7 @@
 """A thread for what would hold the event loop: it works on what nothing changes any more, one piece after the other.
 
-Whatever it does competes with the event loop for the interpreter, so there is one of it, and what waits has a bound.
+Whatever it does competes with the event loop for the interpreter, so there is one of it, and what waits has a bound,
+of which one principal has its share.
 """
 
 import asyncio
@@ -8,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from api_gateway.errors import OverloadedError
+from api_gateway.shares import Shares
 
 T = TypeVar("T")
 
@@ -20,14 +21,9 @@ class Worker:
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, "worker")
-        self._waiting = 0
+        self._shares = Shares(MAX_WAITING, "calls for the worker")
 
     async def run(self, work: Callable[[], T]) -> T:
-        """What the work returns or raises. Raises OverloadedError at once if too much waits."""
-        if self._waiting == MAX_WAITING:
-            raise OverloadedError(f"{MAX_WAITING} calls wait for the worker, no more may")
-        self._waiting += 1
-        try:
+        """What the work returns or raises. Raises OverloadedError or QuotaExceededError at once if too much waits."""
+        with self._shares.taken():
             return await asyncio.get_running_loop().run_in_executor(self._thread, work)
-        finally:
-            self._waiting -= 1

@@ -10,6 +10,8 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from retention_spark.settings import SparkSettings
+from sluice.kafka_config.java import java_options
+from sluice.security.watched import SecurityConfigError
 
 # Spark searches the text of an interrupted batch's error by a recursion as deep as the text is long.
 _JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:MaxMetaspaceSize=384m -Xss8m -Djava.net.preferIPv4Stack=true"
@@ -22,6 +24,7 @@ _ON_THIS_MACHINE = {
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
 }
+_PROTECTION = ("spark.authenticate", "spark.network.crypto.enabled")
 _ROCKSDB = "spark.sql.streaming.stateStore.rocksdb"
 _ENVIRONMENT = """\
 # A signal to the process group is for the driver, which then ends this program in order.
@@ -45,7 +48,7 @@ logger.client.level = error
 
 
 def open_session(name: str, settings: SparkSettings) -> SparkSession:
-    """Start the JVM; blocking, takes some seconds."""
+    """Start the JVM; blocking, takes some seconds. Raises as `configuration`."""
     # Otherwise workers run under whatever `python3` is, and end without saying why.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     # Each thread of the JVM that allocates would get 64 MiB of addresses of its own, which it hardly gives back.
@@ -72,7 +75,13 @@ def _configured(folder: Path) -> Path:
 
 
 def configuration(settings: SparkSettings) -> dict[str, str]:
-    """Spark's configuration; what the settings say explicitly comes last."""
+    """Spark's configuration; what the settings say explicitly comes last.
+
+    Raises SecurityConfigError, and KafkaConfError for settings of Kafka that cannot be used.
+    """
+    is_here = settings.spark_master.startswith("local")
+    if not is_here:
+        _check_protected(settings)
     jars = ",".join(sorted(str(jar.absolute()) for jar in settings.spark_jars.glob("*.jar")))
     local = str(settings.spark_local.absolute())
     return {
@@ -105,6 +114,16 @@ def configuration(settings: SparkSettings) -> dict[str, str]:
         "spark.sql.streaming.noDataProgressEventInterval": "1000",
         "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
-        **(_ON_THIS_MACHINE if settings.spark_master.startswith("local") else {}),
+        **(_ON_THIS_MACHINE if is_here else {}),
         **settings.spark_conf,
     }
+
+
+def _check_protected(settings: SparkSettings) -> None:
+    """A task that reads Kafka takes what is secret of its client over the network to an executor."""
+    has_secrets = any(name.startswith(("sasl.", "ssl.key")) for name in java_options(settings.given_kafka_conf()))
+    if has_secrets and any(settings.spark_conf.get(name, "").lower() != "true" for name in _PROTECTION):
+        raise SecurityConfigError(
+            f"SLUICE_SPARK_CONF must set {' and '.join(_PROTECTION)} to true: otherwise what SLUICE_KAFKA_CONF has of "
+            f"passwords and keys crosses the network to executors in clear"
+        )

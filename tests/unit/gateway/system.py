@@ -21,6 +21,7 @@ from sluice.domain.transaction import decide
 from sluice.domain.transaction.events import TransactionOpened
 from sluice.engine.fold import PartitionView
 from sluice.engine.journal import Journal, PartitionFailedError
+from sluice.engine.offsets import RequestFacts
 from sluice.engine.record import Record
 from sluice.kafka.requests import Request, decode_request
 from sluice.kafka.topics import ABORT, COMMIT, JOURNAL, REQUESTS_STREAMS, REQUESTS_TRANSACTIONS
@@ -146,7 +147,9 @@ class MemorySystem:
     def _propose(
         self, request: Request, choose: Callable[[Reader, Context], Decision]
     ) -> "asyncio.Future[Decision | None]":
-        return self.journal.propose(request.command.key, choose, request=request.id, appended_at=self.broker.now_ms())
+        return self.journal.propose(
+            request.command.key, choose, RequestFacts(request.id, appended_at=self.broker.now_ms())
+        )
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = self.broker.loop.create_task(work)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 import jwt
@@ -28,6 +28,7 @@ from sluice.security.watched import SecurityConfigError, Watched
 
 ISSUER = "https://keycloak.example/realms/pravega"
 AUDIENCE = "pravega-controller"
+DEADLINE_S = 30.0
 SCOPE = "prn::/scope:s"
 READ, READ_UPDATE, NONE = Permission.READ, Permission.READ_UPDATE, Permission.NONE
 
@@ -351,10 +352,39 @@ async def test_an_unknown_key_has_the_keys_fetched_anew_once_in_a_while() -> Non
     source = Changing("k1")
     found = await asyncio.gather(*(source.keys.find(id) for id in ("k1", "k1", "k2")))
     assert found[0] and found[1] and not found[2] and source.fetched == 1
-    source.names = ("k2",)
-    assert not await source.keys.find("k2") and source.fetched == 1
     source.now += key_module.PAUSE_S
-    assert await source.keys.find("k2") and not await source.keys.find("k1") and source.fetched == 2
+    source.names = ("k2",)
+    assert await source.keys.find("k2") and source.fetched == 2
+
+
+async def test_a_key_that_came_after_the_last_fetching_is_not_refused_for_good() -> None:
+    source = Changing("k1")
+    assert not await source.keys.find("of a stranger")
+    source.names = ("k2",)
+    for _ in range(2):
+        with pytest.raises(OverloadedError):
+            await source.keys.find("k2")
+    source.now += key_module.PAUSE_S
+    assert await source.keys.find("k2") and source.fetched == 2
+
+
+async def test_keys_whose_fetching_began_before_a_call_refuse_nothing_for_good() -> None:
+    fetching, rotated = Event(), Event()
+
+    def fetch() -> KeySet:
+        fetching.set()
+        assert rotated.wait(DEADLINE_S)
+        return key_set(published("k1"))
+
+    keys = FetchedKeys(fetch)
+    first = asyncio.ensure_future(keys.find("k1"))
+    assert await asyncio.to_thread(fetching.wait, DEADLINE_S)
+    late = asyncio.ensure_future(keys.find("k2"))
+    await asyncio.sleep(0)
+    rotated.set()
+    assert await first
+    with pytest.raises(OverloadedError):
+        await late
 
 
 async def test_keys_that_are_old_are_fetched_anew_and_used_meanwhile() -> None:
@@ -369,4 +399,5 @@ async def test_keys_that_are_old_are_fetched_anew_and_used_meanwhile() -> None:
     source.names = ("k2",)
     source.now += key_module.PAUSE_S
     assert await source.keys.find("k2") and source.keys.problem() is None
+    source.now += key_module.PAUSE_S
     assert not await source.keys.find("k1")

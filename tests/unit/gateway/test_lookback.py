@@ -12,10 +12,13 @@ from starlette.requests import Request
 from support.lookback_process import DIE, DOUBLE, FAIL, MISS, WAIT, Number
 from support.wait import eventually_async
 
-from api_gateway.errors import BadRequestError, OverloadedError
+from api_gateway.errors import BadRequestError, OverloadedError, QuotaExceededError
 from api_gateway.lookback import MAX_WAITING, LookbackHelper, while_caller_waits
+from api_gateway.security.guard import calling
 from sluice.lookback.errors import HelperEndedError, JobDefectError, NotFoundError
 from sluice.lookback.helper import JOBS_AT_ONCE
+from sluice.security.caller import Caller
+from sluice.security.resources import Permission
 
 DEADLINE_S = 30.0
 
@@ -79,6 +82,21 @@ async def test_more_questions_than_may_wait_are_refused_at_once(helper: Lookback
         one.cancel()
     await asyncio.gather(*waiting, return_exceptions=True)
     assert (await helper.run(DOUBLE, Number(1))).value == 2
+
+
+async def test_one_user_has_a_quarter_of_the_questions_at_most(helper: LookbackHelper, notes: Path) -> None:
+    share = (JOBS_AT_ONCE + MAX_WAITING) // 4
+    with calling(Caller("reader", lambda _resource: Permission.NONE)):
+        waiting = [asyncio.ensure_future(helper.run(WAIT, Number(0, str(notes)))) for _ in range(share)]
+        await until(notes, "begun", JOBS_AT_ONCE)
+        with pytest.raises(QuotaExceededError):
+            await asyncio.wait_for(helper.run(DOUBLE, Number(1)), DEADLINE_S)
+    with calling(Caller("other", lambda _resource: Permission.NONE)):
+        theirs = asyncio.ensure_future(helper.run(DOUBLE, Number(2)))
+    for one in waiting:
+        one.cancel()
+    assert (await theirs).value == 4
+    await asyncio.gather(*waiting, return_exceptions=True)
 
 
 async def test_a_helper_that_dies_fails_its_jobs_and_is_started_anew(helper: LookbackHelper, notes: Path) -> None:

@@ -1,11 +1,11 @@
 """Access control lists: which resources a pattern matches, and which entry decides."""
 
 import re
-import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.cpu import least_cpu_s
 
 from sluice.security.acl import MAX_RESOURCE_CHARS, Acl, BadPatternError, compile_pattern, entries_of
 from sluice.security.resources import Permission
@@ -109,10 +109,12 @@ def test_a_name_that_is_too_long_has_no_permission() -> None:
 
 
 def test_a_pattern_of_many_stars_takes_no_longer_than_a_glance() -> None:
-    acl = acl_of(f"prn::/scope:{'a*' * 40}b,READ")
-    began = time.process_time()
-    assert acl.permission_on("prn::/scope:" + "a" * 4000) is Permission.NONE
-    assert time.process_time() - began < 0.5
+    def ask() -> None:
+        # A list of its own each time: one remembers what it decided.
+        acl = acl_of(f"prn::/scope:{'a*' * 40}b,READ")
+        assert acl.permission_on("prn::/scope:" + "a" * 4000) is Permission.NONE
+
+    assert least_cpu_s([ask] * 3) < 0.5
 
 
 def test_more_resources_than_are_remembered_are_answered() -> None:

@@ -38,6 +38,7 @@ from sluice.telemetry.logs import LOUD, JsonFormatter, set_up_logs
 from stream_workflows.settings import WorkflowSettings
 from txn_manager.settings import TxnSettings
 from txn_manager.wheel.redis_access import redis_access
+from txn_manager.wheel.wheel import TimerWheel
 
 CANARY = "c4n4ry-in-the-mine"
 SERVICES: tuple[type[ServiceSettings], ...] = (
@@ -119,10 +120,12 @@ def test_what_is_wrong_with_a_secret_setting_is_said_without_it(
         try:
             settings.given_kafka_conf()
             settings.security()
-            redis_access(settings.redis_url.get_secret_value(), "")
+            redis = redis_access(settings.redis_url.get_secret_value(), "")
+            TimerWheel(redis.url, "test", options=redis.options)
         except (KafkaConfError, SecurityConfigError, ValueError) as error:
             said = f"{error} {error!r}"
     captured = capfd.readouterr()
+    assert said or captured.err
     assert CANARY not in said + captured.err + captured.out
 
 

@@ -7,6 +7,7 @@ from http import HTTPStatus
 
 from fastapi import FastAPI, Request, Response
 from fastapi.routing import iter_route_contexts
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.routing import compile_path
@@ -19,7 +20,7 @@ from api_gateway.rest.failures import Failure, failure_of
 from api_gateway.rest.openapi import describe
 from api_gateway.rest.page_files import page_routes
 from api_gateway.rest.pravega_v1.health import HealthTree
-from api_gateway.security.browsers import Browsers, header_names
+from api_gateway.security.browsers import Browsers
 from api_gateway.security.guard import Guard
 from api_gateway.security.sessions import Sessions
 from api_gateway.settings import PageMode
@@ -126,7 +127,7 @@ class BrowserCheck:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            refusal = self._browsers.refusal(scope["path"], header_names(scope["headers"]))
+            refusal = self._browsers.refusal(scope["path"], Headers(scope=scope))
             if refusal is not None:
                 failure = Failure(refusal.status, refusal.detail)
                 await _refusal(scope["path"], failure)(scope, receive, send)

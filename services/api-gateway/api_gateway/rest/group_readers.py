@@ -3,11 +3,17 @@
 From the group's state segment, which its readers write, and the lengths of the segments that are written to. What was
 found is shared for two seconds, so that many who look cost no more than one. Since when something is unread, sampled
 cuts say; that is looked up in the past and holds for half a minute. Belongs to the event loop.
+
+What is shared knows no caller: what one may not read has to be left out of the answer. How many groups are looked at
+side by side has a bound, for each may take memory and the worker.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
+from contextlib import ExitStack
 from functools import partial
+from itertools import islice
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -15,6 +21,8 @@ from api_gateway.lengths import lengths_of
 from api_gateway.lookback import Lookback
 from api_gateway.reads import Reads
 from api_gateway.rest.group_state import GroupState, StateError, read_group_state
+from api_gateway.security.guard import calling
+from api_gateway.shares import Shares
 from api_gateway.worker import Worker
 from sluice.domain.ids import GroupId, StreamId
 from sluice.domain.reader_group.state import ReaderGroup
@@ -25,10 +33,15 @@ from sluice.engine.ports import Clock
 from sluice.lookback.rate_history import UNREAD, UnreadQuery
 from sluice.pravega.store import SegmentStore
 
+T = TypeVar("T")
+
 SHARED_S = 2.0
-MAX_STATE_BYTES = 8 * 1024 * 1024
-MAX_KEPT = 200
-MAX_STREAMS = 20
+MAX_LOOKS = 100
+LOOK_CONCURRENCY = 8
+"""How many groups are looked at side by side; other looks wait."""
+MAX_STREAMS = 100
+"""In how many streams of a group it is counted what is unread."""
+MAX_AGE_STREAMS = 20
 """In how many streams of a group it is looked up since when something is unread."""
 AGE_SHARED_S = 30.0
 AGE_SEARCHED_MS = 6 * 3600 * 1000
@@ -48,30 +61,33 @@ class Reader(msgspec.Struct, frozen=True):
     segments: list[Held]
 
 
-class Readers(msgspec.Struct, frozen=True):
-    """`behind` are the bytes that are known to be unread; all of them if `complete`. `at` in epoch ms.
+class Unread(msgspec.Struct, frozen=True):
+    """The bytes of a stream that are known to be unread, and how far the group is in its segments."""
 
-    `positions` is how far the group is in each stream that has something unread.
+    bytes: int
+    position: dict[int, int]
+
+
+class Readers(msgspec.Struct, frozen=True):
+    """`unread` has the streams that the group reads, MAX_STREAMS at most. `complete`: all that is unread is counted.
+
+    `at` in epoch ms.
     """
 
     readers: list[Reader]
     unassigned: list[Held]
-    behind: int
     at: int
     complete: bool
-    positions: dict[StreamId, dict[int, int]] = {}
+    unread: dict[StreamId, Unread] = {}
 
 
-class _Kept(msgspec.Struct, eq=False):
-    until_s: float
-    found: "asyncio.Task[Readers]"
+class _Arranged(msgspec.Struct, frozen=True):
+    """What a state says, by readers and by streams."""
 
-
-class _Age(msgspec.Struct, frozen=True):
-    """How long something was unread, in ms, when that was looked up; None if it is not known."""
-
-    until_s: float
-    ms: int | None
+    readers: list[Reader]
+    unassigned: list[Held]
+    positions: dict[StreamId, dict[int, int]]
+    waiting: dict[StreamId, dict[int, int]]
 
 
 class GroupReaders:
@@ -79,87 +95,135 @@ class GroupReaders:
 
     def __init__(self, store: SegmentStore, reads: Reads, worker: Worker, clock: Clock, lookback: Lookback) -> None:
         self._lookback = lookback
-        self._ages: dict[GroupId, _Age] = {}
         self._store = store
         self._reads = reads
         self._worker = worker
         self._clock = clock
-        self._kept: dict[GroupId, _Kept] = {}
+        self._states: dict[GroupId, asyncio.Task[GroupState | None]] = {}
+        self._readers: dict[GroupId, asyncio.Task[Readers]] = {}
+        self._ages: dict[tuple[GroupId, StreamId], int | None] = {}
+        self._shares = Shares(MAX_LOOKS, "looks at reader groups")
+        self._turns = asyncio.Semaphore(LOOK_CONCURRENCY)
+
+    async def state(self, id: GroupId) -> GroupState | None:
+        """What readers wrote, as it is now; None before the first one.
+
+        Raises StateError, NotFoundError if there is no stream of it, SegmentStoreError, OverloadedError,
+        QuotaExceededError.
+        """
+        return await self._shared(self._states, id, 0.0, partial(self._state, id))
 
     async def find(self, id: GroupId, group: ReaderGroup | None) -> Readers:
         """As of a moment ago at most. Without `group`, which old clients do not create, only its stream is there.
 
-        Raises StateError, NotFoundError if there is no such stream, SegmentStoreError, OverloadedError.
+        Raises as `state`.
         """
-        now_s = asyncio.get_running_loop().time()
-        kept = self._kept.get(id)
-        if kept is None or (kept.found.done() and kept.until_s <= now_s):
-            if len(self._kept) >= MAX_KEPT:
-                self._kept = {key: one for key, one in self._kept.items() if one.until_s > now_s}
-            ends = {**group.config.ends} if group is not None else {}
-            kept = self._kept[id] = _Kept(now_s + SHARED_S, asyncio.ensure_future(self._find(id, ends)))
-            kept.found.add_done_callback(_observed)
-        # One caller that leaves does not end it for the others.
-        return await asyncio.shield(kept.found)
+        ends = {**group.config.ends} if group is not None else {}
+        return await self._shared(self._readers, id, SHARED_S, partial(self._find, id, ends))
 
-    async def age(self, id: GroupId, readers: Readers) -> int | None:
-        """For how long the oldest of what is unread was written, in ms, as of half a minute ago at most.
+    async def age(self, id: GroupId, readers: Readers, streams: Collection[StreamId]) -> int | None:
+        """For how long the oldest of what is unread of these streams was written, in ms, as of half a minute ago.
 
         None if it is not known: cuts are sampled of streams with a retention policy only. Raises as `Lookback.run`.
         """
-        if not readers.behind:
+        behind = [stream for stream in streams if readers.unread[stream].bytes]
+        if not behind:
             return 0
-        now_s = asyncio.get_running_loop().time()
-        known = self._ages.get(id)
-        if known is None or known.until_s <= now_s:
-            if len(self._ages) >= MAX_KEPT:
-                self._ages = {key: one for key, one in self._ages.items() if one.until_s > now_s}
-            from_ms = max(readers.at - AGE_SEARCHED_MS, 0)
-            queries = [UnreadQuery(*stream, position, from_ms) for stream, position in readers.positions.items()]
-            found = [await self._lookback.run(UNREAD, query) for query in queries[:MAX_STREAMS]]
-            oldest = min((one.since for one in found if one.since is not None), default=None)
-            age = max(readers.at - oldest, 0) if oldest is not None else None
-            known = self._ages[id] = _Age(now_s + AGE_SHARED_S, age)
-        return known.ms
+        found = [await self._age(id, readers, stream) for stream in behind[:MAX_AGE_STREAMS]]
+        return max((age for age in found if age is not None), default=None)
 
-    async def _find(self, id: GroupId, ends: Mapping[str, Mapping[int, int]]) -> Readers:
+    async def _age(self, id: GroupId, readers: Readers, stream: StreamId) -> int | None:
+        key = id, stream
+        if key in self._ages:
+            return self._ages[key]
+        position = {segment: at for segment, at in readers.unread[stream].position.items() if at >= 0}
+        query = UnreadQuery(*stream, position, max(readers.at - AGE_SEARCHED_MS, 0))
+        since = (await self._lookback.run(UNREAD, query)).since
+        age = self._ages[key] = max(readers.at - since, 0) if since is not None else None
+        asyncio.get_running_loop().call_later(AGE_SHARED_S, self._ages.pop, key, None)
+        return age
+
+    async def _shared(
+        self,
+        kept: "dict[GroupId, asyncio.Task[T]]",
+        id: GroupId,
+        for_s: float,
+        work: Callable[[], Coroutine[Any, Any, T]],
+    ) -> T:
+        """What the work finds, for all who ask while it does, and for some seconds more."""
+        found = kept.get(id)
+        if found is None:
+            place = ExitStack()
+            place.enter_context(self._shares.taken())
+            found = kept[id] = asyncio.ensure_future(self._look(place, work))
+            found.add_done_callback(partial(_keep, kept, id, for_s))
+        # One caller that leaves does not end it for the others.
+        return await asyncio.shield(found)
+
+    async def _look(self, place: ExitStack, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """It is for all who ask, so for no caller, whose permissions and share would count."""
+        with place, calling(None):
+            async with self._turns:
+                return await work()
+
+    async def _state(self, id: GroupId) -> GroupState | None:
         stream = await self._reads.stream(id.state_stream)
         (segment, *_) = stream.active_epoch.segments
-        name = segment_name(*id.state_stream, segment)
-        state = await read_group_state(self._store, name, MAX_STATE_BYTES)
+        return await read_group_state(self._store, self._worker, segment_name(*id.state_stream, segment))
+
+    async def _find(self, id: GroupId, ends: Mapping[str, Mapping[int, int]]) -> Readers:
+        state = await self._state(id)
         at = self._clock.now_ms()
         if state is None:
-            return Readers([], [], 0, at, True)
-        behind, complete, unread = await self._behind(state, ends)
-        readers = [Reader(name, _held(state.held_by(name))) for name in sorted(state.assigned)]
-        return Readers(readers, _held(state.unassigned), behind, at, complete, unread)
+            return Readers([], [], at, True)
+        found = await self._worker.run(partial(_arranged, state))
+        unread, complete = await self._unread(found, ends)
+        return Readers(found.readers, found.unassigned, at, complete, unread)
 
-    async def _behind(
-        self, state: GroupState, ends: Mapping[str, Mapping[int, int]]
-    ) -> tuple[int, bool, dict[StreamId, dict[int, int]]]:
-        """How many bytes are unread, whether those are all, and the positions in the streams that have any."""
-        waiting, positions = _by_stream(dict.fromkeys(state.future, 0)), _by_stream(state.positions())
+    async def _unread(
+        self, arranged: _Arranged, ends: Mapping[str, Mapping[int, int]]
+    ) -> tuple[dict[StreamId, Unread], bool]:
+        """What is unread of each stream, and whether that is all."""
+        positions = dict(islice(sorted(arranged.positions.items()), MAX_STREAMS))
         found: dict[StreamId, Backlog] = {}
         for stream, position in positions.items():
             present = await self._reads.stream_or_none(stream)
             if present is not None:
-                end = ends.get(f"{stream}", {})
-                work = partial(backlog, snapshot(present), position, waiting.get(stream, {}), end)
-                found[stream] = await self._worker.run(work)
+                waiting, end = arranged.waiting.get(stream, {}), ends.get(f"{stream}", {})
+                found[stream] = await self._worker.run(partial(backlog, snapshot(present), position, waiting, end))
         growing = {
             segment_name(*stream, segment): (stream, at)
             for stream, one in found.items()
             for segment, at in one.growing.items()
         }
         lengths = await lengths_of(self._store, growing)
-        totals = {stream: one.known for stream, one in found.items()}
+        totals = {stream: found[stream].known if stream in found else 0 for stream in positions}
         for name, length in lengths.items():
             stream, at = growing[name]
             totals[stream] += max(length - at, 0)
-        unread = {
-            stream: {s: at for s, at in positions[stream].items() if at >= 0} for stream in totals if totals[stream]
-        }
-        return sum(totals.values()), len(found) == len(positions) and len(lengths) == len(growing), unread
+        unread = {stream: Unread(total, positions[stream]) for stream, total in totals.items()}
+        return unread, len(found) == len(arranged.positions) and len(lengths) == len(growing)
+
+
+def _keep(kept: "dict[GroupId, asyncio.Task[T]]", id: GroupId, for_s: float, found: "asyncio.Task[T]") -> None:
+    """Forget in some seconds what was found now; without any before its callers go on."""
+    if not found.cancelled():
+        # A failure is for those who wait; asyncio need not report that they have left.
+        found.exception()
+    if for_s > 0:
+        found.get_loop().call_later(for_s, kept.pop, id)
+    else:
+        del kept[id]
+
+
+def _arranged(state: GroupState) -> _Arranged:
+    """Raises StateError."""
+    return _Arranged(
+        [Reader(name, _held(state.held_by(name))) for name in sorted(state.assigned)],
+        _held(state.unassigned),
+        _by_stream(state.positions()),
+        _by_stream(dict.fromkeys(state.future, 0)),
+    )
 
 
 def _held(offsets: Mapping[str, int]) -> list[Held]:
@@ -184,9 +248,3 @@ def _by_stream(offsets: Mapping[str, int]) -> dict[StreamId, dict[int, int]]:
         scope, stream, segment = _parts(name)
         found.setdefault(StreamId(scope, stream), {})[segment] = offset
     return found
-
-
-def _observed(found: "asyncio.Task[Readers]") -> None:
-    """A failure is for those who wait; asyncio need not report that they have left."""
-    if not found.cancelled():
-        found.exception()

@@ -3,12 +3,17 @@
 The stream's one segment is a log of records: an initial record replaces the whole state, updates change it. Here it is
 folded only as far as it says which readers there are, what they read, how far they are and which group they take
 themselves for. Rules: reader-groups 3.
+
+Who may READ a scope may write anything into the state of a group there. So what is written is bounded, costs no more
+than its length to fold, and is folded by the worker's thread.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import Iterable, Mapping
+from functools import partial
 
 import msgspec
 
+from api_gateway.worker import Worker
 from sluice.domain.segment import parse_segment_name
 from sluice.pravega.envelope import MalformedPayload
 from sluice.pravega.errors import SegmentTruncated
@@ -32,12 +37,14 @@ NO_MARK = -(2**63)
 SILENT = "_SILENT_"
 """In the name of a checkpoint that readers make for themselves: it moves no offset."""
 READ_BYTES = 256 * 1024
-MOST_BYTES = 64 * 1024 * 1024
+MAX_STATE_BYTES = 8 * 1024 * 1024
 """A state stream longer than this, from its mark on, is not read."""
+MAX_ENTRIES = 10_000
+"""A state with more readers and segments than this is refused."""
 
 
 class StateError(Exception):
-    """What stands in the state stream cannot be made out."""
+    """What stands in the state stream cannot be made out, or is more than any group needs."""
 
 
 class GroupState(msgspec.Struct):
@@ -54,6 +61,14 @@ class GroupState(msgspec.Struct):
     unassigned: Offsets
     future: dict[str, set[int]]
     last_read: Offsets = {}
+    waiting_for: dict[int, list[str]] = {}
+    """Those of `future` by the ids of what they wait for."""
+
+    @property
+    def entries(self) -> int:
+        """How many readers and segments it has."""
+        held = sum(map(len, self.assigned.values()))
+        return len(self.assigned) + held + len(self.unassigned) + len(self.future)
 
     def streams(self) -> list[str]:
         """scope/stream of all segments that are read or wait for a reader."""
@@ -73,36 +88,42 @@ class GroupState(msgspec.Struct):
         return found
 
 
-async def read_group_state(store: SegmentStore, segment: str, most_bytes: int = MOST_BYTES) -> GroupState | None:
-    """The state in a segment, None if there is none yet. Raises StateError, SegmentStoreError."""
+async def read_group_state(store: SegmentStore, worker: Worker, segment: str) -> GroupState | None:
+    """The state in a segment, None if there is none yet. Raises StateError, SegmentStoreError, OverloadedError."""
     while True:
         mark = await store.attribute(segment, MARK_ATTRIBUTE)
         info = await store.segment_info(segment)
         offset = info.start_offset if mark in (None, NO_MARK) else mark or 0
-        if info.length - offset > most_bytes:
-            raise StateError(f"{info.length - offset} bytes of state")
-        state: GroupState | None = None
+        if info.length - offset > MAX_STATE_BYTES:
+            raise StateError(f"{info.length - offset} bytes of state, {MAX_STATE_BYTES} at most are read")
         try:
-            async for payload in _payloads(store, segment, offset, info.length):
-                state = fold(state, payload)
+            content = await _content(store, segment, offset, info.length)
         except SegmentTruncated:
             # It was compacted while it was read.
             continue
-        except MalformedPayload as error:
-            raise StateError(str(error)) from error
-        return state
+        return await worker.run(partial(_folded, offset, content))
 
 
-async def _payloads(store: SegmentStore, segment: str, offset: int, end: int) -> AsyncIterator[bytes]:
-    events = EventSplitter(offset)
-    while offset < end:
-        data = (await store.read_segment(segment, offset, min(READ_BYTES, end - offset))).data
-        if not data:
-            break
+async def _content(store: SegmentStore, segment: str, offset: int, end: int) -> bytes:
+    found = bytearray()
+    while offset < end and (data := (await store.read_segment(segment, offset, min(READ_BYTES, end - offset))).data):
+        found += data
         offset += len(data)
-        for found in events.feed(data):
+    return bytes(found)
+
+
+def _folded(offset: int, content: bytes) -> GroupState | None:
+    """The state in what stands at an offset of the segment. Raises StateError."""
+    state: GroupState | None = None
+    try:
+        for found in EventSplitter(offset).feed(content):
             for event in found.events:
-                yield event.data
+                state = fold(state, event.data)
+    except MalformedPayload as error:
+        raise StateError(str(error)) from error
+    if state is not None and state.entries > MAX_ENTRIES:
+        raise StateError(f"{state.entries} readers and segments, {MAX_ENTRIES} at most are shown")
+    return state
 
 
 def fold(state: GroupState | None, payload: bytes) -> GroupState | None:
@@ -110,8 +131,9 @@ def fold(state: GroupState | None, payload: bytes) -> GroupState | None:
     for record in decode_entry(payload):
         if isinstance(record, InitialState):
             state = GroupState(
-                record.id, record.generation, record.assigned, record.unassigned, record.future, {**record.last_read}
+                record.id, record.generation, record.assigned, record.unassigned, {}, {**record.last_read}
             )
+            _wait(state, record.future)
         elif state is None:
             raise MalformedPayload("an update of a state that is not there")
         else:
@@ -136,6 +158,7 @@ def _update(state: GroupState, record: StateRecord) -> None:
         case SegmentCompleted(reader, segment, successors):
             state.assigned.get(reader, {}).pop(segment, None)
             state.last_read.pop(segment, None)
+            _wait(state, successors)
             _release_successors(state, _id_of(segment), successors)
         case ReaderPositions(checkpoint, reader, positions) if SILENT not in checkpoint:
             held = state.assigned.get(reader, {})
@@ -144,16 +167,24 @@ def _update(state: GroupState, record: StateRecord) -> None:
             state.last_read |= positions
 
 
-def _release_successors(state: GroupState, completed: int, successors: dict[str, set[int]]) -> None:
+def _wait(state: GroupState, segments: Mapping[str, set[int]]) -> None:
+    """Segments wait for others, by their ids; those that do already wait on as they do."""
+    for segment, predecessors in segments.items():
+        if segment not in state.future:
+            state.future[segment] = predecessors
+            for predecessor in predecessors:
+                state.waiting_for.setdefault(predecessor, []).append(segment)
+
+
+def _release_successors(state: GroupState, completed: int, announced: Iterable[str]) -> None:
     """Those that wait for nothing more can be read."""
-    for successor, predecessors in successors.items():
-        state.future.setdefault(successor, predecessors)
-    for waits in state.future.values():
-        waits.discard(completed)
-    ready = {successor for successor, waits in state.future.items() if not waits}
-    for successor in ready:
-        del state.future[successor]
-    state.unassigned |= dict.fromkeys(ready, 0)
+    for successor in (*state.waiting_for.pop(completed, ()), *announced):
+        waits = state.future.get(successor)
+        if waits is not None:
+            waits.discard(completed)
+            if not waits:
+                del state.future[successor]
+                state.unassigned[successor] = 0
 
 
 def _id_of(segment: str) -> int:

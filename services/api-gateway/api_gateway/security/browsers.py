@@ -8,7 +8,7 @@ cookie is not sent. Pure functions on what the settings say.
 """
 
 import ipaddress
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from http import HTTPStatus
 from urllib.parse import urlsplit
@@ -118,13 +118,3 @@ def _is_address(name: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def header_names(headers: Collection[tuple[bytes, bytes]]) -> dict[str, str]:
-    """The headers that matter here, of several with one name the first."""
-    found: dict[str, str] = {}
-    for name, value in headers:
-        text = name.decode("latin-1").lower()
-        if text in ("host", "origin"):
-            found.setdefault(text, value.decode("latin-1"))
-    return found

@@ -1,9 +1,10 @@
 """The public keys that sign an issuer's tokens: of a file, or fetched from the issuer.
 
 Fetched keys are fetched anew when a token names one that is not known, at most every 10 s, and after an hour, so that
-a key that was withdrawn goes. Keys that came once stay in use while their issuer cannot be reached. They are fetched
-without redirects and over TLS, unless they come from this machine: who could change them on the way could sign any
-token.
+a key that was withdrawn goes. Keys that came once stay in use while their issuer cannot be reached. Only keys whose
+fetching began after a call say that its key is none: older ones may lack a new key, and a refusal is final. They are
+fetched without redirects and over TLS, unless they come from this machine: who could change them on the way could sign
+any token.
 
 Concurrency: belongs to the event loop; the fetching is done in a thread, once for all who wait for it.
 """
@@ -42,7 +43,10 @@ class Keys(Protocol):
     """The public keys of an issuer."""
 
     async def find(self, id: str | None) -> jwt.PyJWK | None:
-        """The key of an id, or the only one there is if a token names none."""
+        """The key of an id, or the only one there is if a token names none; None for no key of the issuer.
+
+        Raises OverloadedError if that cannot be said now.
+        """
 
 
 def key_set(content: bytes) -> KeySet:
@@ -83,12 +87,14 @@ class FetchedKeys:
         self._clock = clock
         self._keys: KeySet = {}
         self._fetched_at = self._tried_at = -float("inf")
+        self._begun = self._newest = 0
+        """How many fetchings began, and which of them the keys are of."""
         self._fetching: asyncio.Task[None] | None = None
         self._wrong: str | None = None
 
     async def find(self, id: str | None) -> jwt.PyJWK | None:
         """See Keys."""
-        found = find_in(self._keys, id)
+        begun, found = self._begun, find_in(self._keys, id)
         if found is None:
             fetching = self._refresh()
             if fetching is not None:
@@ -96,9 +102,8 @@ class FetchedKeys:
             found = find_in(self._keys, id)
         elif self._clock() - self._fetched_at > MAX_AGE_S:
             self._refresh()
-        if found is None and (self._wrong is not None or not self._keys):
-            # Whose key it is cannot be said now: to a refusal no client comes back.
-            raise OverloadedError("the keys of the issuer of tokens are not known at the moment")
+        if found is None and self._newest <= begun:
+            raise OverloadedError("the newest keys of the issuer of tokens are not known at the moment")
         return found
 
     def problem(self) -> str | None:
@@ -113,9 +118,11 @@ class FetchedKeys:
 
     async def _take(self) -> None:
         self._tried_at = self._clock()
+        self._begun += 1
+        number = self._begun
         try:
             self._keys = await asyncio.to_thread(self._fetch)
-            self._fetched_at, self._wrong = self._clock(), None
+            self._fetched_at, self._newest, self._wrong = self._clock(), number, None
         except (OSError, ValueError, HTTPException, SecurityConfigError) as error:
             self._wrong = f"the keys of the OIDC issuer cannot be fetched: {error}"
             log.warning("the keys of the issuer cannot be fetched", extra={"error": str(error)})

@@ -36,8 +36,8 @@ READ_UPDATE = Level("READ_UPDATE", lambda _request, _readers_write: Permission.R
 class Rule(msgspec.Struct, frozen=True):
     """What an operation needs: `level` on each resource, or on one of them if `any_will_do`.
 
-    Without resources it needs nothing, but credentials that are sent must be right. `entries` says what a
-    listing is of: the caller sees only those that it may READ.
+    Without resources it needs no permission, but credentials that are sent must be right. `entries` says what a
+    listing is of: the caller, who must be known, sees only those that it may READ.
     """
 
     level: Level = READ
@@ -56,7 +56,7 @@ class Rule(msgspec.Struct, frozen=True):
 
     def check(self, caller: Caller | None, request: Any, readers_write: bool) -> None:
         """Raises BadRequestError, UnauthenticatedError, ForbiddenError, in this order."""
-        if not self.on:
+        if self.is_for_everyone:
             return
         names = [resource.of(request) for resource in self.on]
         needed = self.level.of(request, readers_write)

@@ -1,5 +1,6 @@
 """The readers of a group, from the state that they write, and what they have yet to read."""
 
+import asyncio
 from typing import Any
 from uuid import uuid4
 
@@ -11,14 +12,23 @@ from unit.gateway.rest.test_sluice_segments import SPLIT, THIRD, scale
 from unit.gateway.rest.test_sluice_streams import S, problem
 from unit.gateway.rest.world import World
 
-from api_gateway.rest import group_readers
+from api_gateway.errors import QuotaExceededError
+from api_gateway.rest import group_readers, group_state
+from api_gateway.rest.group_readers import GroupReaders
+from api_gateway.security.guard import calling
+from sluice.domain.errors import NotFoundError
+from sluice.domain.ids import GroupId
 from sluice.domain.stream.retention import RetentionReport, SizedCut
 from sluice.kafka.topics import RETENTION
+from sluice.pravega.store import SegmentData, SegmentInfo
+from sluice.security.caller import Caller
+from sluice.security.resources import Permission
 
 STATE = "sc/_RGrg/0.#epoch.0"
 CONFIG = written.config(["sc/st"], "0f0e0d0c-0b0a-4908-8706-050403020100", 0)
 FIRST, SECOND = "sc/st/0.#epoch.0", "sc/st/1.#epoch.0"
 READERS = f"{RG}/readers"
+PRAVEGAS = "/v1/scopes/sc/readergroups/rg"
 
 
 @pytest.fixture
@@ -60,7 +70,7 @@ async def test_a_state_with_what_is_no_segment_is_refused(group: World) -> None:
     assert problem(await group.call("GET", READERS)) == (409, None)
 
 
-async def test_the_lag_in_time_is_read_off_sampled_cuts(group: World) -> None:
+async def test_the_lag_in_time_is_read_off_sampled_cuts(group: World, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(group, FIRST, 100)
     await write(group, written.initial(CONFIG, [FIRST]), written.updates(written.last_read("r", {})))
     assert "ms" not in (await group.get(READERS))["lag"], "nothing is sampled without a policy"
@@ -73,6 +83,8 @@ async def test_the_lag_in_time_is_read_off_sampled_cuts(group: World) -> None:
         group.system.broker.land(RETENTION.name, "sc/st", msgspec.json.encode(report))
     lag = (await group.get(READERS))["lag"]
     assert 180_000 <= lag["ms"] < 240_000
+    monkeypatch.setattr(group.lookback, "run", None)
+    assert (await group.get(READERS, age=False))["lag"] == {"bytes": 100}, "the past is not looked at"
 
 
 async def test_what_comes_behind_a_scale_is_yet_to_be_read(group: World) -> None:
@@ -102,9 +114,72 @@ async def test_a_segment_that_cannot_be_measured_leaves_the_lag_incomplete(group
 async def test_a_state_that_is_too_long_or_wrong_is_refused(group: World, monkeypatch: pytest.MonkeyPatch) -> None:
     await write(group, written.updates(written.add_reader("r")))
     assert problem(await group.call("GET", READERS)) == (409, None)
-    monkeypatch.setattr(group_readers, "MAX_STATE_BYTES", 10)
+    monkeypatch.setattr(group_state, "MAX_STATE_BYTES", 10)
     assert "bytes of state" in (await group.call("GET", READERS)).json()["detail"]
     assert problem(await group.call("GET", f"{S}/scopes/sc/readergroups/none/readers")) == (404, "RG_NOT_FOUND")
+
+
+async def test_a_state_with_more_than_groups_need_is_refused(group: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    await write(group, written.initial(CONFIG, [FIRST, SECOND]), written.updates(written.add_reader("r")))
+    monkeypatch.setattr(group_state, "MAX_ENTRIES", 3)
+    await group.get(READERS)
+    monkeypatch.setattr(group_state, "MAX_ENTRIES", 2)
+    assert problem(await group.call("GET", READERS)) == (409, None)
+    assert (await group.call("GET", PRAVEGAS)).status_code == 500
+
+
+async def test_of_more_streams_than_are_counted_the_lag_is_incomplete(
+    group: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert (await group.call("PUT", f"{S}/scopes/sc/streams/other", {})).status_code == 201
+    fill(group, "sc/other/0.#epoch.0", 7)
+    fill(group, FIRST, 100)
+    await write(group, written.initial(CONFIG, ["sc/other/0.#epoch.0", FIRST]))
+    seen = []
+    for most in (2, 1):
+        monkeypatch.setattr(group_readers, "MAX_STREAMS", most)
+        found = await group.get(READERS)
+        seen.append((found["lag"]["bytes"], found["complete"]))
+    assert seen == [(107, True), (7, False)]
+
+
+async def test_callers_of_pravegas_interface_at_one_time_share_one_look(
+    group: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await write(group, written.initial(CONFIG, [FIRST]))
+    reads: list[str] = []
+    read = group.store.read_segment
+
+    async def counted(name: str, offset: int, length: int) -> SegmentData:
+        reads.append(name)
+        return await read(name, offset, length)
+
+    monkeypatch.setattr(group.store, "read_segment", counted)
+    answers = await asyncio.gather(*(group.get(PRAVEGAS) for _ in range(3)))
+    assert (len(reads), [one["onlineReaderIds"] for one in answers]) == (1, [[], [], []])
+    await write(group, written.updates(written.add_reader("r")))
+    assert (await group.get(PRAVEGAS))["onlineReaderIds"] == ["r"], "who comes later sees what was written meanwhile"
+
+
+async def test_one_user_has_a_quarter_of_the_looks_at_most(group: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group_readers, "MAX_LOOKS", 4)
+    backend, goes_on, measure = group.backend, asyncio.Event(), group.store.segment_info
+    readers = GroupReaders(group.store, backend.reads, backend.worker, backend.clock, backend.lookback)
+
+    async def late(name: str) -> SegmentInfo:
+        await goes_on.wait()
+        return await measure(name)
+
+    monkeypatch.setattr(group.store, "segment_info", late)
+    with calling(Caller("reader", lambda _resource: Permission.NONE)):
+        first = asyncio.ensure_future(readers.state(GroupId("sc", "rg")))
+        await asyncio.sleep(0)
+        with pytest.raises(QuotaExceededError):
+            await readers.state(GroupId("sc", "other"))
+        goes_on.set()
+        assert await first is None
+        with pytest.raises(NotFoundError):
+            await readers.state(GroupId("sc", "other"))
 
 
 async def test_many_callers_share_one_look(group: World, monkeypatch: pytest.MonkeyPatch) -> None:

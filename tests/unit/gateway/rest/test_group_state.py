@@ -1,6 +1,7 @@
 """The state that readers keep of their group, as far as it is read."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 from uuid import uuid4
 
 import pytest
@@ -8,10 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import group_state as written
 
+from api_gateway.errors import OverloadedError
 from api_gateway.rest.group_state import NO_MARK, GroupState, StateError, fold, read_group_state
+from api_gateway.worker import Worker
 from sluice.pravega.envelope import MalformedPayload
 from sluice.pravega.memory import InMemorySegmentStore
 from sluice.pravega.store import MARK_ATTRIBUTE
+
+T = TypeVar("T")
 
 ID = "0f0e0d0c-0b0a-4908-8706-050403020100"
 CONFIG = written.config(["sc/a", "sc/b"], ID, 7)
@@ -52,6 +57,20 @@ def test_a_segment_comes_when_all_it_waits_for_is_read() -> None:
     later = folded(written.updates(written.complete("r", A1, {A2: (0, 1)})), state=state)
     assert assignment(later) == ({"r": set()}, {A2})
     assert later.future == {}
+
+
+class Untouched(set[int]):
+    """What a segment waits for, while no completion may cost it anything."""
+
+    def discard(self, _element: object) -> None:
+        raise AssertionError
+
+
+def test_a_completion_costs_only_what_waits_for_it() -> None:
+    state = folded(written.compacted(CONFIG, {"r": [A0]}, [], {A2: (0,), B0: (7,)}))
+    state.future[B0] = Untouched({7})
+    fold(state, written.updates(written.complete("r", A0, {})))
+    assert (state.unassigned, state.future) == ({A2: 0}, {B0: {7}})
 
 
 def test_a_compacted_state_replaces_everything() -> None:
@@ -125,13 +144,13 @@ async def store_with(*entries: bytes) -> InMemorySegmentStore:
 
 
 async def state_in(store: InMemorySegmentStore) -> GroupState:
-    state = await read_group_state(store, SEGMENT)
+    state = await read_group_state(store, Worker(), SEGMENT)
     assert state is not None
     return state
 
 
 async def test_an_empty_segment_has_no_state() -> None:
-    assert await read_group_state(await store_with(), SEGMENT) is None
+    assert await read_group_state(await store_with(), Worker(), SEGMENT) is None
 
 
 async def test_everything_is_read() -> None:
@@ -170,6 +189,16 @@ async def test_a_state_that_is_compacted_while_it_is_read_is_read_again() -> Non
     assert (await state_in(store)).unassigned == {B0: 0}
 
 
+class Busy(Worker):
+    async def run(self, work: Callable[[], T]) -> T:
+        raise OverloadedError
+
+
+async def test_the_worker_folds_what_clients_wrote() -> None:
+    with pytest.raises(OverloadedError):
+        await read_group_state(await store_with(written.initial(CONFIG, [A0])), Busy(), SEGMENT)
+
+
 async def test_nonsense_is_named() -> None:
     with pytest.raises(StateError):
-        await read_group_state(await store_with(b"\0\0\0\3"), SEGMENT)
+        await read_group_state(await store_with(b"\0\0\0\3"), Worker(), SEGMENT)

@@ -3,9 +3,12 @@
 from collections.abc import AsyncIterator, Iterator
 from types import SimpleNamespace
 from typing import Any
+from uuid import uuid4
 
 import httpx
+import msgspec
 import pytest
+from support import group_state as written
 from unit.gateway.rest.world import World
 from unit.gateway.security.support import ALL, NONE, READ, READ_UPDATE, Callers
 
@@ -18,7 +21,9 @@ from api_gateway.security.guard import Guard
 from api_gateway.security.rest_permissions import OPEN_PATHS, REST, SLUICE, WORKFLOWS, names_in
 from sluice.domain.stream.commands import DecisionKind
 from sluice.domain.stream.events import DecisionRecorded, StreamSealStarted
+from sluice.domain.stream.retention import RetentionReport, SizedCut
 from sluice.domain.workflow import WorkflowStepFailed
+from sluice.kafka.topics import RETENTION
 from sluice.security.caller import CALLER
 from sluice.security.resources import ROOT
 
@@ -128,6 +133,26 @@ async def test_a_stream_shows_the_subscribers_that_its_reader_may_read(filled: W
         shown = (await call(filled, "GET", "/sluice/v1/scopes/sc/streams/b", "half")).json()
         seen.append([subscriber["name"] for subscriber in shown["subscribers"]])
     assert seen == [["sc/g"], []]
+
+
+async def test_what_a_group_has_to_read_of_foreign_streams_is_not_counted(filled: World, callers: Callers) -> None:
+    names = [f"sc/{stream}/0.#epoch.0" for stream in "ab"]
+    for name, length in zip(names, (100, 30), strict=True):
+        filled.store.segments[name].data = bytes(length)
+    config = written.config(["sc/a"], "0f0e0d0c-0b0a-4908-8706-050403020100", 0)
+    await filled.store.append("sc/_RGa/0.#epoch.0", uuid4(), written.initial(config, names))
+    now = filled.system.broker.now_ms()
+    report = RetentionReport(
+        id="1", by="t", at=now - 60_000, scope="sc", stream="b", creation_id="", policy=None,
+        head=SizedCut({0: 0}, 0), sample=SizedCut({0: 30}, 0),
+    )  # fmt: skip
+    filled.system.broker.land(RETENTION.name, "sc/b", msgspec.json.encode(report))
+    callers.permissions["half"] = {f"{SC}/reader-group:a": READ, f"{SC}/stream:a": READ}
+    seen = []
+    for user in ("admin", "half"):
+        found = (await call(filled, "GET", "/sluice/v1/scopes/sc/readergroups/a/readers", user)).json()
+        seen.append((found["lag"]["bytes"], "ms" in found["lag"], found["complete"]))
+    assert seen == [(130, True, True), (100, False, False)]
 
 
 async def test_credentials_are_asked_for_while_the_journal_is_loaded(callers: Callers) -> None:

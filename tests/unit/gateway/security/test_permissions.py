@@ -18,7 +18,7 @@ from api_gateway.security.rest_permissions import OPEN_PATHS, REST, names_in
 from api_gateway.security.rules import Rule
 from api_gateway.server import INTERFACE
 from sluice.controller_api import controller_pb2 as pb
-from sluice.security.caller import Caller, ForbiddenError
+from sluice.security.caller import Caller, ForbiddenError, UnauthenticatedError
 from sluice.security.resources import ROOT, Permission
 
 NAMES = {"scope": "s", "stream": "x", "group": "g", "table": "t"}
@@ -67,6 +67,13 @@ def test_an_rpc_whose_request_names_nothing_is_malformed(rpc: str) -> None:
     request = GetMessageClass(INTERFACE.methods_by_name[rpc].input_type)()
     with pytest.raises(BadRequestError):
         RPCS[rpc].check(None, request, True)
+
+
+def test_entries_without_a_resource_are_for_callers_who_are_known() -> None:
+    with pytest.raises(UnauthenticatedError):
+        Rule(entries="thing").check(None, NAMES, True)
+    Rule(entries="thing").check(Caller("me", lambda _resource: Permission.NONE), NAMES, True)
+    Rule().check(None, NAMES, True)
 
 
 def test_the_page_is_up_to_date() -> None:

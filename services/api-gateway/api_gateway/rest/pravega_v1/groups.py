@@ -4,7 +4,7 @@ from fastapi import Response
 
 from api_gateway.rest.backend import Backend, Served, Submit, as_json
 from api_gateway.rest.failures import RefusedError
-from api_gateway.rest.group_state import GroupState, StateError, read_group_state
+from api_gateway.rest.group_state import GroupState, StateError
 from api_gateway.rest.pravega_v1.base import GROUPS, ONE_GROUP, GroupName, ScopeName, changed, refusals, router
 from api_gateway.rest.pravega_v1.models import ReaderGroupName, ReaderGroupProperty, ReaderGroupsList
 from api_gateway.rest.pravega_v1.replies import done
@@ -13,7 +13,6 @@ from sluice.domain.ids import GroupId, StreamId
 from sluice.domain.names import READER_GROUP_PREFIX, group_stream
 from sluice.domain.reader_group.commands import DeleteReaderGroup
 from sluice.domain.reader_group.state import ZERO_ID
-from sluice.domain.segment import segment_name
 from sluice.domain.stream.state import StreamState
 from sluice.pravega.errors import SegmentMissing
 
@@ -70,11 +69,8 @@ async def delete_group(backend: Served, submit: Submit, scope: ScopeName, group:
 
 async def _state(backend: Backend, id: GroupId) -> GroupState | None:
     """What stands in the group's state stream, None if nothing. Raises NotFoundError."""
-    name = group_stream(id.name)
-    stream = await backend.reads.stream(id.state_stream)
-    (segment, *_) = stream.active_epoch.segments
     try:
-        return await read_group_state(backend.store, segment_name(id.scope, name, segment))
+        return await backend.readers.state(id)
     except SegmentMissing as error:
         raise NotFoundError(f"reader group {id} is gone") from error
     except StateError as error:

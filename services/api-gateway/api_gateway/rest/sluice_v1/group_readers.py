@@ -1,11 +1,13 @@
 """The readers of a reader group: what each reads, and how much all have yet to read."""
 
 import logging
+from typing import Annotated
 
-from fastapi import Request, Response
+from fastapi import Query, Request, Response
 from pydantic import Field
 
-from api_gateway.errors import OverloadedError
+from api_gateway.errors import OverloadedError, QuotaExceededError
+from api_gateway.listing import may_read
 from api_gateway.lookback import while_caller_waits
 from api_gateway.rest.backend import Served, as_json
 from api_gateway.rest.failures import RefusedError
@@ -15,6 +17,7 @@ from api_gateway.rest.sluice_v1.base import GroupName, Model, ScopeName, refusal
 from sluice.domain.ids import GroupId
 from sluice.lookback.errors import LookbackError
 from sluice.pravega.errors import SegmentMissing
+from sluice.security.resources import stream_resource
 
 log = logging.getLogger(__name__)
 
@@ -37,13 +40,13 @@ class ReaderModel(Model):
 
 
 class Lag(Model):
-    """What is yet to be read, by all readers together."""
+    """What is yet to be read of streams that the caller may READ, by all readers together."""
 
     bytes: int = Field(description="As far as it is known: of what segment stores do not say nothing is counted.")
     ms: int | None = Field(
         default=None,
         description="How long ago the oldest of it was written, 6 hours at most, as of half a minute ago; left out if "
-        "that is not known: cuts are sampled of streams with a retention policy only.",
+        "that is not known, or not asked for: cuts are sampled of streams with a retention policy only.",
     )
 
 
@@ -54,7 +57,7 @@ class GroupReadersModel(Model):
     unassigned: list[HeldSegment] = Field(description="What waits for a reader.")
     lag: Lag
     at: int = Field(description="When that was looked at, epoch ms; some seconds ago at most.")
-    complete: bool = Field(description="Whether the lag counts everything.")
+    complete: bool = Field(description="Whether the lag counts everything; what the caller may not READ it does not.")
 
 
 @routes.get(
@@ -63,7 +66,13 @@ class GroupReadersModel(Model):
     response_model=GroupReadersModel,
     responses=refusals(404, 409),
 )
-async def list_readers(request: Request, backend: Served, scope: ScopeName, group: GroupName) -> Response:
+async def list_readers(
+    request: Request,
+    backend: Served,
+    scope: ScopeName,
+    group: GroupName,
+    age: Annotated[bool, Query(description="Look up `lag.ms`, which is in the past; false is quicker.")] = True,
+) -> Response:
     """Say which reader of a group reads which segments, what waits for a reader, and how far behind the group is."""
     id = GroupId(scope, group)
     found = await backend.reads.group_or_none(id)
@@ -75,18 +84,20 @@ async def list_readers(request: Request, backend: Served, scope: ScopeName, grou
         raise RefusedError(404, f"reader group {scope}/{group} is gone", "RG_NOT_FOUND") from error
     except StateError as error:
         raise RefusedError(409, f"the state of {scope}/{group} cannot be read: {error}") from error
-    try:
-        ms = await while_caller_waits(request, backend.readers.age(id, readers))
-    except (LookbackError, OverloadedError) as error:
-        log.warning("age of what is unread is not known", extra={"group": f"{id}", "error": f"{error}"})
-        ms = None
+    readable = [stream for stream in readers.unread if may_read(stream_resource(*stream))]
+    ms = None
+    if age:
+        try:
+            ms = await while_caller_waits(request, backend.readers.age(id, readers, readable))
+        except (LookbackError, OverloadedError, QuotaExceededError) as error:
+            log.warning("age of what is unread is not known", extra={"group": f"{id}", "error": f"{error}"})
     return as_json(
         GroupReadersModel(
             readers=[ReaderModel(name=one.name, segments=list(map(_model, one.segments))) for one in readers.readers],
             unassigned=list(map(_model, readers.unassigned)),
-            lag=Lag(bytes=readers.behind, ms=ms),
+            lag=Lag(bytes=sum(readers.unread[stream].bytes for stream in readable), ms=ms),
             at=readers.at,
-            complete=readers.complete,
+            complete=readers.complete and len(readable) == len(readers.unread),
         )
     )
 

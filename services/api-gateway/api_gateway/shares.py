@@ -1,0 +1,36 @@
+"""Places for work that takes long, shared out among those who call: one of them cannot have them all.
+
+Where callers are not authenticated there is one principal for all, and no share. Belongs to the event loop.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from api_gateway.errors import OverloadedError, QuotaExceededError
+from sluice.security.caller import calling_principal
+
+
+class Shares:
+    """As many pieces of work may be under way or wait, a quarter of them of one principal. `of` says what they are."""
+
+    def __init__(self, count: int, of: str) -> None:
+        self._count = count
+        self._of = of
+        self._taken: Counter[str] = Counter()
+
+    @contextmanager
+    def taken(self) -> Iterator[None]:
+        """A place of the caller's is taken inside. Raises OverloadedError, QuotaExceededError."""
+        principal = calling_principal()
+        if self._taken.total() >= self._count:
+            raise OverloadedError(f"{self._count} {self._of} are under way or wait, no more may wait")
+        if principal and self._taken[principal] >= self._count // 4:
+            raise QuotaExceededError(f"{self._count // 4} {self._of} of one user may be under way or wait")
+        self._taken[principal] += 1
+        try:
+            yield
+        finally:
+            self._taken[principal] -= 1
+            if not self._taken[principal]:
+                del self._taken[principal]
