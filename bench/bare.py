@@ -31,6 +31,7 @@ from sluice.domain.scope.commands import CreateScope
 from sluice.domain.scope.decide import decide_create_scope
 from sluice.domain.segment import segment_id, segment_name, transaction_segment_name
 from sluice.engine.journal import Journal
+from sluice.engine.offsets import RequestFacts
 from sluice.engine.ports import Log
 from sluice.engine.step import all_done
 from sluice.kafka.log import KafkaLog
@@ -84,7 +85,7 @@ async def _record(journal: Journal, scope: str) -> None:
     def decide(reader: Reader, context: Context) -> Decision:
         return decide_create_scope(reader, CreateScope(scope=scope), context)
 
-    await journal.propose(scope, decide, request=scope)
+    await journal.propose(scope, decide, RequestFacts(scope))
 
 
 class StoreRounds:

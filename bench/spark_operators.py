@@ -28,7 +28,7 @@ from bench.processor_time import cpu_s
 from bench.spark_processors import PandasProcessor, RowProcessor
 from retention_spark.session import open_session
 from retention_spark.settings import SparkSettings
-from retention_spark.stateful import OUTPUT, bucketed, decided, outcomes
+from retention_spark.stateful_operator import OUTPUT, bucketed, decided, outcomes
 from sluice.domain.stream.traffic import Direction
 from sluice.kafka.topics import SCALE
 from sluice.policies.rules import ScaleRule

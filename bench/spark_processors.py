@@ -1,8 +1,8 @@
 """The decisions in Spark's second interface for state (`transformWithState`), to be measured beside the one in use.
 
-The same steps over the same buckets as in `retention_spark.stateful`; state and timers are read one by one, over a
-socket to the JVM. A timer is not replaced by a new one, so the time of the last one lies beside the memory. A module of
-its own, because workers import what they run by its name.
+The same steps over the same buckets as in `retention_spark.stateful_operator`; state and timers are read one by one,
+over a socket to the JVM. A timer is not replaced by a new one, so the time of the last one lies beside the memory. A
+module of its own, because workers import what they run by its name.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,8 +20,8 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 
 from retention_spark.buckets import BucketDecider
-from retention_spark.stateful import Outcome, input_records
-from retention_spark.stateful_operator import Decider, InputRecord, Step
+from retention_spark.report_decider import Decided, ReportDecider, ReportRecord
+from retention_spark.stateful_operator import Outcome, report_records
 from sluice.policies.rules import Rule
 
 _STATE = "memory binary, wake_at bigint"
@@ -38,7 +38,7 @@ class _Processor(StatefulProcessor):
         self._handle = handle
         self._memory = handle.getValueState("memory", _STATE)
 
-    def _stepped(self, records: Iterable[InputRecord], now: int, expired: int | None = None) -> bytes | None:
+    def _stepped(self, records: Iterable[ReportRecord], now: int, expired: int | None = None) -> bytes | None:
         """What came of the step, encoded; None for nothing. `expired` is the timer that led to it, if one did."""
         memory, timer = self._memory.get() or (None, None)
         known = bytes(memory) if memory is not None else None
@@ -48,7 +48,7 @@ class _Processor(StatefulProcessor):
             return msgspec.msgpack.encode(Outcome(step.sendings, step.rows, 0, step.wake_at))
         return None
 
-    def _remember(self, step: Step, timer: int | None, now: int) -> None:
+    def _remember(self, step: Decided, timer: int | None, now: int) -> None:
         wake_at = max(step.wake_at, now + 1) if step.wake_at is not None else None
         if timer is not None and timer != wake_at:
             self._handle.deleteTimer(timer)
@@ -69,7 +69,7 @@ class PandasProcessor(_Processor):
         rows: Iterator[Any],
         timer_values: TimerValues,
     ) -> Iterator[Any]:
-        yield from _framed(self._stepped(input_records(rows), timer_values.getCurrentProcessingTimeInMs()))
+        yield from _framed(self._stepped(report_records(rows), timer_values.getCurrentProcessingTimeInMs()))
 
     def handleExpiredTimer(  # noqa: N802
         self,
@@ -90,7 +90,7 @@ class RowProcessor(_Processor):
         rows: Iterator[Any],
         timer_values: TimerValues,
     ) -> Iterator[Any]:
-        records = [InputRecord(row.topic, row.partition, row.offset, row.key, bytes(row.value)) for row in rows]
+        records = [ReportRecord(row.topic, row.partition, row.offset, row.key, bytes(row.value)) for row in rows]
         records.sort(key=lambda record: (record.partition, record.offset))
         yield from _rows(self._stepped(records, timer_values.getCurrentProcessingTimeInMs()))
 
@@ -117,4 +117,4 @@ def _rows(outcome: bytes | None) -> Iterator[Row]:
 @lru_cache
 def _decider(rule: Rule, source: str) -> BucketDecider:
     """One for all batches of a worker."""
-    return BucketDecider(Decider(rule, source))
+    return BucketDecider(ReportDecider(rule, source))

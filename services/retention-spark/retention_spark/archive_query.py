@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from retention_spark.archive_sink import ArchiveSink, contents
-from retention_spark.checkpoint_compatibility import FORMAT, Fit, claim
-from retention_spark.query import source_options
+from retention_spark.checkpoint_compatibility import FORMAT, Fit, UnfitError, claim, ends_of
+from retention_spark.query import checkpoint_of, source_options
 from retention_spark.settings import SparkSettings
 from sluice.kafka.topic_ids import topic_ids
 from sluice.kafka.topics import JOURNAL, RETENTION, SCALE
@@ -26,15 +26,19 @@ def archived_ids(settings: SparkSettings) -> dict[str, str]:
     return topic_ids(AdminClient(clients.admin(settings.kafka_client())), TOPICS, _TIMEOUT_S)
 
 
-def start_archive(session: SparkSession, settings: SparkSettings, cluster: str) -> StreamingQuery:
-    """Begin where the checkpoint ends; a new one begins where the topics do. `cluster` is Kafka's id of itself.
+def start_archive(session: SparkSession, settings: SparkSettings) -> StreamingQuery:
+    """Begin where the checkpoint ends; a new one begins where the topics do.
 
-    A journal that was made anew has another id: another checkpoint, and another folder of the archive. Raises
-    KafkaException, UnfitError.
+    A journal that was made anew has another id: another checkpoint, and another folder of the archive. Another archive
+    is unfit: it would begin in the middle, and the journal would be trimmed. Raises KafkaException, UnfitError.
     """
     ids = archived_ids(settings)
-    checkpoint = f"{settings.spark_checkpoints.rstrip('/')}/{NAME}-{ids[JOURNAL.name]}"
-    claim(session, checkpoint, Fit(FORMAT, cluster, JOURNAL.name, settings.partitions, 0, 0))
+    checkpoint = checkpoint_of(NAME, settings, ids[JOURNAL.name])
+    facts: dict[str, str | int] = {"archive": settings.archive.rstrip("/"), "partitions": settings.partitions}
+    try:
+        claim(session, checkpoint, Fit(FORMAT, facts), ends_of(settings.kafka_client()))
+    except UnfitError as error:
+        raise UnfitError(f"{error} (if the archive is to be elsewhere, copy its files there before)") from error
     options = {
         **source_options(",".join(TOPICS), settings),
         "maxOffsetsPerTrigger": str(settings.archive_batch_records),

@@ -17,7 +17,7 @@ from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
-from retention_spark.stateful import Outcome
+from retention_spark.stateful_operator import Outcome
 from sluice.kafka.offsets import offset_of
 from sluice.kafka_config import clients
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from retention_spark.stateful_operator import Decider, InputRecord, Step
+from retention_spark.report_decider import Decided, ReportDecider, ReportRecord
 
 
 class Slot(msgspec.Struct, frozen=True, array_like=True):
@@ -24,22 +24,22 @@ _slots = msgspec.msgpack.Decoder(dict[str, Slot])
 
 
 class BucketDecider:
-    """Takes steps for buckets of keys; each key's step is that of `Decider`."""
+    """Takes steps for buckets of keys; each key's step is that of `ReportDecider`."""
 
-    def __init__(self, decider: Decider) -> None:
+    def __init__(self, decider: ReportDecider) -> None:
         self._decider = decider
 
-    def step(self, memory: bytes | None, records: Iterable[InputRecord], now: int) -> Step:
+    def step(self, memory: bytes | None, records: Iterable[ReportRecord], now: int) -> Decided:
         """Decide on every key with records, and on those whose time has come; `now` in epoch ms.
 
         The records of each key count in the order in which they are given.
         """
         slots = _slots.decode(memory) if memory is not None else {}
-        by_key: dict[str, list[InputRecord]] = defaultdict(list)
+        by_key: dict[str, list[ReportRecord]] = defaultdict(list)
         for record in records:
             by_key[record.key].append(record)
         due = [key for key, slot in slots.items() if slot.wake_at <= now and key not in by_key]
-        whole = Step()
+        whole = Decided()
         for key in (*by_key, *due):
             slot = slots.pop(key, None)
             step = self._decider.step(slot.memory if slot is not None else None, by_key.get(key, ()), now)

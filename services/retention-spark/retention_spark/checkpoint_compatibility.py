@@ -1,25 +1,38 @@
 """Whether topics and checkpoint fit what is configured: a query that went on all the same would decide on nonsense.
 
-Topics are never made here: their writers do that. A checkpoint belongs to one topic of one Kafka cluster, its
-state to a number of partitions and to a format; beside each query's checkpoint stands a file that says which.
+Topics are never made here: their writers do that. A checkpoint belongs to one journal, which the name of its folder
+says, and never stands beyond the end of a topic that it reads: a Kafka put back from a copy is older than what is
+remembered of it. A file in the folder says what else the checkpoint belongs to.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
+from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._listoffsets import OffsetSpec
 from pyspark.sql import SparkSession
 
-from retention_spark.files import exists, read, write_once
-from sluice.kafka.topics import DEAD_LETTERS, REQUESTS_STREAMS, RETENTION, SCALE, Topic
+from retention_spark.files import exists, names, read, write_once
+from sluice.kafka.offsets import offset_of
+from sluice.kafka.topic_ids import topic_ids
+from sluice.kafka.topics import DEAD_LETTERS, JOURNAL, REQUESTS_STREAMS, RETENTION, SCALE
 from sluice.kafka_config import clients
 
-FORMAT = 3
+FORMAT = 4
 """Of what is remembered; to be counted on when an older one can no longer be read."""
 
-NEEDED = (SCALE, RETENTION, REQUESTS_STREAMS, DEAD_LETTERS)
+NEEDED = (JOURNAL, SCALE, RETENTION, REQUESTS_STREAMS, DEAD_LETTERS)
 _FILE = "sluice.json"
+_OFFSETS = "offsets"
+_TIMEOUT_S = 10.0
+
+Offsets = dict[tuple[str, int], int]
+"""By topic and partition."""
+
+Ends = Callable[[Iterable[tuple[str, int]]], Offsets]
+"""Where each partition ends. Raises KafkaException."""
 
 
 class UnfitError(Exception):
@@ -31,45 +44,48 @@ class _Formatted(msgspec.Struct, frozen=True):
 
 
 class Fit(msgspec.Struct, frozen=True):
-    """What a checkpoint belongs to; `cluster` is Kafka's id of itself."""
+    """What a checkpoint belongs to: facts by their names, those that its query goes by."""
 
     format: int
-    cluster: str
-    topic: str
-    partitions: int
-    buckets: int
-    state_partitions: int
+    facts: dict[str, str | int]
 
 
-def look_at_topics(
-    client: dict[str, Any], partitions: int, more: Sequence[Topic] = (), timeout_s: float = 2.0
-) -> tuple[str, list[str]]:
-    """Kafka's id of itself, and the topics that are missing of those that are needed, `more` among them; blocking.
+def look_at_topics(client: dict[str, Any], partitions: int, timeout_s: float = 2.0) -> tuple[dict[str, str], list[str]]:
+    """The ids of the topics that are needed, and those of them that are missing, while any is; blocking.
 
     Raises UnfitError for a topic with other partitions, KafkaException while the brokers cannot be reached.
     """
-    found = AdminClient(clients.admin(client)).list_topics(timeout=timeout_s)
-    needed = (*NEEDED, *more)
-    for topic in needed:
+    admin = AdminClient(clients.admin(client))
+    found = admin.list_topics(timeout=timeout_s)
+    for topic in NEEDED:
         there = found.topics.get(topic.name)
         wanted = topic.partitions or partitions
         if there is not None and len(there.partitions) != wanted:
             raise UnfitError(f"{topic.name} has {len(there.partitions)} partitions, configured are {wanted}")
-    return found.cluster_id or "", [topic.name for topic in needed if topic.name not in found.topics]
+    missing = [topic.name for topic in NEEDED if topic.name not in found.topics]
+    return {} if missing else topic_ids(admin, [topic.name for topic in NEEDED], _TIMEOUT_S), missing
 
 
-def check(wanted: Fit, found: Fit, folder: str) -> None:
-    """Raise UnfitError unless a checkpoint of `found` can be gone on with as `wanted`."""
-    for name in wanted.__struct_fields__:
-        is_, should_be = getattr(found, name), getattr(wanted, name)
-        if is_ != should_be:
-            raise _unfit(folder, name.replace("_", " "), is_, should_be)
+def ends_of(client: dict[str, Any]) -> Ends:
+    """Where partitions of a Kafka end."""
+
+    def ends(partitions: Iterable[tuple[str, int]]) -> Offsets:
+        admin = AdminClient(clients.admin(client))
+        question = {TopicPartition(*one): OffsetSpec.latest() for one in partitions}  # type: ignore[no-untyped-call]
+        answers = admin.list_offsets(question, request_timeout=_TIMEOUT_S)
+        return {(one.topic, one.partition): offset_of(answer) for one, answer in answers.items()}
+
+    return ends
 
 
-def claim(session: SparkSession, folder: str, wanted: Fit) -> None:
-    """Check the checkpoint in a folder of any file system that Spark knows, or begin a new one there."""
+def claim(session: SparkSession, folder: str, wanted: Fit, ends: Ends) -> None:
+    """Check the checkpoint in a folder of any file system that Spark knows, or begin a new one there.
+
+    Raises UnfitError, KafkaException.
+    """
     if exists(session, folder, _FILE):
-        check(wanted, read_fit(read(session, folder, _FILE), folder), folder)
+        _check_facts(wanted, read_fit(read(session, folder, _FILE), folder), folder)
+        _check_offsets(_last_offsets(session, folder), ends, folder)
         return
     if exists(session, folder, "metadata"):
         raise UnfitError(f"the checkpoint {folder} is not one of this service: {_FILE} is missing")
@@ -85,6 +101,36 @@ def read_fit(value: bytes, folder: str) -> Fit:
     except msgspec.DecodeError as error:
         raise UnfitError(f"the checkpoint {folder} cannot be understood: {_FILE}: {error}") from error
     raise _unfit(folder, "format", found, FORMAT)
+
+
+def _check_facts(wanted: Fit, found: Fit, folder: str) -> None:
+    for name, should_be in wanted.facts.items():
+        if found.facts.get(name) != should_be:
+            raise _unfit(folder, name, found.facts.get(name), should_be)
+
+
+def _last_offsets(session: SparkSession, folder: str) -> Offsets:
+    """Where the newest batch ends, which may have yet to run. Of its file a line for each source comes third."""
+    batches = [int(name) for name in names(session, f"{folder}/{_OFFSETS}") if name.isdigit()]
+    if not batches:
+        return {}
+    lines = read(session, f"{folder}/{_OFFSETS}", str(max(batches))).splitlines()
+    try:
+        found = msgspec.json.decode(b"".join(lines[2:]), type=dict[str, dict[int, int]])
+    except msgspec.DecodeError as error:
+        raise UnfitError(f"the checkpoint {folder} cannot be understood: its last offsets: {error}") from error
+    return {(topic, partition): offset for topic, ends in found.items() for partition, offset in ends.items()}
+
+
+def _check_offsets(stands_at: Offsets, ends: Ends, folder: str) -> None:
+    there = ends(stands_at) if stands_at else {}
+    for (topic, partition), offset in stands_at.items():
+        end = there[topic, partition]
+        if offset > end:
+            raise UnfitError(
+                f"the checkpoint {folder} has read {topic}/{partition} up to {offset}, which ends at {end}: "
+                "Kafka is older than it; remove it to begin anew, or put it back to that time, too"
+            )
 
 
 def _unfit(folder: str, what: str, found: object, needed: object) -> UnfitError:

@@ -8,10 +8,11 @@ import asyncio
 import logging
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import uvloop
 from confluent_kafka import KafkaException
@@ -23,14 +24,15 @@ from retention_spark.archive_query import NAME as ARCHIVE
 from retention_spark.archive_query import start_archive
 from retention_spark.batch_pause import BatchPause
 from retention_spark.blocking import at_most, in_daemon
-from retention_spark.checkpoint_compatibility import FORMAT, Fit, UnfitError, claim, look_at_topics
+from retention_spark.checkpoint_compatibility import FORMAT, Fit, UnfitError, claim, ends_of, look_at_topics
 from retention_spark.compaction import compact
+from retention_spark.files import names
 from retention_spark.listener import ProgressListener
-from retention_spark.query import QueryPlan, checkpoint_of, pause_of, plans, start_query
+from retention_spark.query import QueryPlan, pause_of, plans, start_query
 from retention_spark.query_supervisor import QueryRunner
+from retention_spark.report_decider import SERVICE
 from retention_spark.session import open_session, wait_for_end
 from retention_spark.settings import SparkSettings
-from retention_spark.stateful_operator import SERVICE
 from sluice.kafka.topics import JOURNAL
 from sluice.kafka_config.conf import KafkaConfError
 from sluice.kafka_config.java import ignored_by_java, java_options
@@ -42,6 +44,8 @@ from sluice.telemetry.logs import set_up_logs
 from sluice.telemetry.process import describe_process, watch_event_loop
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 LOOK_AGAIN_S = 0.5
 JOIN_S = 600.0
@@ -110,21 +114,22 @@ async def _start(settings: SparkSettings, checks: Checks, stack: AsyncExitStack)
     java_options(conf)
     if ignored := ignored_by_java(conf):
         log.info("settings of Kafka's clients that Spark's source ignores", extra={"settings": ignored})
-    cluster = await _topics(settings, checks)
+    ids = await _topics(settings, checks)
     checks["started"] = lambda: "starting Spark"
     session = await in_daemon(open_session, SERVICE, settings)
     stack.push_async_callback(at_most, SESSION_ENDS_S, "session", session.stop)
-    queries = plans(settings)
+    queries = plans(settings, ids[JOURNAL.name])
     pauses = {plan.name: pause_of(plan, settings) for plan in queries}
     progress = ProgressListener(pauses)
     session.streams.addListener(progress)
     for plan in queries:
-        parts = (settings.partitions, settings.spark_buckets, settings.spark_state_partitions)
-        fit = Fit(FORMAT, cluster, plan.topic.name, *parts)
-        await in_daemon(claim, session, checkpoint_of(plan, settings), fit)
+        await _claim(session, plan, settings, ids[plan.topic.name], checks)
+    there = await in_daemon(names, session, settings.spark_checkpoints)
+    if unused := sorted(name for name in there if not name.endswith(ids[JOURNAL.name])):
+        log.info("checkpoints of no journal, or of another one, are not used", extra={"folders": unused})
     runners = [_runner(session, plan, settings, progress, pauses[plan.name]) for plan in queries]
     if settings.archive:
-        runners.append(_archive_runner(session, settings, progress, cluster))
+        runners.append(_archive_runner(session, settings, progress))
     stops = [partial(runner.stop, DRAIN_S) for runner in runners]
     stack.push_async_callback(at_most, QUERIES_END_S, "queries", *stops)
     for runner in runners:
@@ -150,12 +155,10 @@ def _runner(
     return QueryRunner(plan.name, start, pause.stop)
 
 
-def _archive_runner(
-    session: SparkSession, settings: SparkSettings, progress: ProgressListener, cluster: str
-) -> QueryRunner:
+def _archive_runner(session: SparkSession, settings: SparkSettings, progress: ProgressListener) -> QueryRunner:
     def start() -> StreamingQuery:
         progress.begins(ARCHIVE)
-        return start_archive(session, settings, cluster)
+        return start_archive(session, settings)
 
     def release() -> None:
         """A batch of the archive never waits."""
@@ -177,20 +180,36 @@ async def _cancel(task: asyncio.Task[Any]) -> None:
     await asyncio.gather(task, return_exceptions=True)
 
 
-async def _topics(settings: SparkSettings, checks: Checks) -> str:
-    """Kafka's id of itself, once all topics are there."""
-    client = settings.kafka_client()
-    archived = (JOURNAL,) if settings.archive else ()
+async def _topics(settings: SparkSettings, checks: Checks) -> dict[str, str]:
+    """The ids of the topics, once all are there."""
+    look = partial(look_at_topics, settings.kafka_client(), settings.partitions)
+    while True:
+        ids, missing = await _insist(look, settings, checks)
+        if not missing:
+            return ids
+        log.info("waiting for topics", extra={"topics": missing})
+        checks["started"] = partial(str, f"waiting for topics: {', '.join(missing)}")
+        await asyncio.sleep(LOOK_AGAIN_S)
+
+
+async def _claim(session: SparkSession, plan: QueryPlan, settings: SparkSettings, topic: str, checks: Checks) -> None:
+    """Raises UnfitError. `topic` is the id of the query's."""
+    facts: dict[str, str | int] = {
+        "topic id": topic,
+        "partitions": settings.partitions,
+        "buckets": settings.spark_buckets,
+        "state partitions": settings.spark_state_partitions,
+    }
+    ends = ends_of(settings.kafka_client())
+    await _insist(partial(claim, session, plan.checkpoint, Fit(FORMAT, facts), ends), settings, checks)
+
+
+async def _insist(call: Callable[[], T], settings: SparkSettings, checks: Checks) -> T:
+    """What a call gives that wants an answer of Kafka's, once there is one."""
     while True:
         try:
-            cluster, missing = await asyncio.to_thread(look_at_topics, client, settings.partitions, archived)
+            return await in_daemon(call)
         except KafkaException as error:
-            problem = f"waiting for Kafka at {settings.kafka_bootstrap}"
             log.info("waiting for Kafka", extra={"bootstrap": settings.kafka_bootstrap, "error": str(error)})
-        else:
-            if not missing:
-                return cluster
-            problem = f"waiting for topics: {', '.join(missing)}"
-            log.info("waiting for topics", extra={"topics": missing})
-        checks["started"] = partial(str, problem)
+        checks["started"] = partial(str, f"waiting for Kafka at {settings.kafka_bootstrap}")
         await asyncio.sleep(LOOK_AGAIN_S)

@@ -9,7 +9,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from retention_spark.batch_pause import BatchPause, topic_ends
 from retention_spark.settings import SparkSettings
 from retention_spark.sink import batch_writer
-from retention_spark.stateful import decided
+from retention_spark.stateful_operator import decided
 from sluice.kafka.topics import RETENTION, SCALE, Topic
 from sluice.kafka_config.java import java_options
 from sluice.policies.rules import Rule, Rules
@@ -19,6 +19,7 @@ class QueryPlan(msgspec.Struct, frozen=True):
     """What a query reads, and how it decides; `trigger_s` is the time between the beginnings of two batches."""
 
     name: str
+    checkpoint: str
     topic: Topic
     rule: Rule
     trigger_s: float
@@ -28,16 +29,19 @@ def rules_of(settings: SparkSettings) -> Rules:
     return Rules.of(settings.scale_cooldown_s, settings.retention_tick_s, settings.retention_pause_s)
 
 
-def plans(settings: SparkSettings) -> tuple[QueryPlan, ...]:
+def plans(settings: SparkSettings, journal: str) -> tuple[QueryPlan, ...]:
+    """The queries that decide; `journal` is the id of that topic."""
     rules = rules_of(settings)
+    scale, retention = (checkpoint_of(name, settings, journal) for name in ("scale", "retention"))
     return (
-        QueryPlan("scale", SCALE, rules.scale, settings.scale_trigger_s),
-        QueryPlan("retention", RETENTION, rules.retention, settings.retention_trigger_s),
+        QueryPlan("scale", scale, SCALE, rules.scale, settings.scale_trigger_s),
+        QueryPlan("retention", retention, RETENTION, rules.retention, settings.retention_trigger_s),
     )
 
 
-def checkpoint_of(plan: QueryPlan, settings: SparkSettings) -> str:
-    return f"{settings.spark_checkpoints.rstrip('/')}/{plan.name}"
+def checkpoint_of(query: str, settings: SparkSettings, journal: str) -> str:
+    """The folder of a query's checkpoint: one for each journal, since what is remembered of another is not true."""
+    return f"{settings.spark_checkpoints.rstrip('/')}/{query}-{journal}"
 
 
 def pause_of(plan: QueryPlan, settings: SparkSettings) -> BatchPause:
@@ -56,7 +60,7 @@ def start_query(
         decided(records, plan.rule, source, settings.spark_buckets, settings.spark_state_partitions)
         .writeStream.queryName(plan.name)
         .foreachBatch(batch_writer(plan.rule.kind, settings, pause))
-        .option("checkpointLocation", checkpoint_of(plan, settings))
+        .option("checkpointLocation", plan.checkpoint)
         .trigger(processingTime=f"{round(plan.trigger_s * 1000)} milliseconds")
         .start()
     )

@@ -19,9 +19,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from retention_spark.batch_pause import BatchPause
 from retention_spark.files import write_once
+from retention_spark.report_decider import OutgoingRecord
 from retention_spark.settings import SparkSettings
-from retention_spark.stateful import outcomes
-from retention_spark.stateful_operator import Sending
+from retention_spark.stateful_operator import outcomes
 from sluice.domain.stream.commands import DecisionKind
 from sluice.engine.crash_points import CrashPoints
 from sluice.kafka.topics import DEAD_LETTERS, MAX_RECORD_BYTES
@@ -77,7 +77,7 @@ def producer_configuration(settings: SparkSettings) -> dict[str, object]:
     return clients.producer(settings.kafka_client(), more)
 
 
-def send(producer: Producer, sendings: Sequence[Sending]) -> None:
+def send(producer: Producer, records: Sequence[OutgoingRecord]) -> None:
     """Return when all are acknowledged, however many there are. Raises NotDeliveredError, KafkaException."""
     failures: list[str] = []
 
@@ -88,24 +88,24 @@ def send(producer: Producer, sendings: Sequence[Sending]) -> None:
             # Taken for a repetition, which need not be true: see sluice.kafka.producer.
             failures.append("acknowledged without an offset")
 
-    for sending in sendings:
-        _queue(producer, sending, delivered)
+    for record in records:
+        _queue(producer, record, delivered)
     left = producer.flush(2 * DELIVERED_S)
     if left or failures:
         why = failures[0] if failures else "no answer"
-        raise NotDeliveredError(f"{left + len(failures)} of {len(sendings)} records: {why}")
+        raise NotDeliveredError(f"{left + len(failures)} of {len(records)} records: {why}")
 
 
-def _queue(producer: Producer, sending: Sending, delivered: Callable[[KafkaError | None, Message], None]) -> None:
+def _queue(producer: Producer, record: OutgoingRecord, delivered: Callable[[KafkaError | None, Message], None]) -> None:
     """Hand the record over once the queue has room for it; that gets empty in `DELIVERED_S`, whatever happens."""
     end = time.monotonic() + 2 * DELIVERED_S
     while True:
         try:
             producer.produce(
-                sending.topic,
-                sending.value,
-                sending.key,
-                headers=dict[str, str | bytes | None](sending.headers),
+                record.topic,
+                record.value,
+                record.key,
+                headers=dict[str, str | bytes | None](record.headers),
                 on_delivery=delivered,
             )
         except BufferError:
@@ -117,13 +117,13 @@ def _queue(producer: Producer, sending: Sending, delivered: Callable[[KafkaError
             return
 
 
-def count_dead_letters(sendings: Sequence[Sending]) -> None:
+def count_dead_letters(records: Sequence[OutgoingRecord]) -> None:
     """Log which records cannot be handled: not where that was found, for workers have neither log nor metrics."""
-    for sending in sendings:
-        if sending.topic == DEAD_LETTERS.name:
-            headers = dict(sending.headers)
+    for record in records:
+        if record.topic == DEAD_LETTERS.name:
+            headers = dict(record.headers)
             offset, reason = headers["sluice_offset"], headers["sluice_reason"]
-            log.error("dead letter", extra={"key": sending.key, "offset": offset, "reason": reason})
+            log.error("dead letter", extra={"key": record.key, "offset": offset, "reason": reason})
             metrics.DEAD_LETTERS.labels(headers["sluice_topic"]).inc()
 
 

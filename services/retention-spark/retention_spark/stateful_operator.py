@@ -1,199 +1,107 @@
-"""One step of a stateful query: what is remembered of a key and the reports on it become decisions. Pure.
+"""The stateful operator around the decisions: Spark keeps what is remembered of a bucket, calls when its time comes.
 
-A step depends on nothing but what it is given, so that a batch that runs again decides the same again; the ids of
-its requests follow from what was decided, so a second request is a duplicate. A key holds a stream and its mark
-stream. A decision that equals the last one is not reported anew, or only now and then.
-
-A report that cannot be decided on, be it unreadable or at odds with itself, is a dead letter, and its stream is left as
-it was: were it to end the step, it would end the batch, and so all batches after it.
+State and output are bytes to Spark; what is in them is the business of `buckets` and `report_decider`. The time of a
+step is that of the batch, which stands in the checkpoint, so a batch that runs again has the same one. Runs in Spark's
+workers, one call per bucket and batch.
 """
 
-from collections.abc import Iterable
-from hashlib import blake2b
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from typing import Any
 
 import msgspec
+import pandas as pd
+from pyspark.sql import DataFrame, GroupedData
+from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
-from sluice.domain.commands import Command
-from sluice.domain.stream.commands import RecordDecision
-from sluice.kafka.dead_letters import dead_letter_headers, fitting
-from sluice.kafka.headers import Headers, as_text, cloud_event_headers
-from sluice.kafka.requests import Request, encode_request
-from sluice.kafka.topics import DEAD_LETTERS, topic_of
-from sluice.policies.reported import HistoryRow, LastReported, is_news
-from sluice.policies.rules import Rule, Verdict
+from retention_spark.buckets import BucketDecider
+from retention_spark.report_decider import Decided, OutgoingRecord, ReportDecider, ReportRecord
+from sluice.policies.reported import HistoryRow
+from sluice.policies.rules import Rule
 
-SERVICE = "retention-spark"
-LONGEST_WAIT_MS = 30 * 24 * 3600 * 1000
-"""A stream is woken up after so long at the latest: what reports say of times need not fit into a timer of Spark's."""
+STATE = "memory binary"
+OUTPUT = "outcome binary"
+_COLUMNS = (
+    "topic",
+    "partition",
+    "offset",
+    # Whatever a producer has put there, it must be reported if it cannot be read.
+    "coalesce(make_valid_utf8(cast(key as string)), '') key",
+    "coalesce(value, x'') value",
+    "coalesce(to_json(headers), '') headers",
+)
 
-S = TypeVar("S")
-
-
-class Known(msgspec.Struct, Generic[S]):
-    """What is remembered of a stream: the rule's state and the last reported decision, with passing ones and not."""
-
-    state: S
-    last_reported: LastReported | None = None
-    noted: LastReported | None = None
-
-
-class InputRecord(msgspec.Struct, frozen=True):
-    """A record of a topic of reports."""
-
-    topic: str
-    partition: int
-    offset: int
-    key: str
-    value: bytes
-    headers: str = ""
-    """As Spark writes them in JSON, values in Base64; "" if there are none."""
+Call = Callable[[tuple[Any, ...], Iterable[pd.DataFrame], GroupState], Iterator[pd.DataFrame]]
 
 
-class Sending(msgspec.Struct, frozen=True):
-    """A record to send."""
+class Outcome(msgspec.Struct, frozen=True):
+    """What came of a bucket's step: records to send, decisions to keep, and when (epoch ms) it wants the next one.
 
-    topic: str
-    key: str
-    value: bytes
-    headers: list[tuple[str, str]]
+    `records` is how many it was about.
+    """
 
-
-class Step(msgspec.Struct):
-    """`memory` None: nothing need be remembered; `wake_at` None: nothing is to be decided before the next report."""
-
-    memory: bytes | None = None
-    wake_at: int | None = None
-    sendings: list[Sending] = []
-    rows: list[HistoryRow] = []
+    sendings: list[OutgoingRecord]
+    rows: list[HistoryRow]
+    bucket: int
+    wake_at: int | None
+    records: int = 0
 
 
-class Decider:
-    """Takes steps for the keys of one rule; `source` is this process as service/instance."""
-
-    def __init__(self, rule: Rule, source: str) -> None:
-        self._rule = rule
-        self._source = source
-        memory_type = dict[str, Known[rule.state_type]]  # type: ignore[name-defined]
-        self._memory = msgspec.msgpack.Decoder(memory_type)
-        self._report = msgspec.json.Decoder(rule.report_type)
-
-    def step(self, memory: bytes | None, inputs: Iterable[InputRecord], now: int) -> Step:
-        """Decide on the streams that are reported on; without any, on all of the key. `now` in epoch ms.
-
-        That is once all reports are observed: the last one may revoke what the others ask for.
-        """
-        known: dict[str, Known[Any]] = self._memory.decode(memory) if memory is not None else {}
-        step = Step()
-        records = list(inputs)
-        if not records:
-            for stream in known.values():
-                self._decide(step, stream, now)
-        self._observe(step, known, records, now)
-        wakes = {name: self._rule.wake_at(stream.state, now) for name, stream in known.items()}
-        left = {name: stream for name, stream in known.items() if wakes[name] is not None}
-        step.memory = msgspec.msgpack.encode(left) if left else None
-        step.wake_at = min((min(at, now + LONGEST_WAIT_MS) for at in wakes.values() if at is not None), default=None)
-        return step
-
-    def _observe(self, step: Step, known: dict[str, Known[Any]], records: list[InputRecord], now: int) -> None:
-        """Observe the records, then decide once on each stream that they are about."""
-        about: dict[str, list[InputRecord]] = {}
-        after: dict[str, Any] = {}
-        for record in records:
-            try:
-                report = self._report.decode(record.value)
-                # Whatever goes into the memory must fit there.
-                msgspec.msgpack.encode(report)
-                name = report.stream
-                before = after[name] if name in after else known[name].state if name in known else None
-                state = self._rule.observe(before, report, now)
-            except Exception as error:  # noqa: BLE001 - whatever it is, it would be the same for ever
-                step.sendings.append(self._dead_letter(record, error, now))
-                continue
-            if state is not None:
-                after[name] = state
-                about.setdefault(name, []).append(record)
-        for name, state in after.items():
-            part = Step()
-            stream = msgspec.structs.replace(known[name], state=state) if name in known else Known(state)
-            try:
-                self._decide(part, stream, now)
-            except Exception as error:  # noqa: BLE001 - likewise
-                step.sendings += [self._dead_letter(record, error, now) for record in about[name]]
-                continue
-            known[name] = stream
-            step.sendings += part.sendings
-            step.rows += part.rows
-
-    def _decide(self, step: Step, stream: Known[Any], now: int) -> None:
-        verdict, state = self._rule.decide(stream.state, now)
-        stream.state = state
-        if is_news(stream.last_reported, verdict, now):
-            stream.last_reported = LastReported(verdict.code, verdict.reason, now)
-            step.rows.append(self._row(state, verdict, now))
-        if verdict.request is not None:
-            step.sendings.append(self._sending(*verdict.request, now))
-        if not verdict.passing and is_news(stream.noted, verdict, now):
-            stream.noted = LastReported(verdict.code, verdict.reason, now)
-            step.sendings.append(self._note(state, verdict, now))
-
-    def _row(self, state: Any, verdict: Verdict, now: int) -> HistoryRow:
-        request, command = verdict.request if verdict.request is not None else ("", None)
-        kind = self._rule.kind.value
-        return HistoryRow(
-            id=_id(kind, state.scope, state.stream, state.creation_id, verdict.code, verdict.reason, str(now)),
-            kind=kind,
-            at=now,
-            scope=state.scope,
-            stream=state.stream,
-            code=verdict.code,
-            reason=verdict.reason,
-            request=request,
-            command=msgspec.json.encode(command).decode() if command is not None else "",
-        )
-
-    def _note(self, state: Any, verdict: Verdict, now: int) -> Sending:
-        note = RecordDecision(
-            scope=state.scope,
-            stream=state.stream,
-            creation_id=state.creation_id,
-            kind=self._rule.kind,
-            code=verdict.code,
-            reason=verdict.reason,
-            at=now,
-            acts=verdict.request is not None,
-            request=verdict.request[0] if verdict.request is not None else "",
-            numbers=verdict.numbers,
-        )
-        parts = (note.kind.value, note.scope, note.stream, note.creation_id, note.code, note.reason, str(now))
-        return self._sending(f"note-{_id(*parts)}", note, now)
-
-    def _sending(self, id: str, command: Command, now: int) -> Sending:
-        request = Request(id=id, at=now, by=self._source, command=command)
-        attributes = cloud_event_headers(type(command).__name__, id, self._source, now, command.key)
-        return Sending(topic_of(command).name, command.key, encode_request(request), as_text(attributes))
-
-    def _dead_letter(self, record: InputRecord, error: Exception, now: int) -> Sending:
-        origin = {"topic": record.topic, "partition": str(record.partition), "offset": str(record.offset)}
-        others = 2 * len(record.key.encode()) + len(record.headers)
-        value, reason = fitting(record.value, others, f"{type(error).__name__}: {error}")
-        headers = dead_letter_headers(origin, _headers_of(record), record.key, self._source, reason, now)
-        return Sending(DEAD_LETTERS.name, record.key, value, as_text(headers))
+def outcomes(batch: DataFrame) -> Iterator[Outcome]:
+    """What came of a batch, bucket by bucket; takes the steps."""
+    for row in batch.collect():
+        yield msgspec.msgpack.decode(row["outcome"], type=Outcome)
 
 
-class _Header(msgspec.Struct):
-    key: str
-    value: bytes | None = None
+def decided(records: DataFrame, rule: Rule, source: str, buckets: int, parts: int) -> DataFrame:
+    """What is decided on the records of a topic: one row for each bucket that took a step, for `outcomes`."""
+    return bucketed(records, buckets, parts).applyInPandasWithState(
+        _call(rule, source), OUTPUT, STATE, "append", GroupStateTimeout.ProcessingTimeTimeout
+    )
 
 
-_headers = msgspec.json.Decoder(list[_Header])
+def bucketed(records: DataFrame, buckets: int, parts: int) -> GroupedData:
+    """The records of a topic, read in so many parts, by bucket."""
+    columns = records.coalesce(parts).selectExpr(*_COLUMNS, f"pmod(xxhash64(key), {buckets}L) bucket")
+    return columns.groupBy("bucket")
 
 
-def _headers_of(record: InputRecord) -> Headers:
-    return [(header.key, header.value) for header in _headers.decode(record.headers)] if record.headers else []
+def _call(rule: Rule, source: str) -> Call:
+    """What Spark sends to its workers; the decider is made there, because decoders do not travel."""
+
+    def call(bucket: tuple[Any, ...], frames: Iterable[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
+        memory = state.get[0] if state.exists else None
+        now = state.getCurrentProcessingTimeMs()
+        records = [] if state.hasTimedOut else report_records(frames)
+        step = _decider(rule, source).step(memory, records, now)
+        _remember(state, step, now)
+        outcome = Outcome(step.sendings, step.rows, int(bucket[0]), step.wake_at, len(records))
+        yield pd.DataFrame({"outcome": [msgspec.msgpack.encode(outcome)]})
+
+    return call
 
 
-def _id(*parts: str) -> str:
-    """No name holds a line break; a reason may, but comes where that leads to nothing else."""
-    return blake2b("\n".join(parts).encode(), digest_size=16).hexdigest()
+@lru_cache
+def _decider(rule: Rule, source: str) -> BucketDecider:
+    """One for all batches of a worker."""
+    return BucketDecider(ReportDecider(rule, source))
+
+
+def report_records(frames: Iterable[pd.DataFrame]) -> list[ReportRecord]:
+    """The records of a bucket, those of each key in the order of their topic: Spark hands them over in any."""
+    records = [
+        ReportRecord(*fields)
+        for frame in frames
+        for fields in zip(*(frame[name] for name in ReportRecord.__struct_fields__), strict=True)
+    ]
+    return sorted(records, key=lambda record: (record.partition, record.offset))
+
+
+def _remember(state: GroupState, step: Decided, now: int) -> None:
+    if step.memory is None:
+        if state.exists:
+            state.remove()
+        return
+    state.update((step.memory,))
+    if step.wake_at is not None:
+        state.setTimeoutDuration(max(step.wake_at - now, 1))

@@ -19,11 +19,10 @@ from sluice.domain.stream.commands import AddSubscriber, DeleteStream
 from sluice.engine.executor import Permit
 from sluice.engine.fold import GuardedReader
 from sluice.engine.journal import Journal, JournalError
-from sluice.engine.offsets import Origin
+from sluice.engine.offsets import RequestFacts
 from sluice.engine.ports import RecordTooLargeError
 from sluice.engine.retry import delays
 from sluice.engine.step import all_done
-from sluice.kafka.requests import Request
 from sluice.pravega.errors import AccessDenied, Permanent, SegmentStoreError
 from sluice.pravega.store import SegmentStore
 from stream_workflows.fairness import ExclusiveCommand, Fairness
@@ -40,14 +39,11 @@ class Decider:
         self._fairness = fairness
         self._store = store
 
-    async def decide(
-        self, request: Request, permit: Permit, origin: Origin | None = None, appended_at: int = 0
-    ) -> None:
-        """Return when the request is decided; one that is asked again anyway may be left undecided.
+    async def decide(self, command: Command, request: RequestFacts, permit: Permit) -> None:
+        """Return when the command of the request is decided; one that is asked again anyway may be left undecided.
 
         Raises JournalError for one that no record can hold, Permanent if a segment that it names cannot be measured.
         """
-        command = request.command
         caught_up = False
         measured: dict[int, int] = {}
 
@@ -57,14 +53,7 @@ class Decider:
 
         for wait in delays(chance=self._journal.chance):
             try:
-                await self._journal.propose(
-                    command.key,
-                    decided,
-                    request=request.id,
-                    origin=origin,
-                    appended_at=appended_at,
-                    principal=request.principal,
-                )
+                await self._journal.propose(command.key, decided, request)
                 return
             except ViewBehindError as error:
                 async with permit.released():

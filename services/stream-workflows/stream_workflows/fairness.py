@@ -1,8 +1,8 @@
 """Fairness between workflows and commits: a stream has one or the other, and neither may starve the other.
 
 A request that finds a batch running says so in the journal, and the next batch lets it go first. A request that comes
-right after a workflow, while commits wait, lets one batch go first; what it needs to know for that is not worth a
-record, and a stream whose commits no instance carries out does not wait for them.
+right after a workflow, while commits wait, lets one batch go first. This turn is kept in memory, not in the journal,
+and waits one second at most, in case no instance carries out commits.
 """
 
 from collections.abc import Callable
@@ -11,16 +11,16 @@ from contextlib import suppress
 from sluice.domain.decision import Context, Decision, Reader
 from sluice.domain.ids import StreamId
 from sluice.domain.stream.commands import ScaleStream, SealStream, StreamCommand, TruncateStream, UpdateStream
-from sluice.domain.stream.decide import note_queued, note_waiting
-from sluice.domain.stream.state import find_stream
-from sluice.domain.transaction.batch import YIELD_MS, find_commits
+from sluice.domain.stream.decide import record_queued_behind_batch, record_queued_once
+from sluice.domain.stream.state import YIELD_MS, find_stream
+from sluice.domain.transaction.batch import find_commits
 from sluice.domain.transaction.index import transactions_of
 from sluice.domain.workflow import running
 from sluice.engine.executor import Permit
 from sluice.engine.journal import Journal, JournalError
 
 REPEAT_S = YIELD_MS / 2000
-"""A request that waits records that anew before the commits stop to heed it."""
+"""A waiting request renews its record this often, so that commits do not start to ignore it."""
 
 COMMITS_FIRST_S = 1.0
 """How long a request waits at most for a batch that may not come."""
@@ -61,7 +61,7 @@ class Fairness:
         stream = command.stream_id
 
         def note(reader: Reader, context: Context) -> Decision:
-            return note_waiting(reader, stream, type(command).__name__, context)
+            return record_queued_behind_batch(reader, stream, type(command).__name__, context)
 
         await self._journal.propose(command.key, note)
         await self._until(command.key, REPEAT_S, lambda view: _is_free(view, stream))
@@ -71,7 +71,7 @@ class Fairness:
         stream = command.stream_id
 
         def note(reader: Reader, context: Context) -> Decision:
-            return note_queued(reader, stream, type(command).__name__, context)
+            return record_queued_once(reader, stream, type(command).__name__, context)
 
         with suppress(JournalError):
             await self._journal.propose(command.key, note)

@@ -68,11 +68,9 @@ class Periodic:
             await asyncio.sleep(job.interval_s)
 
     async def round(self, job: Job) -> None:
-        """Work once on every stream that is due."""
+        """Work once on every stream that is due. A job that has no partitions is asked, too, and drops what it held."""
         # Those of the journal that have stopped show elsewhere, and are no reason to leave the others alone.
         owned = frozenset(self._owned()).difference(self._journal.failed)
-        if not owned:
-            return
         with PERIODIC_SECONDS.labels(job.name).time():
             try:
                 if self._prepare is not None:

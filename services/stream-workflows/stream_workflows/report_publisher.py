@@ -22,7 +22,7 @@ _TOPICS = {ScaleReport: SCALE, RetentionReport: RETENTION}
 _encoder = msgspec.json.Encoder()
 
 
-class Feed:
+class ReportPublisher:
     """Sends to the topics of reports; `source` is this process as service/instance."""
 
     def __init__(self, producer: RecordProducer, source: str, clock: Clock) -> None:
@@ -36,7 +36,7 @@ class Feed:
         headers = cloud_event_headers(kind.__name__, report.id, report.by, report.at, key)
         await self._producer.send(_TOPICS[kind].name, key, _encoder.encode(report), headers)
 
-    async def give_up(self, key: str, segment: str, offset: int, value: bytes, reason: str) -> None:
+    async def dead_letter(self, key: str, segment: str, offset: int, value: bytes, reason: str) -> None:
         """Store what a segment holds at an offset, and cannot be decoded, as a dead letter. Raises SendError."""
         log.error("dead letter", extra={"key": key, "segment": segment, "offset": offset, "reason": reason})
         metrics.DEAD_LETTERS.labels(segment).inc()

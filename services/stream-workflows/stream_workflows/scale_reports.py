@@ -26,7 +26,7 @@ from sluice.pravega.event_frames import MalformedEvents, StoredEvent
 from sluice.pravega.store import SegmentStore
 from sluice.runtime import Runtime
 from stream_workflows.metrics import REPORTS
-from stream_workflows.report_publisher import Feed
+from stream_workflows.report_publisher import ReportPublisher
 from stream_workflows.segment_events import READ_BYTES, read_events
 
 log = logging.getLogger(__name__)
@@ -40,12 +40,14 @@ class ScaleReports:
 
     name = "scale-reports"
 
-    def __init__(self, runtime: Runtime, store: SegmentStore, feed: Feed, interval_s: float, keep_bytes: int) -> None:
+    def __init__(
+        self, runtime: Runtime, store: SegmentStore, publisher: ReportPublisher, interval_s: float, keep_bytes: int
+    ) -> None:
         self.interval_s = interval_s
         self._sender = runtime.sender
         self._journal = runtime.journal
         self._store = store
-        self._feed = feed
+        self._publisher = publisher
         self._keep_bytes = keep_bytes
 
     def due(self, partitions: frozenset[int]) -> list[StreamId]:
@@ -55,7 +57,7 @@ class ScaleReports:
         state = find_stream(self._journal.reader(KEY), stream)
         if state is None or state.state is StreamState.CREATING:
             return
-        creation_id, positions = state.creation_id, traffic.to_carry(state)
+        creation_id, positions = state.creation_id, traffic.unforwarded(state)
         await all_done(self._carry(creation_id, segment, at) for segment, at in positions.items())
         await self._truncate(stream)
 
@@ -81,7 +83,7 @@ class ScaleReports:
                 REPORTS.labels("malformed").inc()
                 unreadable.append((at, event, str(error)))
         await self._publish(reports)
-        await all_done(self._feed.give_up(KEY, segment, *found) for found in unreadable)
+        await all_done(self._publisher.dead_letter(KEY, segment, *found) for found in unreadable)
 
     async def _publish(self, reports: list[tuple[str, Traffic]]) -> None:
         """Return when all are in the topic. Reports on streams that are gone are dropped."""
@@ -92,21 +94,21 @@ class ScaleReports:
         known = []
         for id, found in reports:
             about = find_stream(self._journal.reader(found.stream.key), found.stream)
-            report = traffic.scale_report(about, found, id, self._feed.source) if about is not None else None
+            report = traffic.scale_report(about, found, id, self._publisher.source) if about is not None else None
             if report is None:
                 log.info("traffic report on no segment of ours", extra={"id": id, "report": repr(found)})
                 REPORTS.labels("unknown-segment").inc()
                 continue
             REPORTS.labels("carried").inc()
             known.append(report)
-        await all_done(self._feed.publish(report) for report in known)
+        await all_done(self._publisher.publish(report) for report in known)
 
     async def _skip(self, segment: str, error: MalformedEvents) -> int:
         """Skip everything up to the present end of the segment, and return that; a dead letter has the beginning."""
         end, at = (await self._store.segment_info(segment)).length, error.offset
         data = (await self._store.read_segment(segment, at, min(end - at, READ_BYTES))).data
         REPORTS.labels("malformed").inc()
-        await self._feed.give_up(KEY, segment, at, data, f"{error.reason}; {end - at} bytes skipped")
+        await self._publisher.dead_letter(KEY, segment, at, data, f"{error.reason}; {end - at} bytes skipped")
         return end
 
     async def _note(self, creation_id: str, segment: int, offset: int) -> None:

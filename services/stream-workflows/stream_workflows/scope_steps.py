@@ -27,7 +27,7 @@ async def fence(context: StreamStepContext, scope: Scope) -> None:
     await all_done(context.propose(each.key, each.decide) for each in fences)
 
 
-async def look_again(_tools: StreamStepContext, _scope: Scope) -> None:
+async def look_again(_context: StreamStepContext, _scope: Scope) -> None:
     """Nothing can come any more: what the views show is what the outcome is decided on."""
 
 

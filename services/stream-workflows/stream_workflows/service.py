@@ -22,6 +22,7 @@ from sluice.domain.stream.state import find_stream
 from sluice.engine.consumer import Delivery, RequestConsumer
 from sluice.engine.crash_points import CrashPoints
 from sluice.engine.executor import Permit
+from sluice.engine.offsets import RequestFacts
 from sluice.engine.ports import SendError
 from sluice.engine.retry import delays
 from sluice.engine.runner import Runner
@@ -83,7 +84,7 @@ class WorkflowService:
         self._crash_points.passed(f"{type(command).__name__}/before-decision")
         if isinstance(command, ExclusiveCommand):
             await self._fairness.commits_first(command, permit)
-        await self._decider.decide(request, permit, delivery.origin, delivery.appended_at)
+        await self._decider.decide(command, delivery.facts(request.id, request.principal), permit)
         self._crash_points.passed(f"{type(command).__name__}/after-decision")
         delivery.acknowledge()
         if not is_control(command) and not isinstance(command, Report):
@@ -120,8 +121,7 @@ class WorkflowService:
         one that failed may have come through.
         """
         if find_scope(self._journal.reader(SYSTEM_SCOPE), SYSTEM_SCOPE) is None:
-            request = self._sender.request(next(self._bootstrap_ids), CreateScope(scope=SYSTEM_SCOPE))
-            await self._decider.decide(request, permit)
+            await self._decider.decide(CreateScope(SYSTEM_SCOPE), RequestFacts(next(self._bootstrap_ids)), permit)
         create = CreateStream(scope=SYSTEM_SCOPE, stream=REQUEST_STREAM, config=_REQUEST_STREAM_CONFIG)
         for wait in delays(chance=self._journal.chance):
             if find_stream(self._journal.reader(create.key), StreamId(SYSTEM_SCOPE, REQUEST_STREAM)) is not None:

@@ -3,14 +3,16 @@
 Rules: stream-and-transaction-semantics 3.4 to 3.9, segment-store-wire-protocol 7.11.
 """
 
+from collections.abc import Iterator
+
 from sluice.domain.decision import Reader
-from sluice.domain.ids import TransactionId
+from sluice.domain.ids import StreamId, TransactionId
 from sluice.domain.segment import segment_name
 from sluice.domain.stream import cuts
 from sluice.domain.stream.state import Stream, find_stream
 from sluice.domain.transaction.batch import find_commits, skipped_names
 from sluice.domain.transaction.commands import AbortReason, AbortTransaction
-from sluice.domain.transaction.index import transactions_of
+from sluice.domain.transaction.index import StreamTransactions, transactions_of
 from sluice.engine.dependencies import Dependency
 from sluice.engine.step import all_done
 from sluice.workflows import segments
@@ -57,10 +59,15 @@ async def end_transactions(context: StreamStepContext, stream: Stream) -> None:
     context.require(
         [
             *(_end(abort.transaction_id, "is open", abort) for abort in aborts),
-            *(_end(stream.id.transaction(uuid), "waits for its commit") for uuid in transactions.committing),
-            *(_end(stream.id.transaction(uuid), "is being aborted") for uuid in transactions.aborting),
+            *_ends(stream.id, transactions),
         ]
     )
+
+
+def _ends(id: StreamId, transactions: StreamTransactions) -> Iterator[Dependency]:
+    """Of all whose end is decided."""
+    yield from (_end(id.transaction(uuid), "waits for its commit") for uuid in transactions.committing)
+    yield from (_end(id.transaction(uuid), "is being aborted") for uuid in transactions.aborting)
 
 
 def _end(id: TransactionId, now: str, command: AbortTransaction | None = None) -> Dependency:
@@ -86,10 +93,12 @@ async def seal_segments(context: StreamStepContext, stream: Stream) -> None:
 async def delete_segments(context: StreamStepContext, stream: Stream) -> None:
     """Those of the stream and its mark stream, and what commits have skipped: txn-manager may be late with that.
 
-    What is prepared of its transactions goes first: txn-manager discards it when the stream is being sealed.
+    What is prepared of its transactions goes first: txn-manager discards it when the stream is being sealed. So do
+    transactions that have not ended: a stream may come back sealed from a back-up that was made before they had.
     """
-    ranges = transactions_of(context.reader(stream.id.key), stream.id).ranges
-    context.require([_range_deleted(stream.id.transaction(first)) for first in ranges])
+    transactions = transactions_of(context.reader(stream.id.key), stream.id)
+    ranges = (_range_deleted(stream.id.transaction(first)) for first in transactions.ranges)
+    context.require([*_ends(stream.id, transactions), *ranges])
     mark = _mark_of(context, stream)
     commits = find_commits(context.reader(stream.id.key), stream.id)
     names = segments.segment_names(stream, {*cuts.segments_between(stream, stream.cut, {}), *stream.spare})

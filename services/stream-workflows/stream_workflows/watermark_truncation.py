@@ -23,7 +23,7 @@ MOST = 10_000
 _HeadPosition = tuple[str, dict[int, int]]
 
 
-class Marks:
+class WatermarkTruncation:
     """The job; `most` bounds the watermarks of one stream that it looks at in a round."""
 
     name = "marks"

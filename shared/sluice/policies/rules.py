@@ -16,6 +16,8 @@ from sluice.domain.stream.retention import RetentionReport
 from sluice.domain.stream.traffic import ScaleReport
 
 DAY_MS = 24 * 3600 * 1000
+GONE_MS = 30 * DAY_MS
+"""A stream with a retention policy that was not sampled for so long is gone; what is shorter may be an outage."""
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -99,9 +101,10 @@ class ScaleRule(msgspec.Struct, frozen=True):
 
 
 class RetentionRule(msgspec.Struct, frozen=True):
-    """Truncations; a stream is forgotten when it was not reported on for a day.
+    """Truncations; a stream is forgotten when it was not reported on for a while.
 
-    One with a policy is sampled all the time, so it is gone; of one without, no late report brings the policy back.
+    One with a policy is sampled each minute, so silence of 30 days means that it is gone. One without is remembered for
+    a day, so that no late report revives its policy.
     """
 
     tick_ms: int = 60_000
@@ -137,7 +140,7 @@ class RetentionRule(msgspec.Struct, frozen=True):
     def wake_at(self, state: RetentionState, now: int) -> int | None:
         if state.policy is not None and retention.held_until(state, now) == now:
             return now + self.tick_ms
-        forget = (state.received_at or state.last_report[0]) + DAY_MS
+        forget = (state.received_at or state.last_report[0]) + (DAY_MS if state.policy is None else GONE_MS)
         return forget if forget > now else None
 
 

@@ -308,18 +308,50 @@ def test_a_scale_dated_in_the_future_delays_no_other() -> None:
     assert decided([hot(0, two, epoch_since=NOW + year)]).code is C.SPLIT
     state = state_of([hot(0, two)])
     wrong = noted(state, decide_scaling(state, NOW), NOW + year)
-    assert decide_scaling(state_of_more(wrong, hot(1, two, at=NOW + 1)), NOW + 1).seals == (1,)
+    assert decide_scaling(state_of_more(wrong, hot(1, two, at=NOW + 1)), NOW + 1).seals == (0, 1)
 
 
 def test_a_scale_that_was_not_carried_out_is_not_believed_for_ever() -> None:
     four, policy = segments(4), PolicyInForce(ScaleType.EVENTS, 100, 2, 3)
     state = state_of([cold(0, four, policy=policy), cold(1, four, policy=policy)])
     state = noted(state, decide_scaling(state, NOW), NOW)
-    for segment in (0, 1):
+    for segment in (2, 3):
         state = state_of_more(state, cold(segment, four, at=NOW + VALID_MS - 1, policy=policy))
-        state = state_of_more(state, cold(segment, four, at=NOW + VALID_MS, policy=policy))
-    assert decide_scaling(state, NOW + VALID_MS - 1).code is C.AT_MINIMUM
-    assert decide_scaling(state, NOW + VALID_MS).seals == (0, 1)
+    assert decide_scaling(state, NOW + VALID_MS).code is C.AT_MINIMUM
+    state = state_of_more(state, cold(0, four, at=NOW + VALID_MS, policy=policy))
+    assert decide_scaling(state, NOW + VALID_MS).seals == (2, 3)
+
+
+def test_silent_segments_of_a_refused_merge_are_merged_after_a_later_report() -> None:
+    """Stores report them once, so what was known of them must not be lost with the scale."""
+    four, later = segments(4), NOW + 50 * VALID_MS
+    state = state_of([cold(s, four, silent=True) for s in (0, 1)])
+    state = noted(state, decide_scaling(state, NOW), NOW)
+    assert decide_scaling(state, later).code is C.STEADY, "no report shows it"
+    assert decide_scaling(state_of_more(state, hot(3, four, at=NOW + VALID_MS - 1)), later).code is C.STEADY
+    assert decide_scaling(state_of_more(state, hot(3, four, at=later)), later).seals == (0, 1, 3)
+
+
+def test_silent_segments_are_forgotten_once_a_report_shows_their_merge() -> None:
+    four = segments(4)
+    state = state_of([cold(s, four, silent=True) for s in (0, 1)])
+    state = noted(state, decide_scaling(state, NOW), NOW)
+    whole = segment_id(1, 4)
+    after = [Segment(whole, 0.0, 0.5), *four[2:]]
+    report = cold(whole, after, at=NOW + 1, silent=True, epoch=1, epoch_since=NOW)
+    seen = state_of_more(state, report)
+    assert seen.loads.keys() == {whole} == state_of_more(seen, cold(0, four, at=NOW + 1)).loads.keys()
+
+
+def test_a_hot_segment_of_a_refused_scale_is_split_by_a_report_of_the_next_epoch() -> None:
+    """A client has replaced segment 3 before, so the whole scale was refused."""
+    four = segments(4)
+    state = state_of([hot(0, four), cold(2, four), cold(3, four)])
+    state = noted(state, decide_scaling(state, NOW), NOW)
+    after = [*four[:3], Segment(segment_id(1, 4), 0.75, 0.875), Segment(segment_id(1, 5), 0.875, 1.0)]
+    later = NOW + COOLDOWN_MS
+    state = state_of_more(state, hot(0, after, at=later, epoch=1, epoch_since=NOW - 1))
+    assert decide_scaling(state, later).seals == (0,)
 
 
 def test_the_later_report_on_a_position_is_that_of_the_later_epoch() -> None:

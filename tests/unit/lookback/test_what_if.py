@@ -95,7 +95,7 @@ def test_what_happened_stands_beside_it_as_the_journal_has_it(topics: RecordedTo
     found = ask(topics, OtherScaling(scale_factor=4))
     assert [(one.code, one.segments, one.acts) for one in found.happened] == [("split", 2, True), ("steady", 2, False)]
     assert (found.since, found.until, found.kind) == (SINCE, NOW, DecisionKind.SCALE)
-    assert any("2 actions, and 1 are recorded" in note for note in found.notes)
+    assert any("3 actions, and 1 are recorded" in note for note in found.notes)
 
 
 def test_it_looks_back_seven_days_at_most(topics: RecordedTopics) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from retention_spark.batch_pause import BatchPause, Ends
-from retention_spark.stateful import Outcome
+from retention_spark.stateful_operator import Outcome
 
 LOOK_MS, LONGEST_S = 1000, 30
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from support.decisions import halves, hot
 
 from retention_spark.buckets import BucketDecider
-from retention_spark.stateful import Outcome
-from retention_spark.stateful_operator import Decider, InputRecord, Sending, Step
+from retention_spark.report_decider import Decided, OutgoingRecord, ReportDecider, ReportRecord
+from retention_spark.stateful_operator import Outcome
 from sluice.domain.policy.scaling import VALID_MS
 from sluice.domain.stream.traffic import Direction, ScaleReport
 from sluice.kafka.requests import decode_request
@@ -17,14 +17,14 @@ from sluice.policies.rules import ScaleRule
 
 NOW = 1_700_000_000_000
 COOLDOWN_MS = 120_000
-DECIDER = Decider(ScaleRule(COOLDOWN_MS), "retention-spark/0")
+DECIDER = ReportDecider(ScaleRule(COOLDOWN_MS), "retention-spark/0")
 BUCKET = BucketDecider(DECIDER)
 STREAMS = ("a", "b", "c")
 
 
-def inputs(*reports: ScaleReport) -> list[InputRecord]:
+def inputs(*reports: ScaleReport) -> list[ReportRecord]:
     return [
-        InputRecord("t", 0, i, f"s/{report.stream}", msgspec.json.encode(report)) for i, report in enumerate(reports)
+        ReportRecord("t", 0, i, f"s/{report.stream}", msgspec.json.encode(report)) for i, report in enumerate(reports)
     ]
 
 
@@ -32,7 +32,7 @@ def cold(stream: str, at: int) -> list[ScaleReport]:
     return [halves(stream, at, segment, Direction.DOWN, epoch_since=at) for segment in (0, 1)]
 
 
-def requested(step: Step) -> list[str]:
+def requested(step: Decided) -> list[str]:
     return [sending.key for sending in step.sendings if "scale-" in decode_request(sending.value).id]
 
 
@@ -65,13 +65,13 @@ def test_keys_that_are_gone_are_forgotten_and_an_empty_bucket_leaves_nothing() -
 
 
 def test_what_comes_of_a_step_survives_the_way_to_the_driver() -> None:
-    step = BUCKET.step(None, [InputRecord("t", 0, 9, "s/odd", b"{"), *inputs(hot("a", NOW))], NOW)
+    step = BUCKET.step(None, [ReportRecord("t", 0, 9, "s/odd", b"{"), *inputs(hot("a", NOW))], NOW)
     outcome = Outcome(step.sendings, step.rows, 3, step.wake_at)
     assert len(outcome.sendings) == 3 and len(outcome.rows) == 1
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(outcome), type=Outcome) == outcome
 
 
-def by_key(sendings: list[Sending]) -> dict[str, list[bytes]]:
+def by_key(sendings: list[OutgoingRecord]) -> dict[str, list[bytes]]:
     found = defaultdict(list)
     for sending in sendings:
         found[sending.key].append(sending.value)
@@ -91,13 +91,13 @@ def test_keys_are_decided_on_as_if_each_had_a_bucket_of_its_own(
     batches: list[tuple[int, list[tuple[str, bool, int]]]],
 ) -> None:
     """Batches of reports at random times, woken up when due: the same decisions, and the same memory of each key."""
-    together = Step()
-    alone = {stream: Step() for stream in STREAMS}
+    together = Decided()
+    alone = {stream: Decided() for stream in STREAMS}
     now = NOW
     for pause, moves in batches:
         now += pause * COOLDOWN_MS // 2
         reports = inputs(*(hot(s, now - age, direction=Direction.UP if up else Direction.DOWN) for s, up, age in moves))
-        sent: list[Sending] = []
+        sent: list[OutgoingRecord] = []
         for stream, step in alone.items():
             mine = [record for record in reports if record.key == f"s/{stream}"]
             if mine or (step.wake_at is not None and step.wake_at <= now):

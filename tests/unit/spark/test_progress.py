@@ -1,4 +1,4 @@
-"""What Spark says of a batch, as metrics; and what a checkpoint must be like to be gone on with."""
+"""What Spark says of a batch, as metrics."""
 
 from typing import Any
 
@@ -7,10 +7,7 @@ import pytest
 from prometheus_client import REGISTRY
 
 from retention_spark.batch_pause import BatchPause
-from retention_spark.checkpoint_compatibility import FORMAT, Fit, UnfitError, check, read_fit
 from retention_spark.listener import SILENCE_S, ProgressListener, lag, note_progress
-
-FIT = Fit(FORMAT, "cluster", "sluice.scale", 16, 32, 2)
 
 
 def progress(**changes: Any) -> dict[str, Any]:
@@ -59,35 +56,6 @@ def test_a_batch_without_input_has_no_rate() -> None:
 def test_a_source_that_has_read_nothing_has_everything_before_it() -> None:
     assert lag({"endOffset": None, "latestOffset": {"t": {"0": 9}}}) == 9
     assert lag({"endOffset": {"t": {"0": 9}}, "latestOffset": None}) == 0
-
-
-def test_a_checkpoint_that_fits() -> None:
-    check(FIT, msgspec.structs.replace(FIT), "folder")
-
-
-@pytest.mark.parametrize(
-    ("change", "text"),
-    [
-        ({"cluster": "other"}, "has cluster other"),
-        ({"topic": "sluice.retention"}, "has topic sluice.retention"),
-        ({"partitions": 8}, "has partitions 8, needed is 16"),
-        ({"buckets": 64}, "has buckets 64, needed is 32"),
-        ({"state_partitions": 4}, "has state partitions 4, needed is 2"),
-    ],
-)
-def test_a_checkpoint_that_does_not(change: dict[str, Any], text: str) -> None:
-    with pytest.raises(UnfitError, match=text):
-        check(FIT, msgspec.structs.replace(FIT, **change), "folder")
-
-
-def test_a_checkpoint_of_another_format_is_named_whatever_else_it_holds() -> None:
-    older = b'{"format":1,"cluster":"cluster","topic":"sluice.scale","partitions":16,"state_partitions":2}'
-    with pytest.raises(UnfitError, match=f"has format 1, needed is {FORMAT}: remove it to begin anew"):
-        read_fit(older, "folder")
-    assert read_fit(msgspec.json.encode(FIT), "folder") == FIT
-    for odd in (b"{", b'{"format":%d}' % FORMAT):
-        with pytest.raises(UnfitError, match="cannot be understood"):
-            read_fit(odd, "folder")
 
 
 class Event:

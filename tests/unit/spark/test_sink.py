@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from prometheus_client import REGISTRY
 
+from retention_spark.report_decider import OutgoingRecord, ReportDecider, ReportRecord
 from retention_spark.sink import NotDeliveredError, count_dead_letters, send
-from retention_spark.stateful_operator import Decider, InputRecord, Sending
 from sluice.policies.rules import ScaleRule
 
 TOPIC = "test-sink"
@@ -52,7 +52,7 @@ class FullProducer(SmallProducer):
 def test_a_batch_may_hold_more_than_the_queue() -> None:
     producer = SmallProducer()
     keys = [f"s/{number}" for number in range(9)]
-    send(producer, [Sending(TOPIC, key, b"", []) for key in keys])  # type: ignore[arg-type]
+    send(producer, [OutgoingRecord(TOPIC, key, b"", []) for key in keys])  # type: ignore[arg-type]
     assert producer.sent == keys
 
 
@@ -60,18 +60,18 @@ def test_what_is_acknowledged_without_an_offset_may_be_nowhere() -> None:
     producer = SmallProducer()
     producer.offset = None
     with pytest.raises(NotDeliveredError, match="without an offset"):
-        send(producer, [Sending(TOPIC, "s/x", b"", [])])  # type: ignore[arg-type]
+        send(producer, [OutgoingRecord(TOPIC, "s/x", b"", [])])  # type: ignore[arg-type]
 
 
 def test_a_queue_that_stays_full_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("retention_spark.sink.DELIVERED_S", 0.0)
     with pytest.raises(NotDeliveredError, match="full"):
-        send(FullProducer(), [Sending(TOPIC, "s/x", b"", [])])  # type: ignore[arg-type]
+        send(FullProducer(), [OutgoingRecord(TOPIC, "s/x", b"", [])])  # type: ignore[arg-type]
 
 
 def test_dead_letters_are_counted_and_logged(caplog: pytest.LogCaptureFixture) -> None:
-    decider = Decider(ScaleRule(), "retention-spark/0")
-    step = decider.step(None, [InputRecord(TOPIC, 3, 7, "s/x", b"{")], 1)
+    decider = ReportDecider(ScaleRule(), "retention-spark/0")
+    step = decider.step(None, [ReportRecord(TOPIC, 3, 7, "s/x", b"{")], 1)
     with caplog.at_level(logging.ERROR):
         count_dead_letters(step.sendings)
     assert REGISTRY.get_sample_value("sluice_dead_letters_total", {"topic": TOPIC}) == 1

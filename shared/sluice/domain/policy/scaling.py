@@ -7,9 +7,10 @@ After each scale the stream is left alone for a while; what is reported meanwhil
 of a silent segment counts however late it is received (users-ask 2.8), because no store repeats it.
 
 Reports may come twice, late and in any order, so the state holds for each segment the latest report on its load and,
-apart from that, on its position in the stream; at one `now` the state depends on which reports came alone, as long as
-they hold; of those that do not, what comes last counts. Only segments known to be in the active epoch are touched: a
-report on them or on a neighbour showed it, or the epoch came of what was decided here and they were left out.
+apart from that, on its position in the stream. For a given `now` the state depends on the set of valid reports, not on
+their order. Of expired reports the last one received wins. A scale touches only segments known to be active: a report
+on them or on a neighbour said so, or the last scale decided here left them in place. What a scale decided here seals
+counts as sealed, until a report shows that the scale was refused or cancelled.
 Reports on an earlier stream of that name change nothing.
 Rules: stream-and-transaction-semantics 9.2, segment-store-cluster A9, B10.
 """
@@ -91,10 +92,11 @@ class Load(msgspec.Struct, frozen=True):
 
 
 class Scaled(msgspec.Struct, frozen=True):
-    """A scale that was decided at `at`, epoch ms."""
+    """A scale that was decided at `at`, epoch ms; `sealed` are its segments and those of others in the same epoch."""
 
     decision: ScaleDecision
     at: int
+    sealed: tuple[int, ...]
 
 
 class ScalingState(msgspec.Struct, frozen=True):
@@ -133,13 +135,16 @@ def observe(state: ScalingState | None, report: ScaleReport, now: int) -> Scalin
     elif report.creation_id != state.creation_id:
         return state
     newest = _begun(report) if _report_order(report) > state.last_report else state
-    loads = {id: held for id, held in state.loads.items() if held.holds(now) and not _is_outdated(state, held, now)}
+    newest = msgspec.structs.replace(newest, scaled=state.scaled, decision=state.decision)
+    gone = _gone(newest)
+    loads = {id: held for id, held in state.loads.items() if held.holds(now) and id not in gone}
     known = loads.get(report.segment)
-    loads[report.segment] = _joined(known, load) if known is not None else load
+    if report.segment not in gone:
+        loads[report.segment] = _joined(known, load) if known is not None else load
     if len(loads) > MAX_LOADS:
         oldest = min(loads.values(), key=lambda held: (held.epoch, held.at, held.segment.id))
         del loads[oldest.segment.id]
-    return msgspec.structs.replace(newest, loads=loads, scaled=state.scaled, decision=state.decision)
+    return msgspec.structs.replace(newest, loads=loads)
 
 
 def _is_later(report: ScaleReport, state: ScalingState, now: int) -> bool:
@@ -150,14 +155,25 @@ def _is_later(report: ScaleReport, state: ScalingState, now: int) -> bool:
     return report.epoch_since > state.epoch_since or state.epoch_since > now
 
 
-def _is_outdated(state: ScalingState, load: Load, now: int) -> bool:
-    """Whether only the last scale decided here implies that the segment is gone, and that scale counts no more."""
-    return not load.active and load.epoch > state.epoch and not _is_believed(state.scaled, now)
+def _sealed(state: ScalingState, now: int) -> tuple[int, ...]:
+    """Those of the epoch's segments that count as sealed, because of what was decided here in that epoch.
+
+    No report need show it, as stores report a silent segment once. A report that was made in the epoch, and long after
+    the scale was decided, shows that it was refused or cancelled.
+    """
+    scaled = state.scaled
+    if scaled is None or scaled.decision.epoch != state.epoch or scaled.at > now:
+        return ()
+    return scaled.sealed if min(now, state.last_report[1]) < scaled.at + VALID_MS else ()
 
 
-def _is_believed(scaled: Scaled | None, now: int) -> bool:
-    """Whether a scale counts as done without a report that shows it: for a while, as it may have been cancelled."""
-    return scaled is not None and scaled.at <= now < scaled.at + VALID_MS
+def _gone(state: ScalingState) -> frozenset[int]:
+    """The segments that the last scale decided here sealed, if the active epoch came of it; else none."""
+    if state.scaled is None:
+        return frozenset()
+    last, at = state.scaled.decision, state.scaled.at
+    is_done = (last.epoch + 1, last.segments, at) == (state.epoch, state.epoch_segments, state.epoch_since)
+    return frozenset(last.seals) if is_done else frozenset()
 
 
 def _load(report: ScaleReport) -> Load:
@@ -187,14 +203,11 @@ def noted(state: ScalingState, decision: ScaleDecision, now: int) -> ScalingStat
         return msgspec.structs.replace(state, decision=decision)
     # What is known of the epoch by then must not depend on the scale before this one, which is forgotten here.
     loads = dict(state.loads)
-    for load in _present(state):
+    for load in _present(state, now):
         beside = load.neighbours if load.epoch == state.epoch else ()
         loads[load.segment.id] = msgspec.structs.replace(load, epoch=state.epoch, neighbours=beside)
-    # Stores report a silent segment once, so no report would show that it is gone. If it is not, then because the
-    # scale was refused, and what is reported of it once this has run out counts again.
-    for id in decision.seals:
-        loads[id] = msgspec.structs.replace(loads[id], epoch=decision.epoch + 1, active=False, neighbours=())
-    return msgspec.structs.replace(state, loads=loads, scaled=Scaled(decision, now), decision=decision)
+    scaled = Scaled(decision, now, (*_sealed(state, now), *decision.seals))
+    return msgspec.structs.replace(state, loads=loads, scaled=scaled, decision=decision)
 
 
 def muted_until(state: ScalingState, now: int, cooldown_ms: int = COOLDOWN_MS) -> int:
@@ -225,7 +238,7 @@ def decide_scaling(state: ScalingState, now: int, cooldown_ms: int = COOLDOWN_MS
     """What to split and merge, if anything; `now` in epoch ms."""
     if state.policy.scale_type is ScaleType.FIXED:
         return ScaleDecision(ScaleCode.FIXED, "not scaled: the stream has a fixed number of segments")
-    present = sorted((load for load in _present(state) if load.holds(now)), key=lambda load: load.segment.low)
+    present = sorted((load for load in _present(state, now) if load.holds(now)), key=lambda load: load.segment.low)
     hot = [load for load in present if load.direction is Direction.UP]
     cold = [load.segment for load in present if load.direction is Direction.DOWN]
     if not present:
@@ -258,7 +271,7 @@ def numbers(state: ScalingState, decision: ScaleDecision, now: int) -> dict[str,
     after = decision.segments if decision.seals else count
     if policy.scale_type is ScaleType.FIXED:
         return {"segments": count, "segmentsAfter": after}
-    present = [load.direction for load in _present(state) if load.holds(now)]
+    present = [load.direction for load in _present(state, now) if load.holds(now)]
     unit = "targetKBytes" if policy.scale_type is ScaleType.KBYTES else "targetEvents"
     return {
         "segments": count,
@@ -326,32 +339,21 @@ def _merges(cold: list[Segment], spare: int) -> Iterator[list[Segment]]:
 
 def _count(state: ScalingState, now: int) -> int:
     """How many segments there are, as if the last scale were done: its epoch may never be reported on."""
-    scaled = state.scaled
-    if scaled is None or scaled.decision.epoch != state.epoch or not _is_believed(scaled, now):
-        return state.epoch_segments
-    return scaled.decision.segments
+    return state.scaled.decision.segments if state.scaled is not None and _sealed(state, now) else state.epoch_segments
 
 
-def _present(state: ScalingState) -> list[Load]:
-    """The loads of segments that are known to be in the active epoch."""
+def _present(state: ScalingState, now: int) -> list[Load]:
+    """The loads of segments that are known to be in the active epoch, and not sealed."""
     loads = state.loads.values()
-    beside = {n.id for load in loads if load.epoch == state.epoch for n in load.neighbours}
-    left_out = _left_out(state)
-    return [
-        load
-        for load in loads
-        if load.active and (load.epoch == state.epoch or load.segment.id in beside or load.segment.id in left_out)
-    ]
+    seen = [load for load in loads if load.epoch == state.epoch]
+    known = {segment.id for load in seen for segment in (load.segment, *load.neighbours)} | _left_out(state)
+    known.difference_update(_sealed(state, now))
+    return [load for load in loads if load.active and load.segment.id in known]
 
 
 def _left_out(state: ScalingState) -> set[int]:
-    """If the active epoch came of the last scale decided here: the segments that were there before and not sealed."""
-    if state.scaled is None:
-        return set()
-    last, at = state.scaled.decision, state.scaled.at
-    if (last.epoch + 1, last.segments, at) != (state.epoch, state.epoch_segments, state.epoch_since):
-        return set()
-    return {id for id, load in state.loads.items() if load.epoch == last.epoch and id not in last.seals}
+    """If the active epoch came of the last scale decided here: the segments of the one before, which it left."""
+    return {id for id, load in state.loads.items() if load.epoch == state.epoch - 1} if _gone(state) else set()
 
 
 def _joined(known: Load, load: Load) -> Load:

@@ -16,7 +16,10 @@ from sluice.domain.stream.state import RecordedDecision, Stream, find_stream
 
 
 def decide_note(reader: Reader, command: RecordDecision, _context: Context) -> Decision:
-    """Nothing to note of an earlier stream of that name, or if it is known; another one that acts never is."""
+    """No event if the decision is about an earlier stream of the name, or repeats the last one.
+
+    A decision that acts is recorded each time.
+    """
     stream = find_stream(reader, command.stream_id)
     if stream is None or stream.creation_id != command.creation_id:
         return Decision()

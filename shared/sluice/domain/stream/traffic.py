@@ -113,7 +113,7 @@ def position(stream: Stream, segment: int) -> int:
     return max((stream.carried or {}).get(segment, 0), head(stream).get(segment, 0), 0)
 
 
-def to_carry(stream: Stream) -> dict[int, int]:
+def unforwarded(stream: Stream) -> dict[int, int]:
     """The segments that hold, or may come to hold, reports that were not passed on, with the offsets to go on from."""
     there = cuts.segments_between(stream, stream.cut, {})
     return {s: position(stream, s) for s in sorted(there) if not _is_done(stream, s)}

@@ -22,7 +22,7 @@ from sluice.engine.journal import Journal
 from sluice.engine.step import all_done
 from sluice.pravega.store import SegmentStore
 from stream_workflows.metrics import SAMPLES
-from stream_workflows.report_publisher import Feed
+from stream_workflows.report_publisher import ReportPublisher
 from stream_workflows.stream_index import StreamIndex
 
 
@@ -37,13 +37,13 @@ class _RetentionJob:
         self,
         journal: Journal,
         index: StreamIndex,
-        feed: Feed,
+        publisher: ReportPublisher,
         interval_s: float,
     ) -> None:
         self.interval_s = interval_s
         self._journal = journal
         self._index = index
-        self._feed = feed
+        self._publisher = publisher
         self._clock = journal.clock.now_ms
 
     def _find(self, stream: StreamId) -> Stream | None:
@@ -63,10 +63,10 @@ class RetentionSamples(_RetentionJob):
         journal: Journal,
         store: SegmentStore,
         index: StreamIndex,
-        feed: Feed,
+        publisher: ReportPublisher,
         interval_s: float,
     ) -> None:
-        super().__init__(journal, index, feed, interval_s)
+        super().__init__(journal, index, publisher, interval_s)
         self._store = store
 
     def due(self, partitions: frozenset[int]) -> list[StreamId]:
@@ -83,9 +83,9 @@ class RetentionSamples(_RetentionJob):
         state = self._find(stream)
         if state is None or state.creation_id != creation_id or not retention.is_sampled(state):
             return
-        report = retention.report(state, tail, "", self._feed.source, at, self._version(stream))
+        report = retention.report(state, tail, "", self._publisher.source, at, self._version(stream))
         if report is not None:
-            await self._feed.publish(identified(report))
+            await self._publisher.publish(identified(report))
             SAMPLES.inc()
 
     async def _tail(self, stream: StreamId, segments: Iterable[int]) -> dict[int, int]:
@@ -115,12 +115,12 @@ class RetentionChanges(_RetentionJob):
     async def _publish(self, stream: StreamId) -> None:
         state, at, version = self._find(stream), self._clock(), self._version(stream)
         if state is None:
-            await self._feed.publish(identified(retention.gone(stream, "", self._feed.source, at, version)))
+            await self._publisher.publish(identified(retention.gone(stream, "", self._publisher.source, at, version)))
             return
         creation_id, policy = state.creation_id, state.config.retention
-        report = retention.report(state, None, "", self._feed.source, at, version)
+        report = retention.report(state, None, "", self._publisher.source, at, version)
         if report is not None:
-            await self._feed.publish(identified(report))
+            await self._publisher.publish(identified(report))
         if state.announced != policy:
             await self._announced(stream, creation_id, policy)
 

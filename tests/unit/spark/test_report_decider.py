@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from support.decisions import POLICY, halves, hot, sampled
 
-from retention_spark.stateful_operator import Decider, InputRecord, Sending
+from retention_spark.report_decider import OutgoingRecord, ReportDecider, ReportRecord
 from sluice.domain.config import RetentionPolicy, RetentionType, ScalingPolicy
 from sluice.domain.ids import StreamId
 from sluice.domain.policy.retention import HOLDS_MS
@@ -27,15 +27,15 @@ HOUR_MS = 60 * 60 * 1000
 DAY_MS = 24 * HOUR_MS
 HOURLY = RetentionPolicy(RetentionType.TIME, HOUR_MS, 1 << 62)
 C = TypeVar("C", bound=StreamCommand)
-SCALE = Decider(ScaleRule(COOLDOWN_MS), "retention-spark/0")
-RETENTION = Decider(RetentionRule(tick_ms=60_000, pause_ms=0), "retention-spark/0")
+SCALE = ReportDecider(ScaleRule(COOLDOWN_MS), "retention-spark/0")
+RETENTION = ReportDecider(RetentionRule(tick_ms=60_000, pause_ms=0), "retention-spark/0")
 
 
-def inputs(*reports: ScaleReport | RetentionReport) -> list[InputRecord]:
-    return [InputRecord("t", 0, i, "s/x", msgspec.json.encode(report)) for i, report in enumerate(reports)]
+def inputs(*reports: ScaleReport | RetentionReport) -> list[ReportRecord]:
+    return [ReportRecord("t", 0, i, "s/x", msgspec.json.encode(report)) for i, report in enumerate(reports)]
 
 
-def commands(sendings: list[Sending], kind: type[C]) -> list[C]:
+def commands(sendings: list[OutgoingRecord], kind: type[C]) -> list[C]:
     found = [decode_request(s.value).command for s in sendings if s.topic == REQUESTS_STREAMS.name]
     return [command for command in found if isinstance(command, kind)]
 
@@ -111,7 +111,7 @@ def test_what_is_known_of_the_only_segment_is_forgotten_soon_although_it_is_sile
 
 
 def test_an_unreadable_report_is_a_dead_letter_and_the_rest_counts() -> None:
-    odd = InputRecord("sluice.scale", 3, 7, "s/x", b"{")
+    odd = ReportRecord("sluice.scale", 3, 7, "s/x", b"{")
     step = SCALE.step(None, [odd, *inputs(hot("x", NOW))], NOW)
     letter = step.sendings[0]
     assert (letter.topic, letter.key, letter.value) == (DEAD_LETTERS.name, "s/x", b"{")
@@ -121,12 +121,12 @@ def test_an_unreadable_report_is_a_dead_letter_and_the_rest_counts() -> None:
 
 def test_a_dead_letter_keeps_its_headers() -> None:
     headers = '[{"key":"traceparent","value":"MDA="},{"key":"empty"}]'
-    (letter,) = SCALE.step(None, [InputRecord("sluice.scale", 3, 7, "s/x", b"{", headers)], NOW).sendings
+    (letter,) = SCALE.step(None, [ReportRecord("sluice.scale", 3, 7, "s/x", b"{", headers)], NOW).sendings
     assert dict(letter.headers)["traceparent"] == "00" and "empty" not in dict(letter.headers)
 
 
 def test_a_dead_letter_is_never_larger_than_a_record_may_be() -> None:
-    (letter,) = SCALE.step(None, [InputRecord("sluice.scale", 3, 7, "s/x", b"x" * MAX_RECORD_BYTES)], NOW).sendings
+    (letter,) = SCALE.step(None, [ReportRecord("sluice.scale", 3, 7, "s/x", b"x" * MAX_RECORD_BYTES)], NOW).sendings
     headers = sum(len(name) + len(text) for name, text in letter.headers)
     assert len(letter.value) + len(letter.key) + headers < MAX_RECORD_BYTES - 1000
     assert f"of {MAX_RECORD_BYTES} bytes" in dict(letter.headers)["sluice_reason"]
@@ -144,7 +144,7 @@ def test_a_dead_letter_is_never_larger_than_a_record_may_be() -> None:
 def test_a_report_at_odds_with_itself_is_a_dead_letter_and_leaves_the_stream_as_it_was(odd: RetentionReport) -> None:
     good = inputs(sampled("x", NOW, 500, HOURLY))
     (record,) = [
-        InputRecord("sluice.retention", 3, 7, "s/x", json.dumps(msgspec.to_builtins(odd, str_keys=True)).encode())
+        ReportRecord("sluice.retention", 3, 7, "s/x", json.dumps(msgspec.to_builtins(odd, str_keys=True)).encode())
     ]
     step = RETENTION.step(None, [*good, record], NOW)
     letters = [s for s in step.sendings if s.topic == DEAD_LETTERS.name]
@@ -191,7 +191,7 @@ def test_a_sample_grows_old_only_while_the_policy_is_known_to_hold() -> None:
         assert commands(newer.sendings, TruncateStream) == [TruncateStream("s", "x", cut={0: 500}, policy=HOURLY)]
 
 
-def test_a_stream_sampled_no_more_is_truncated_once_and_forgotten_after_a_day() -> None:
+def test_a_stream_sampled_no_more_is_truncated_once_and_forgotten_after_a_month() -> None:
     policy = RetentionPolicy(RetentionType.TIME, 60_000, 1 << 62)
     step = RETENTION.step(None, inputs(sampled("x", NOW, 500, policy)), NOW)
     requested, wakes = [], 0
@@ -201,7 +201,15 @@ def test_a_stream_sampled_no_more_is_truncated_once_and_forgotten_after_a_day() 
         requested += commands(step.sendings, TruncateStream)
         wakes += 1
     assert len(requested) == 1 and wakes <= HOLDS_MS // 60_000 + 2
-    assert at == NOW + DAY_MS and step.memory is None
+    assert at == NOW + 30 * DAY_MS and step.memory is None
+
+
+def test_samples_from_before_an_outage_of_days_are_truncated_to_after_it() -> None:
+    memory = RETENTION.step(None, inputs(sampled("x", NOW, 500, HOURLY)), NOW).memory
+    now = NOW + 3 * DAY_MS
+    memory = RETENTION.step(memory, [], now - 1).memory
+    step = RETENTION.step(memory, inputs(sampled("x", now, 600, HOURLY)), now)
+    assert commands(step.sendings, TruncateStream) == [TruncateStream("s", "x", cut={0: 500}, policy=HOURLY)]
 
 
 def test_a_late_report_is_not_forgotten_at_once() -> None:

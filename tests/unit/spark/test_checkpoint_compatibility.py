@@ -1,0 +1,111 @@
+"""What a checkpoint must be like to be gone on with, over a folder in memory."""
+
+from collections.abc import Iterable
+from typing import Any
+from unittest.mock import MagicMock
+
+import msgspec
+import pytest
+
+from retention_spark import archive_query, checkpoint_compatibility
+from retention_spark.checkpoint_compatibility import FORMAT, Fit, Offsets, UnfitError, claim, read_fit
+from retention_spark.query import plans
+from retention_spark.settings import SparkSettings
+
+FIT = Fit(FORMAT, {"topic id": "ab12", "partitions": 16, "buckets": 32})
+SESSION: Any = None
+Files = dict[str, bytes]
+
+
+@pytest.fixture
+def files(monkeypatch: pytest.MonkeyPatch) -> Files:
+    """All files of a file system, by their paths."""
+    files: Files = {}
+    double: dict[str, Any] = {
+        "exists": lambda _, folder, name: f"{folder}/{name}" in files,
+        "read": lambda _, folder, name: files[f"{folder}/{name}"],
+        "names": lambda _, folder: [path.removeprefix(f"{folder}/") for path in files if path.startswith(f"{folder}/")],
+        "write_once": lambda _, folder, name, value: files.setdefault(f"{folder}/{name}", value),
+    }
+    for name, function in double.items():
+        monkeypatch.setattr(checkpoint_compatibility, name, function)
+    return files
+
+
+def batch(ends: dict[str, dict[str, int]]) -> bytes:
+    """What Spark writes of a batch before it runs."""
+    return b'v1\n{"batchWatermarkMs":0,"batchTimestampMs":1795762169368,"conf":{}}\n' + msgspec.json.encode(ends)
+
+
+def ends_at(offset: int) -> Any:
+    def ends(partitions: Iterable[tuple[str, int]]) -> Offsets:
+        return dict.fromkeys(partitions, offset)
+
+    return ends
+
+
+def test_a_checkpoint_is_gone_on_with_by_the_query_that_began_it(files: Files) -> None:
+    claim(SESSION, "c", FIT, ends_at(0))
+    claim(SESSION, "c", Fit(FORMAT, dict(FIT.facts)), ends_at(0))
+    assert read_fit(files["c/sluice.json"], "c") == FIT
+
+
+def test_each_journal_has_checkpoints_of_its_own() -> None:
+    one, other = ({plan.checkpoint for plan in plans(SparkSettings(), journal)} for journal in ("ab12", "cd34"))
+    assert len(one) == 2 and one.isdisjoint(other)
+
+
+def test_a_checkpoint_without_a_file_of_this_service_is_refused(files: Files) -> None:
+    files["c/metadata"] = b"{}"
+    with pytest.raises(UnfitError, match="is not one of this service"):
+        claim(SESSION, "c", FIT, ends_at(0))
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"topic id": "cd34"}, "has topic id ab12, needed is cd34"),
+        ({"partitions": 8}, "has partitions 16, needed is 8"),
+        ({"state partitions": 2}, "has state partitions None, needed is 2"),
+    ],
+)
+def test_a_checkpoint_of_other_facts_is_refused(files: Files, change: dict[str, Any], text: str) -> None:
+    claim(SESSION, "c", FIT, ends_at(0))
+    with pytest.raises(UnfitError, match=text):
+        claim(SESSION, "c", Fit(FORMAT, {**FIT.facts, **change}), ends_at(0))
+    assert read_fit(files["c/sluice.json"], "c") == FIT
+
+
+def test_the_checkpoint_of_another_archive_is_refused(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would begin in the middle, and the journal would be trimmed all the same."""
+    monkeypatch.setattr(archive_query, "archived_ids", lambda _: dict.fromkeys(archive_query.TOPICS, "ab12"))
+    for _ in range(2):
+        archive_query.start_archive(MagicMock(), SparkSettings(archive="/old"))
+    with pytest.raises(UnfitError, match=r"has archive /old, needed is /new: .*copy its files"):
+        archive_query.start_archive(MagicMock(), SparkSettings(archive="/new"))
+
+
+def test_a_checkpoint_beyond_the_end_of_a_partition_is_refused(files: Files) -> None:
+    """A Kafka whose volumes were put back has the ids that it had, and fewer records."""
+    claim(SESSION, "c", FIT, ends_at(0))
+    files["c/offsets/9"] = batch({"sluice.scale": {"0": 3, "1": 5}})
+    files["c/offsets/10"] = batch({"sluice.scale": {"0": 7, "1": 6}})
+    claim(SESSION, "c", FIT, ends_at(7))
+    with pytest.raises(UnfitError, match=r"has read sluice\.scale/0 up to 7, which ends at 6"):
+        claim(SESSION, "c", FIT, ends_at(6))
+
+
+def test_a_checkpoint_whose_last_offsets_were_cut_off_is_refused(files: Files) -> None:
+    claim(SESSION, "c", FIT, ends_at(0))
+    files["c/offsets/0"] = b""
+    with pytest.raises(UnfitError, match="its last offsets"):
+        claim(SESSION, "c", FIT, ends_at(0))
+
+
+def test_a_checkpoint_of_another_format_is_named_whatever_else_it_holds() -> None:
+    older = b'{"format":1,"cluster":"cluster","topic":"sluice.scale","partitions":16,"state_partitions":2}'
+    with pytest.raises(UnfitError, match=f"has format 1, needed is {FORMAT}: remove it to begin anew"):
+        read_fit(older, "folder")
+    for odd in (b"{", b'{"format":%d}' % FORMAT):
+        with pytest.raises(UnfitError, match="cannot be understood"):
+            read_fit(odd, "folder")
