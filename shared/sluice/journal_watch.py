@@ -12,7 +12,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any
 
-from sluice.domain.transaction.batch import YIELD_MS
+from sluice.domain.waits import queued_kind
 from sluice.domain.workflow import WorkflowKind, running
 from sluice.engine.journal import Journal
 from sluice.engine.ports import Ends, EndsUnknownError
@@ -82,20 +82,12 @@ class JournalWatch:
         """The kind, the state and the beginning, in epoch ms, of each workflow that has not ended."""
         for view in self._journal.views():
             for aggregate, since in view.under_way().items():
-                state = view.get(aggregate)
+                state: Any = view.get(aggregate)
                 workflow = running(state)
                 if workflow is not None:
                     yield workflow.kind.value, "failing" if workflow.attempts else "running", workflow.since
-                elif (waiting := _waits(state, now)) is not None:
-                    yield waiting, "waiting", since
+                elif (queued := state.waiting) is not None and queued.is_current(now):
+                    yield queued_kind(queued.kind), "waiting", since
 
     def _folded(self, partition: int) -> int:
         return self._journal.views()[partition].next_offset
-
-
-def _waits(state: Any, now: int) -> str | None:
-    """The kind of workflow that waits for the stream's commits; one that was not recorded anew counts no more."""
-    waiting = state.waiting
-    if waiting is None or now - waiting.at >= YIELD_MS:
-        return None
-    return "".join(f"-{c.lower()}" if c.isupper() else c for c in str(waiting.kind)).removeprefix("-")

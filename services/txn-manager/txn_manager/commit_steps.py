@@ -37,8 +37,8 @@ async def merge(context: TransactionStepContext, commits: Commits) -> Merged:
     """Append the batch to the active segments, all of them side by side, each in the batch's order."""
     assert commits.workflow is not None
     stream, transactions = _stream_of(context, commits.stream), commits.workflow.transactions
-    goals = batch.targets(stream, transactions, rolls=False)
-    return await _merge(context, commits, stream, transactions, goals)
+    targets = batch.targets(stream, transactions, rolls=False)
+    return await _merge(context, commits, stream, transactions, targets)
 
 
 async def merge_into_duplicates(context: TransactionStepContext, commits: Commits) -> tuple[dict[int, int], Merged]:
@@ -47,11 +47,11 @@ async def merge_into_duplicates(context: TransactionStepContext, commits: Commit
     stream, transactions = _stream_of(context, commits.stream), commits.workflow.transactions
     if batch.has_rolled(stream):
         return {}, Merged({})
-    goals = batch.targets(stream, transactions, rolls=True)
+    targets = batch.targets(stream, transactions, rolls=True)
     following = batch.next_duplicates(stream)
-    await create_segments(context.store, stream, goals.values(), NO_SCALING)
-    merged = await _merge(context, commits, stream, transactions, goals)
-    sizes = await seal_and_measure(context.store, stream, goals.values())
+    await create_segments(context.store, stream, targets.values(), NO_SCALING)
+    merged = await _merge(context, commits, stream, transactions, targets)
+    sizes = await seal_and_measure(context.store, stream, targets.values())
     await create_segments(context.store, stream, following)
     return sizes, merged
 
@@ -61,12 +61,12 @@ async def _merge(
     commits: Commits,
     stream: Stream,
     transactions: tuple[str, ...],
-    goals: Mapping[int, int],
+    targets: Mapping[int, int],
 ) -> Merged:
     """Merge these transactions; behind an await `commits` may have another batch."""
-    aggregate, may_skip = commits.stream.commits, commits.may_skip(len(transactions) * len(goals))
+    aggregate, may_skip = commits.stream.commits, commits.may_skip(len(transactions) * len(targets))
     needs_positions = batch.needs_positions(context.reader(stream.id.key), stream.id, transactions)
-    merged = await merge_into(context.store, stream, transactions, goals, may_skip, needs_positions, context.lengths)
+    merged = await merge_into(context.store, stream, transactions, targets, may_skip, needs_positions, context.lengths)
     return msgspec.structs.replace(merged, deleted=context.deleted.get(aggregate, 0))
 
 

@@ -120,8 +120,10 @@ class Leases:
             metrics.LATENESS.observe(-left / 1000)
             check = CheckLease(*id)
             request = f"lease-{id.transaction}-{self._journal.clock.now_ms()}"
+            self._outages.sending(partition, self._journal.clock.now_ms())
             sending.append(self._sender.send(request, check))
         await asyncio.gather(*sending)
+        self._outages.sent(partition, self._journal.clock.now_ms())
 
     async def passed_pings(self, request: str, command: CheckLease, checked_at: int) -> None:
         """The question has passed all pings that were appended before it. Raises SendError."""
@@ -144,11 +146,12 @@ class Leases:
         if transaction is None:
             metrics.LEASES.labels("ended").inc()
             return None
-        extension = self._outages.extension(partition, transaction.last_activity_at, checked_at)
-        left = self.ends_at(transaction) + extension - checked_at
-        if left > 0:
-            metrics.LEASES.labels("extended" if extension else "renewed").inc()
-            self._lease(partition, str(command.transaction_id), left)
+        ends_at, since = self.ends_at(transaction), transaction.last_activity_at
+        extended = ends_at + self._outages.extension(partition, since, checked_at)
+        due = max(extended, self._outages.return_ends_at(partition, self._journal.clock.now_ms()))
+        if due > checked_at:
+            metrics.LEASES.labels("extended" if due > ends_at else "renewed").inc()
+            self._lease(partition, str(command.transaction_id), due - checked_at)
             return None
         return reader.version(command.aggregate)
 

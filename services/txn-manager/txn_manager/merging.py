@@ -11,7 +11,7 @@ segment had, and a missing segment was merged by an attempt before. So what is s
 
 Within a target the order of the batch holds: it is merged into only when each of its sources that looked empty is known
 to be empty, or found to have data. A list of sources never holds an empty one, for a store merges that out of order.
-Rules: segment-store-wire-protocol 4.5, 4.8 and 4.9; docs/architecture.md, "What a commit skips".
+Rules: segment-store-wire-protocol 4.5, 4.8 and 4.9; docs/commits.md.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -49,12 +49,12 @@ async def merge_into(
     store: SegmentStore,
     stream: Stream,
     transactions: tuple[str, ...],
-    goals: Mapping[int, int],
+    targets: Mapping[int, int],
     may_skip: bool,
     needs_positions: bool,
     lengths: EarlyLengths,
 ) -> Merged:
-    """Append the transactions to their targets, side by side, each in this order. `goals` has their ids by number.
+    """Append the transactions to their targets, side by side, each in this order. `targets` has their ids by number.
 
     A position behind nothing that was merged takes a call: it is left out unless the batch `needs_positions`.
     Raises SegmentStoreError; whatever was done by then is found done by the next attempt.
@@ -62,23 +62,23 @@ async def merge_into(
     names = [segment_names(stream, transaction) for transaction in transactions]
     active = set(stream.active_epoch.segments)
 
-    def merge_target(number: int, goal: int) -> Awaitable[_Target]:
-        merge = store.merge_batch if goal in active else _DuplicateMerge(store)
-        target, sources = segment_name(*stream.id, goal), [of[number] for of in names]
+    def merge_target(number: int, segment: int) -> Awaitable[_Target]:
+        merge = store.merge_batch if segment in active else _DuplicateMerge(store)
+        target, sources = segment_name(*stream.id, segment), [of[number] for of in names]
         if not may_skip:
             return _merge_all(merge, target, sources)
         return _skip_and_merge(store, merge, target, sources, needs_positions, lengths)
 
     at_once = max(1, MAX_CALLS // len(transactions)) if may_skip else AT_ONCE
-    found = await all_done((merge_target(*goal) for goal in goals.items()), at_once)
-    targets = dict(zip(goals.items(), found, strict=True))
+    found = await all_done((merge_target(*target) for target in targets.items()), at_once)
+    reached = dict(zip(targets.items(), found, strict=True))
     skipped = {
         transaction: numbers
         for i, transaction in enumerate(transactions)
-        if (numbers := tuple(number for (number, _), target in targets.items() if i in target.skipped))
+        if (numbers := tuple(number for (number, _), target in reached.items() if i in target.skipped))
     }
     positions = {
-        transaction: {goal: target.ends[i] for (_, goal), target in targets.items() if target.ends}
+        transaction: {segment: target.ends[i] for (_, segment), target in reached.items() if target.ends}
         for i, transaction in enumerate(transactions)
     }
     return Merged(positions, skipped)

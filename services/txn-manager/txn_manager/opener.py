@@ -37,6 +37,7 @@ from sluice.engine.crash_points import CrashPoints
 from sluice.engine.executor import Permit
 from sluice.engine.fold import GuardedReader
 from sluice.engine.journal import Journal, JournalError
+from sluice.engine.offsets import RequestFacts
 from sluice.engine.proposer import Decide
 from sluice.engine.retry import delays
 from sluice.engine.runner import Runner
@@ -46,9 +47,12 @@ from sluice.kafka.requests import Request
 from sluice.pravega.errors import SegmentStoreError
 from sluice.pravega.store import SegmentStore
 from sluice.workflows.segments import create_named
-from txn_manager.proposing import propose
+from txn_manager.stream_limits import StreamLimits
 
 log = logging.getLogger(__name__)
+
+OPEN_CONCURRENCY = 64
+"""Of one stream, so that the many of a stream whose segment store is silent leave room for those of others."""
 
 
 class _Creation(NamedTuple):
@@ -86,7 +90,7 @@ class _StepContext:
         def decide(reader: Reader, context: Context) -> Decision:
             return decide_ready(reader, id, context.now)
 
-        decision = await self._journal.propose(id.key, decide, request=request)
+        decision = await self._journal.propose(id.key, decide, RequestFacts(request))
         if decision is not None and decision.events:
             self.made_ready.add(id.aggregate)
 
@@ -122,7 +126,7 @@ class TransactionOpener:
         self._limits = limits
         self._crash_points = crash_points
         self._context = _StepContext(store, journal)
-        self._limit = asyncio.Semaphore(max_running)
+        self._running = StreamLimits(OPEN_CONCURRENCY, max_running)
         self._in_hand: set[str] = set()
         self._taking: Counter[StreamId] = Counter()
         self._clearing: set[asyncio.Future[None]] = set()
@@ -140,7 +144,7 @@ class TransactionOpener:
 
         foreseen = self._foresee(request, command, decide, delivery)
         names = self._context.segment_names(foreseen) if foreseen is not None else ()
-        decided = propose(self._journal, request, delivery, decide)
+        decided = self._journal.propose(request.command.key, decide, delivery.facts(request.id, request.principal))
         if foreseen is not None and names:
             creation = self._context.create_segments(command.stream_id, names)
             self._context.creating[names] = _Creation(foreseen, asyncio.ensure_future(creation))
@@ -174,7 +178,7 @@ class TransactionOpener:
             self._in_hand.update(taken)
             return decision
 
-        decided = propose(self._journal, request, delivery, decide)
+        decided = self._journal.propose(request.command.key, decide, delivery.facts(request.id, request.principal))
         self._taking[stream] += 1
 
         async def finish() -> None:
@@ -224,7 +228,7 @@ class TransactionOpener:
             finally:
                 self._leave(transaction.id, names)
 
-        self._consumer.executor.run(partition, aggregate, job, self._limit)
+        self._consumer.executor.run(partition, aggregate, job, self._running.of(transaction.id.key))
 
     def _leave(self, transaction: TransactionId, names: tuple[str, ...]) -> None:
         """Nothing more is done here for the transaction, but that what was created late is cleared up."""

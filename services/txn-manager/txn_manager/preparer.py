@@ -15,6 +15,7 @@ from sluice.domain.decision import Context, Decision, Reader
 from sluice.domain.events import Event
 from sluice.domain.ids import StreamId, TransactionId
 from sluice.domain.model import JournalEntry
+from sluice.domain.names import key_of
 from sluice.domain.stream.events import StreamScaled, StreamSealStarted, StreamUpdated
 from sluice.domain.stream.state import StreamState, find_stream
 from sluice.domain.transaction import prepared
@@ -40,6 +41,7 @@ from sluice.pravega.store import SegmentStore
 from sluice.workflows.step_context import StepContext
 from txn_manager.demand import Demand, PreparedLimits
 from txn_manager.range_creator import RangeCreator
+from txn_manager.stream_limits import StreamLimits
 
 log = logging.getLogger(__name__)
 
@@ -51,6 +53,9 @@ MAX_SEGMENTS = 1024
 
 DISCARD_CONCURRENCY = 16
 """Ranges whose segments are deleted at once: there is no hurry, and other calls on the segment stores have."""
+
+DISCARD_CONCURRENCY_OF_STREAM = 4
+"""Likewise of one stream, so that one whose segment store is silent leaves room for others."""
 
 PAUSE_S = 1.0
 """How long nothing is prepared for a stream when that has failed."""
@@ -91,7 +96,7 @@ class TransactionPreparer:
         self._journal = journal
         self._consumer = consumer
         self._limits = limits
-        self._limit = asyncio.Semaphore(DISCARD_CONCURRENCY)
+        self._discards = StreamLimits(DISCARD_CONCURRENCY_OF_STREAM, DISCARD_CONCURRENCY)
         self._loop = asyncio.get_running_loop()
         self._unopened: dict[int, int] = {}
         """By owned partition: how many are reserved or prepared, and neither opened nor discarded."""
@@ -241,7 +246,7 @@ class TransactionPreparer:
             await self._runner.run_to_completion(aggregate, permit)
 
         if not self._consumer.executor.has_work(aggregate):
-            self._consumer.executor.run(partition, aggregate, job, self._limit)
+            self._consumer.executor.run(partition, aggregate, job, self._discards.of(key_of(aggregate)))
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = self._loop.create_task(work)

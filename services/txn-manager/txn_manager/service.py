@@ -34,7 +34,6 @@ from txn_manager.leases import Leases
 from txn_manager.opener import TransactionOpener
 from txn_manager.outage_tracker import OutageTracker
 from txn_manager.preparer import TransactionPreparer
-from txn_manager.proposing import propose
 from txn_manager.settings import TxnSettings
 from txn_manager.skipped_segments import SkippedSegments
 from txn_manager.step_context import TransactionStepContext
@@ -140,7 +139,7 @@ class TxnService:
         def decided(reader: Reader, context: Context) -> Decision:
             return self._decisions[type(command)](reader, command, context)
 
-        counted = propose(self._journal, request, delivery, decided)
+        counted = self._journal.propose(command.key, decided, delivery.facts(request.id, request.principal))
         return lambda: counted
 
     def _request_lengths(self, command: c.CommitTransaction) -> None:

@@ -96,7 +96,10 @@ class SkippedSegments:
         return find_commits(self._journal.reader(id.key), id) or Commits(id)
 
     async def _delete(self, id: StreamId, permit: Permit) -> None:
-        """In the order of the batches, so that all up to one of them are deleted."""
+        """In the order of the batches, so that all up to one of them are deleted.
+
+        A permit is for one round: the next one stands behind the other streams that wait for theirs.
+        """
         waits = delays(chance=self._journal.chance)
         while (due := self._due(id)) is not None:
             batch, names = due
@@ -108,6 +111,8 @@ class SkippedSegments:
                     await asyncio.sleep(next(waits))
             else:
                 self._context.deleted[id.commits] = batch
+                async with permit.released():
+                    pass
 
     def _due(self, id: StreamId) -> tuple[int, list[str]] | None:
         """The next segments that this process has not deleted, and up to which batch these are all."""

@@ -7,7 +7,6 @@ requests, so that it does not matter which instance has decided. A partition tha
 import asyncio
 import logging
 from typing import Any
-from weakref import WeakValueDictionary
 
 from sluice.domain.decision import Context, Decision, Reader
 from sluice.domain.ids import StreamId
@@ -25,6 +24,7 @@ from sluice.engine.retry import delays
 from sluice.engine.runner import Runner
 from txn_manager import metrics
 from txn_manager.step_context import TransactionStepContext
+from txn_manager.stream_limits import StreamLimits
 
 log = logging.getLogger(__name__)
 
@@ -35,31 +35,12 @@ RECHECK_S = 1.0
 """How long a stream's commits wait at most before they look again whether they may go on."""
 
 
-class _Both:
-    """A permit of a stream together with one of all."""
-
-    def __init__(self, own: asyncio.Semaphore, shared: asyncio.Semaphore) -> None:
-        self._own = own
-        self._shared = shared
-
-    async def acquire(self) -> None:
-        await self._own.acquire()
-        try:
-            await self._shared.acquire()
-        except BaseException:
-            self._own.release()
-            raise
-
-    def release(self) -> None:
-        self._shared.release()
-        self._own.release()
-
-
 class TransactionCompletion:
     """Runs on the consumer of commits, in queues and permits of its own.
 
     So a silent segment store keeps no request waiting. `most` transactions make a batch, `max_running` bounds the
-    batches and aborts that run at once.
+    batches that run at once, and likewise the aborts. A permit is for one batch: a stream whose commits never end
+    queues for the next one behind other streams.
     """
 
     def __init__(
@@ -75,8 +56,8 @@ class TransactionCompletion:
         self._runner = runner
         self._most = most
         self._committing: dict[int, set[str]] = {}
-        self._limit = asyncio.Semaphore(max_running)
-        self._aborting: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+        self._batches = asyncio.Semaphore(max_running)
+        self._aborts = StreamLimits(ABORT_CONCURRENCY, max_running)
         journal.on_entry.append(self._observe)
 
     def take_over(self, partition: int) -> None:
@@ -118,11 +99,7 @@ class TransactionCompletion:
         async def run(permit: Permit) -> None:
             await self._runner.run_to_completion(aggregate, permit)
 
-        stream = key_of(aggregate)
-        own = self._aborting.get(stream)
-        if own is None:
-            own = self._aborting[stream] = asyncio.Semaphore(ABORT_CONCURRENCY)
-        self._consumer.executor.run(partition, aggregate, run, _Both(own, self._limit))
+        self._consumer.executor.run(partition, aggregate, run, self._aborts.of(key_of(aggregate)))
 
     def _commit(self, partition: int, id: StreamId) -> None:
         """Begin to commit what waits, unless that is going on: then it takes what has come since, too."""
@@ -138,7 +115,7 @@ class TransactionCompletion:
             finally:
                 committing.discard(aggregate)
 
-        self._consumer.executor.run(partition, aggregate, commit, self._limit)
+        self._consumer.executor.run(partition, aggregate, commit, self._batches)
 
     async def _commit_all(self, id: StreamId, permit: Permit) -> None:
         key, aggregate = id.key, id.commits
@@ -153,15 +130,14 @@ class TransactionCompletion:
             await self._runner.run_to_completion(aggregate, permit)
             if not transactions_of(view, id).committing or find_stream(view, id) is None:
                 return
-            try:
-                decision = await self._journal.propose(key, begin)
-            except JournalError as error:
-                log.warning("commits wait", extra={"stream": key, "error": str(error)})
-                async with permit.released():
+            async with permit.released():
+                try:
+                    decision = await self._journal.propose(key, begin)
+                except JournalError as error:
+                    log.warning("commits wait", extra={"stream": key, "error": str(error)})
                     await asyncio.sleep(next(waits))
-                continue
-            if decision is None or not decision.events:
-                async with permit.released():
+                    continue
+                if decision is None or not decision.events:
                     await self._may_go_on(key, id)
 
     async def _may_go_on(self, key: str, id: StreamId) -> None:

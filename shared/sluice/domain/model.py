@@ -20,7 +20,7 @@ JournalEntry = Entry[Event, Reply]
 JournalRecord = Record[Event, Reply]
 
 RECORD_FORMAT = FIRST_FORMAT
-"""The newest format of a record that this release folds; docs/architecture.md says when there is a newer one."""
+"""The newest format of a record that this release folds; docs/releasing.md says when there is a newer one."""
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(JournalRecord)

@@ -17,7 +17,6 @@ from sluice.domain.commands import Command
 from sluice.domain.ids import GroupId, StreamId, TableId
 from sluice.domain.stream.commands import Report
 from sluice.domain.stream.state import Stream
-from sluice.domain.transaction.batch import YIELD_MS
 from sluice.domain.workflow import running
 from sluice.engine.fold import PartitionView
 from sluice.engine.ports import Clock
@@ -54,13 +53,11 @@ class KeyQueues:
         return f"{what} there" if first == command.aggregate else f"{first}: {what}"
 
     def _doing(self, state: Any) -> str:
-        """A request that waits for a batch says so repeatedly; when it no longer does it is not there any more."""
         workflow = running(state)
         if workflow is not None:
             return f"{workflow.kind.value} runs"
-        waiting = state.waiting if isinstance(state, Stream) else None
-        is_waiting = waiting is not None and self._clock.now_ms() - waiting.at < YIELD_MS
-        return f"{waiting.kind} is queued" if waiting is not None and is_waiting else ""
+        queued = state.waiting if isinstance(state, Stream) else None
+        return f"{queued.kind} is queued" if queued is not None and queued.is_current(self._clock.now_ms()) else ""
 
 
 def aggregates_of(key: str) -> Iterator[str]:

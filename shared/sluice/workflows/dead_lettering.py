@@ -7,10 +7,11 @@ import msgspec
 from sluice.domain.commands import Command
 from sluice.domain.decision import Context, Decision, Reader, refusal
 from sluice.domain.status import Status
-from sluice.domain.stream.decide import given_up
+from sluice.domain.stream.decide import admitted_on_dead_letter
 from sluice.engine.consumer import Delivery
 from sluice.engine.formats import NewerFormatError
 from sluice.engine.journal import JournalError
+from sluice.engine.offsets import RequestFacts
 from sluice.kafka.dead_letters import failed_record_of, send_dead_letter
 from sluice.kafka.requests import Request, decode_request, request_id
 from sluice.kafka.topics import Topic, topics_of
@@ -65,10 +66,10 @@ async def dead_letter(runtime: Runtime, delivery: Delivery, error: Exception) ->
     command = _command_of(delivery) if is_in_place else None
 
     def refused(reader: Reader, _context: Context) -> Decision:
-        return Decision(given_up(reader, command), reply)
+        return Decision(admitted_on_dead_letter(reader, command), reply)
 
     try:
-        await runtime.journal.propose(delivery.key, refused, request=id, origin=origin)
+        await runtime.journal.propose(delivery.key, refused, RequestFacts(id, origin, delivery.appended_at))
     except JournalError as problem:
         # The partition has stopped, or no record can hold the reply: the letter says it all.
         log.error("failure not replied", extra={"request": id, "error": str(problem)})

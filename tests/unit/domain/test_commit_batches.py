@@ -17,8 +17,9 @@ from sluice.domain.segment import segment_id
 from sluice.domain.stream import decide as stream_decide
 from sluice.domain.stream.commands import DeleteStream, NoteWriterTime, ScaleStream, SealStream, UpdateStream
 from sluice.domain.stream.events import StreamEpochsRolled, WorkflowQueued, WriterTimeNoted
+from sluice.domain.stream.state import YIELD_MS
 from sluice.domain.transaction import batch
-from sluice.domain.transaction.batch import YIELD_MS, CommitBatch, Merged, why_not_now
+from sluice.domain.transaction.batch import CommitBatch, Merged, why_not_now
 from sluice.domain.transaction.commands import OpenTransaction
 from sluice.domain.transaction.decide import decide_open
 from sluice.domain.transaction.events import (
@@ -318,7 +319,10 @@ def test_no_workflow_waits_for_commits_that_are_not_running() -> None:
     log = TxnLog()
     log.waiting("a")
     assert log.note_waiting() == Decision() and log.stream.waiting is None
-    assert stream_decide.note_waiting(log, StreamId("sc", "none"), "ScaleStream", log.context()) == Decision()
+    assert (
+        stream_decide.record_queued_behind_batch(log, StreamId("sc", "none"), "ScaleStream", log.context())
+        == Decision()
+    )
 
 
 @pytest.mark.parametrize(
@@ -391,7 +395,9 @@ def test_a_batch_that_is_taken_on_and_a_scale_that_waits_exclude_each_other() ->
     following = proposed(
         log, lambda reader: batch.end_batch(reader, STREAM, log.context(), Merged({a: {}}), 1), "following"
     )
-    waits = proposed(log, lambda reader: stream_decide.note_waiting(reader, STREAM, "", log.context()), "waits")
+    waits = proposed(
+        log, lambda reader: stream_decide.record_queued_behind_batch(reader, STREAM, "", log.context()), "waits"
+    )
     assert fold(log, waits) is Outcome.COUNTED
     assert fold(log, following) is Outcome.STALE, "it would have passed by what waits"
     log.end()

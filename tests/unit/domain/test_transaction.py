@@ -45,7 +45,7 @@ def opened(log: TxnLog, lease_ms: int = LEASE_MS, ready: bool = True) -> Transac
 @pytest.mark.parametrize(
     ("reached", "state", "ping", "commit", "abort"),
     [
-        ("opened", TransactionState.OPEN, "OK", "SUCCESS", "SUCCESS"),
+        ("opened", TransactionState.OPEN, "OK", "FAILURE", "SUCCESS"),
         ("ready", TransactionState.OPEN, "OK", "SUCCESS", "SUCCESS"),
         ("committing", TransactionState.COMMITTING, "COMMITTED", "SUCCESS", "FAILURE"),
         ("committed", TransactionState.COMMITTED, "COMMITTED", "SUCCESS", "FAILURE"),
@@ -65,8 +65,9 @@ def test_replies_in_each_state(reached: str, state: TransactionState, ping: str,
 
     committed = logs[1].commit(id, "w", 7)
     assert committed.status == commit and bool(committed.reason) == (commit == "FAILURE")
-    assert logs[1].version(f"txn:{STREAM}/{id}") - version == is_open
-    if is_open:
+    is_accepted = is_open and commit == "SUCCESS"
+    assert logs[1].version(f"txn:{STREAM}/{id}") - version == is_accepted
+    if is_accepted:
         found = logs[1].transaction(id)
         assert isinstance(found, Transaction)
         assert (found.state, found.writer, found.timestamp) == (TransactionState.COMMITTING, "w", 7)

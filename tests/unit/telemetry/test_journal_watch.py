@@ -13,7 +13,7 @@ from sluice.domain.events import Event
 from sluice.domain.model import DomainModel
 from sluice.domain.segment import Segment
 from sluice.domain.stream.events import StreamCreated, StreamCreationStarted, WorkflowAdmitted, WorkflowQueued
-from sluice.domain.transaction.batch import YIELD_MS
+from sluice.domain.stream.state import YIELD_MS
 from sluice.domain.workflow import WorkflowStepFailed
 from sluice.journal_watch import POLL_S, STATES, JournalWatch
 

@@ -20,7 +20,7 @@ from sluice.domain.transaction.state import LONGEST_CREATION_MS
 from sluice.engine.ports import SendError
 from sluice.kafka.topics import ABORT, COMMIT, JOURNAL, REQUESTS_TRANSACTIONS
 from txn_manager.leases import GRACE_SHARE, Leases
-from txn_manager.outage_tracker import RETURN_MS, OutageTracker
+from txn_manager.outage_tracker import RETURN_MS, SILENCE_MS, OutageTracker
 from txn_manager.wheel.errors import WheelUnavailableError
 
 STREAM = StreamId("sc", "st")
@@ -309,6 +309,25 @@ async def test_an_outage_of_kafka_extends_the_lease(scene: Scene) -> None:
     assert scene.outages.extension(scene.partition, OPENED, checked_at) == 9_000 + RETURN_MS
     await scene.leases.passed_commits("q", QUESTION, checked_at)
     assert scene.sent() == []
+
+
+async def test_no_lease_ends_before_clients_can_return_to_a_partition_that_took_no_checks(scene: Scene) -> None:
+    await scene.own()
+    await scene.open()
+    scene.notified()
+    scene.clock.now = DUE
+    scene.world.refuse(REQUESTS_TRANSACTIONS, 1)
+    with pytest.raises(SendError):
+        await scene.leases.submit_checks(scene.partition, [TIMER])
+    scene.clock.now = again = DUE + SILENCE_MS + 1
+    await scene.leases.passed_pings("q", QUESTION, again)
+    assert scene.notified() == [(TIMER, RETURN_MS)], "a check got in of which there is no acknowledgement yet"
+    await scene.leases.submit_checks(scene.partition, [TIMER])
+    scene.sent()
+    await scene.leases.passed_pings("q", QUESTION, again)
+    assert (scene.sent(), scene.notified()) == ([], [(TIMER, RETURN_MS)])
+    await scene.leases.passed_pings("q", QUESTION, again + RETURN_MS)
+    assert scene.sent() == [(COMMIT.name, QUESTION)]
 
 
 async def test_a_partition_is_said_to_be_listened_to_only_while_kafka_is_there(scene: Scene) -> None:

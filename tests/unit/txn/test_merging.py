@@ -35,8 +35,8 @@ class Scene:
             self.measured(segment)
 
     async def create(self) -> None:
-        for goal in self.goals.values():
-            await self.store.create_segment(segment_name(*STREAM, goal), 0, 0)
+        for target in self.targets.values():
+            await self.store.create_segment(segment_name(*STREAM, target), 0, 0)
         for id, content in zip(self.ids, self.contents, strict=True):
             for number, name in segment_names(self.log.stream, id).items():
                 await self.store.create_segment(name, 0, 0)
@@ -44,7 +44,7 @@ class Scene:
         self.requests.clear()
 
     @property
-    def goals(self) -> dict[int, int]:
+    def targets(self) -> dict[int, int]:
         return {number: number for number in range(len(self.log.stream.active_epoch.segments))}
 
     def name(self, transaction: int, number: int) -> str:
@@ -63,11 +63,11 @@ class Scene:
 
     async def merge(self, may_skip: bool = True, needs_positions: bool = True) -> Merged:
         return await merge_into(
-            self.store, self.log.stream, self.ids, self.goals, may_skip, needs_positions, self.lengths
+            self.store, self.log.stream, self.ids, self.targets, may_skip, needs_positions, self.lengths
         )
 
     def data(self) -> list[bytes]:
-        return [self.store.segments[segment_name(*STREAM, goal)].data for goal in self.goals.values()]
+        return [self.store.segments[segment_name(*STREAM, target)].data for target in self.targets.values()]
 
 
 async def test_what_has_data_is_merged_and_what_is_empty_only_sealed() -> None:
@@ -199,10 +199,10 @@ async def test_a_batch_that_may_not_skip_is_merged_as_it_is() -> None:
 async def test_empty_segments_are_skipped_for_duplicates_too() -> None:
     scene = Scene(2, {1: b"b"})
     await scene.create()
-    goals = {number: segment_id(2, number) for number in (0, 1)}
-    for goal in goals.values():
-        await scene.store.create_segment(segment_name(*STREAM, goal), 0, 0)
-    merged = await merge_into(scene.store, scene.log.stream, scene.ids, goals, True, True, EarlyLengths(scene.store))
+    targets = {number: segment_id(2, number) for number in (0, 1)}
+    for target in targets.values():
+        await scene.store.create_segment(segment_name(*STREAM, target), 0, 0)
+    merged = await merge_into(scene.store, scene.log.stream, scene.ids, targets, True, True, EarlyLengths(scene.store))
     assert merged.skipped == {scene.ids[0]: (0,)}
-    assert merged.positions == {scene.ids[0]: {goals[0]: 0, goals[1]: 1}}
-    assert scene.store.segments[segment_name(*STREAM, goals[1])].data == b"b"
+    assert merged.positions == {scene.ids[0]: {targets[0]: 0, targets[1]: 1}}
+    assert scene.store.segments[segment_name(*STREAM, targets[1])].data == b"b"

@@ -7,6 +7,7 @@ import pytest
 from support.memory_world import settle, until
 from support.opening_world import LEASE_MS, OpeningWorld
 from support.transaction_world import KEY, STREAM
+from unit.txn.other_stream import other_stream, slow_with_the_first
 
 from sluice.domain.decision import Context
 from sluice.domain.registry import decide
@@ -17,6 +18,7 @@ from sluice.domain.transaction.commands import OpenTransaction
 from sluice.domain.transaction.events import TransactionAborted, TransactionOpened, TransactionReady
 from sluice.domain.transaction.state import TransactionState, find_transaction, segment_names
 from sluice.kafka.topics import JOURNAL
+from txn_manager import opener
 
 
 @pytest.fixture
@@ -98,6 +100,24 @@ async def test_segments_are_deleted_of_one_whose_partition_went_before_its_job_b
     await scene.until_ended(max_s=10)
     await asyncio.sleep(60)
     assert len(scene.created) == before + 1 and scene.own_segments == []
+
+
+async def test_opens_that_a_silent_store_keeps_leave_permits_to_other_streams(
+    virtual_time: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opener, "OPEN_CONCURRENCY", 2)
+    scene = OpeningWorld(max_opening=3)
+    await scene.create()
+    other = await other_stream(scene)
+    await scene.opener.start()
+    scene.store.fault = slow_with_the_first
+    stuck = [scene.send(f"{number}") for number in range(3)]
+    for number in range(3):
+        await scene.until_opened(f"{number}")
+    reply = scene.first.journal.expect_reply("r", (other.key,))
+    scene.request("r", OpenTransaction(*other, lease_ms=LEASE_MS))
+    assert (await asyncio.wait_for(reply, 5)).status == "OK"
+    assert not any(one.done() for one in stuck)
 
 
 async def test_segments_of_an_open_that_is_refused_in_the_end_are_deleted(scene: OpeningWorld) -> None:

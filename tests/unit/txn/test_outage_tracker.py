@@ -68,15 +68,25 @@ def test_what_overlaps_counts_once() -> None:
     assert outages.extension(P, 0, 60_000) == 26_000 + RETURN_MS
 
 
-def test_what_is_too_old_to_matter_is_forgotten() -> None:
+def test_silences_are_remembered_for_as_long_as_the_longest_lease() -> None:
     outages = OutageTracker()
     now = 0
     for _ in range(1000):
         now += 10_000
         outages.acknowledged(now)
         outages.owned(P, now, 5_000)
-    assert outages.remembered(P) <= 2 * (2 * MAX_LEASE_MS // 10_000 + 1)
     assert outages.extension(P, now - MAX_LEASE_MS, now) == MAX_LEASE_MS + RETURN_MS
+
+
+def test_a_partition_that_takes_checks_at_once_gives_no_time_to_return() -> None:
+    outages = OutageTracker()
+    for partition, took_ms in ((P, SILENCE_MS), (P + 1, SILENCE_MS + 1)):
+        outages.sending(partition, 10_000)
+        outages.sent(partition, 10_000 + took_ms)
+    assert outages.return_ends_at(P, 13_000) < 10_000
+    assert outages.return_ends_at(P + 1, 60_000) == 13_001 + RETURN_MS
+    outages.acknowledged(13_001)
+    assert outages.is_receiving(P, 13_001) and not outages.is_receiving(P + 1, 13_001)
 
 
 times = st.integers(0, 200_000)

@@ -7,6 +7,7 @@ import pytest
 from support.memory_world import settle, until
 from support.opening_world import Opener, OpeningWorld
 from support.transaction_world import KEY, STREAM
+from unit.txn.other_stream import other_stream, slow_with_the_first
 
 from sluice.domain.decision import Context, Reply
 from sluice.domain.registry import decide
@@ -14,7 +15,7 @@ from sluice.domain.stream import scale
 from sluice.domain.stream.commands import ScaleStream
 from sluice.domain.stream.events import StreamSealStarted
 from sluice.domain.transaction import events as ev
-from sluice.domain.transaction.ids import ids_of_range
+from sluice.domain.transaction.ids import first_of_range, ids_of_range
 from sluice.domain.transaction.index import transactions_of
 from sluice.domain.transaction.prepared import segments_of
 from sluice.kafka.topics import JOURNAL
@@ -210,6 +211,24 @@ async def test_a_range_that_was_reserved_unknown_to_its_process_is_discarded(wor
     await world.seed(KEY, ev.TransactionRangeReserved(*STREAM, lost, count=4, at=world.now_ms))
     await until(lambda: lost not in world.transactions.ranges)
     assert [event.first for event in world.events(ev.TransactionRangeDeleted)] == [lost]
+
+
+async def test_ranges_that_a_silent_store_keeps_leave_permits_to_other_streams(
+    virtual_time: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(preparer, "DISCARD_CONCURRENCY", 2)
+    monkeypatch.setattr(preparer, "DISCARD_CONCURRENCY_OF_STREAM", 1)
+    world = World()
+    await world.create()
+    other = await other_stream(world)
+    await world.opener.start()
+    world.store.fault = slow_with_the_first
+    for stream, token in ((STREAM, "a"), (STREAM, "b"), (other, "c")):
+        lost = ev.TransactionRangeReserved(*stream, first_of_range(0, token), count=1, at=world.now_ms)
+        await world.seed(stream.key, lost)
+    await until(lambda: bool(world.events(ev.TransactionRangeDeleted)), max_s=5)
+    assert [event.stream_id for event in world.events(ev.TransactionRangeDeleted)] == [other]
+    await until(lambda: len(world.events(ev.TransactionRangeDeleted)) == 3)
 
 
 async def test_a_range_that_cannot_be_created_is_discarded_and_another_one_follows(world: World) -> None:

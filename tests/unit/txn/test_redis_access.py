@@ -131,6 +131,13 @@ def test_what_is_half_configured_is_refused(authority: Authority, password_file:
     assert "secret" not in str(refused.value)
 
 
+@pytest.mark.parametrize("url", ["redis://:canary@127.0.0.1:canary", "127.0.0.1:6379", "http://:canary@127.0.0.1"])
+def test_what_is_no_address_is_refused_without_what_it_says(url: str) -> None:
+    with pytest.raises(SecurityConfigError, match="SLUICE_REDIS_URL is not redis://") as refused:
+        redis_access(url, "")
+    assert "canary" not in str(refused.value)
+
+
 def test_an_empty_password_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "password").write_text("\n")
     with pytest.raises(SecurityConfigError, match="holds no password"):

@@ -1,5 +1,6 @@
 """Transactions of a back-up: what was open is aborted; what was to be committed is, once, however far that had got."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -12,14 +13,16 @@ from sluice.backup.restoring import restoration
 from sluice.backup.states import read_states
 from sluice.domain.model import encode_record
 from sluice.domain.segment import parse_segment_name
-from sluice.domain.stream.commands import ScaleStream
+from sluice.domain.stream.commands import DeleteStream, ScaleStream
 from sluice.domain.stream.queries import head, successors_with_predecessors
 from sluice.domain.stream.restore import finish_restore
-from sluice.domain.stream.state import StreamState
+from sluice.domain.stream.state import StreamState, find_stream
 from sluice.domain.transaction.state import TransactionState
 from sluice.kafka.topics import JOURNAL
 from sluice.workflows.step_context import StepContext
 from stream_workflows.restore_steps import find_out
+from stream_workflows.service import WorkflowService
+from stream_workflows.settings import WorkflowSettings
 
 
 @pytest.fixture(autouse=True)
@@ -103,6 +106,30 @@ async def test_commits_that_were_not_made_are_made_behind_everything(tmp_path: P
     await find_out_and_complete(world)
     assert world.state(early) is TransactionState.COMMITTED
     assert everything(world) == b"written;early"
+
+
+@pytest.mark.parametrize("ends", [TransactionState.COMMITTED, TransactionState.ABORTED])
+async def test_a_stream_that_comes_back_sealed_is_deleted_behind_its_transactions(
+    tmp_path: Path, ends: TransactionState
+) -> None:
+    before = TransactionWorld()
+    await before.create()
+    id = await before.open("early")
+    if ends is TransactionState.COMMITTED:
+        await before.commit(id)
+    world = await restored(before, tmp_path)
+    await before.store.seal_segment("sc/st/0.#epoch.0")
+    service = WorkflowService(world.first.runtime, WorkflowSettings(partitions=4), world.store)
+    service.consumer.start()
+    await until(lambda: world.stream.state is StreamState.SEALED)
+    world.request("delete", DeleteStream(*STREAM))
+    await until(lambda: world.stream.workflow is not None)
+    await asyncio.sleep(60)
+    assert find_stream(world.view(KEY), STREAM) is not None and world.transactions.live == 1
+    world.completer.take_over()
+    await until(lambda: find_stream(world.view(KEY), STREAM) is None)
+    assert world.state(id) is ends and "sc/st/0.#epoch.0" not in world.store.segments
+    assert not any(parse_segment_name(name)[3] for name in world.store.segments)
 
 
 async def test_what_was_open_is_aborted_and_its_segments_are_deleted(tmp_path: Path) -> None:

@@ -6,13 +6,21 @@ from collections.abc import AsyncIterator
 import pytest
 from support.memory_world import until
 from support.transaction_world import KEY, STREAM, TransactionWorld
+from unit.txn.other_stream import other_stream
 
 from sluice.domain.segment import segment_id
 from sluice.domain.stream.commands import ScaleStream
-from sluice.domain.transaction.events import CommitBatchEnded, EmptySegmentsDeleted, EmptySegmentsSkipped
+from sluice.domain.transaction.events import (
+    CommitBatchEnded,
+    CommitBatchStarted,
+    EmptySegmentsDeleted,
+    EmptySegmentsSkipped,
+)
+from sluice.domain.transaction.ids import transaction_id
 from sluice.domain.transaction.state import TransactionState, segment_names
 from stream_workflows import stream_steps
 from stream_workflows.step_context import StreamStepContext
+from txn_manager import skipped_segments
 from txn_manager.skipped_segments import GATHER_S, RECORD_AFTER_S
 
 COMMITTED = TransactionState.COMMITTED
@@ -106,6 +114,30 @@ async def test_nothing_is_said_to_be_deleted_before_it_is(world: TransactionWorl
     world.failing = set()
     await until(lambda: not world.store.segments.keys() & set(names), max_s=100)
     await until(lambda: world.commits is not None and not world.commits.skipped, max_s=2 * RECORD_AFTER_S)
+
+
+async def test_a_stream_with_much_to_delete_leaves_the_permit_to_others_between(
+    virtual_time: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(skipped_segments, "DELETE_CONCURRENCY", 1)
+    monkeypatch.setattr(skipped_segments, "SEGMENTS_AT_ONCE", 1)
+    world = TransactionWorld()
+    await world.create()
+    other = await other_stream(world)
+    id = transaction_id(0, "empty")
+    for stream, batches in ((STREAM, 20), (other, 1)):
+        for _ in range(batches):
+            began = CommitBatchStarted(*stream, transactions=(id,), at=1, rolls=False)
+            skipped = EmptySegmentsSkipped(*stream, segments={id: (0,)})
+            await world.seed(stream.key, began, skipped, CommitBatchEnded(*stream))
+    (empty,) = segment_names(world.stream, id).values()
+    (empty_of_other,) = (name.replace(str(STREAM), str(other)) for name in (empty,))
+    await world.store.create_segment(empty_of_other, 0, 0)
+    world.delete_s = 1.0
+    world.completer.take_over()
+    await until(lambda: empty_of_other not in world.store.segments, max_s=5)
+    assert world.deletes < 10
+    await until(lambda: world.deletes == 21)
 
 
 async def test_a_roll_says_what_it_skipped_with_its_successors(world: TransactionWorld) -> None:

@@ -204,13 +204,32 @@ async def test_too_much_pending_is_left_to_a_fill(make: Make, server: PrivateRed
     await until(lambda: refills("too many changes pending") == before + 1, "noted")
 
 
-async def test_a_timer_fires_until_its_lease_ends_or_moves(make: Make) -> None:
+async def test_a_timer_fires_until_its_lease_ends_or_moves(make: Make, server: PrivateRedis) -> None:
     instance = make(claim_ms=50, ending=False)
-    instance.timers.own(3)
+
+    async def fires_three_times_more(timer: str) -> None:
+        wanted = instance.due.count((3, timer)) + 3
+        await until(lambda: instance.due.count((3, timer)) >= wanted, f"{timer} fires again and again")
+
+    async def is_silent_while_another_fires(timer: str, other: str) -> None:
+        """Whatever was claimed before the other one is asked about before it."""
+        instance.lease(3, other, 0)
+        await until(lambda: (3, other) in instance.due, f"{other} fires")
+        before = instance.due.count((3, timer))
+        await fires_three_times_more(other)
+        assert instance.due.count((3, timer)) == before
+
+    await instance.own(3)
     instance.lease(3, "a", 0)
-    await until(lambda: instance.due.count((3, "a")) >= 3, "it fires until the lease ends or moves")
+    await fires_three_times_more("a")
     instance.lease(3, "a", HOUR)
-    await until(lambda: instance.timers.slots[3].pending == {}, "it is moved")
+    await until(lambda: held(server, 3).get("a", 0) > HOUR / 2, "it is moved")
+    await is_silent_while_another_fires("a", "b")
+    instance.lease(3, "a", 0)
+    await fires_three_times_more("a")
+    instance.end(3, "a")
+    await until(lambda: "a" not in held(server, 3), "it is ended")
+    await is_silent_while_another_fires("a", "c")
 
 
 @pytest.mark.parametrize("trouble", ["asking fails", "asking hangs"])

@@ -9,15 +9,20 @@ import pytest
 from support.histories import epochs_of
 from support.memory_world import until
 from support.transaction_world import KEY, STREAM, TransactionWorld
+from unit.txn.other_stream import commit_empty, is_committed, other_stream
 
 from sluice.domain.segment import segment_id
 from sluice.domain.stream import events as ev
 from sluice.domain.stream.commands import ScaleStream
 from sluice.domain.stream.history import Epoch
-from sluice.domain.transaction.batch import YIELD_MS
+from sluice.domain.stream.state import YIELD_MS
 from sluice.domain.transaction.state import TransactionState, segment_names
+from sluice.engine.crash_points import CrashPoints
 from sluice.engine.executor import Permit
-from txn_manager.transaction_completion import ABORT_CONCURRENCY, RECHECK_S
+from sluice.engine.runner import Runner
+from txn_manager.commit_steps import workflows
+from txn_manager.step_context import TransactionStepContext
+from txn_manager.transaction_completion import ABORT_CONCURRENCY, RECHECK_S, TransactionCompletion
 
 COMMITTED, ABORTED = TransactionState.COMMITTED, TransactionState.ABORTED
 COMMITTING = TransactionState.COMMITTING
@@ -167,6 +172,42 @@ async def test_a_silent_store_takes_no_permit_of_requests_and_not_all_of_aborts(
     await asyncio.sleep(1)
     assert world.state(committed) is COMMITTED
     world.delete_s = 0.0
+    await world.until_ended()
+
+
+def completion_of(world: TransactionWorld, max_running: int) -> TransactionCompletion:
+    """One that carries out batches of one transaction."""
+    journal, model = world.first.journal, world.first.runtime.model
+    context = TransactionStepContext(world.store, journal)
+    runner = Runner(journal, model, workflows(1), context, CrashPoints(""))
+    return TransactionCompletion(journal, world.completer.consumer, runner, 1, max_running)
+
+
+@pytest.mark.parametrize("rolls", [False, True], ids=["batches", "rolls"])
+async def test_commits_that_never_end_leave_the_permit_to_another_stream(world: TransactionWorld, rolls: bool) -> None:
+    world.completer.completion = completion_of(world, max_running=1)
+    ids, other = [await world.open(f"{number}") for number in range(20)], await other_stream(world)
+    if rolls:
+        await split(world)
+    world.slow_s = 1.0
+    world.completer.take_over()
+    await world.commit(*ids)
+    await asyncio.sleep(0.5)
+    committing = await commit_empty(world, other)
+    await until(lambda: is_committed(world, committing), max_s=5)
+    assert world.transactions.live > 10
+    await world.until_ended()
+
+
+async def test_aborts_that_do_not_end_leave_the_permits_of_commits(world: TransactionWorld) -> None:
+    world.completer.completion = completion_of(world, max_running=1)
+    world.completer.take_over()
+    world.delete_s = 20.0
+    aborted, committed = await world.open("aborted"), await world.open("committed")
+    await world.abort(aborted)
+    await until(lambda: world.deletes == 1)
+    await world.commit(committed)
+    await until(lambda: world.state(committed) is COMMITTED, max_s=1)
     await world.until_ended()
 
 

@@ -47,7 +47,7 @@ class Scene:
         if self.is_deciding:
             decided = Decision(reply=Reply(Status.SUCCESS))
             journal = self.world.first.journal
-            await journal.propose(delivery.key, lambda *_: decided, request=request.id, origin=delivery.origin)
+            await journal.propose(delivery.key, lambda *_: decided, delivery.facts(request.id))
         raise self.error
 
     async def send(self, key: str = KEY, partition: int | None = None) -> None:
@@ -125,9 +125,10 @@ async def test_a_partition_that_has_stopped_is_not_waited_for(scene: Scene) -> N
     journal = scene.world.first.journal
     scene.consumer.start()
     await until(lambda: len(scene.consumer.partitions) == journal.partitions and scene.consumer.is_idle)
-    journal.failed[journal.partition_of(KEY)] = "stopped"
+    scene.world.broker.land(JOURNAL.name, KEY, b"no record")
+    await until(lambda: bool(journal.failed))
     await scene.send()
-    assert scene.letters == 1 and scene.replies == []
+    assert scene.letters == 1 and len(scene.world.log_of(KEY)) == 1, "nothing but the record that stopped it"
 
 
 async def test_a_reply_that_no_record_can_hold_is_not_tried_anew(scene: Scene) -> None:

@@ -16,8 +16,8 @@ from sluice.domain.scope.events import ScopeCreated, ScopeDeletionStarted
 from sluice.domain.segment import Segment
 from sluice.domain.stream.commands import SealStream
 from sluice.domain.stream.events import StreamCreated, StreamCreationStarted, StreamSealStarted, WorkflowQueued
+from sluice.domain.stream.state import YIELD_MS
 from sluice.domain.table.events import TableCreated, TableCreationStarted
-from sluice.domain.transaction.batch import YIELD_MS
 from sluice.domain.transaction.commands import AbortReason, AbortTransaction
 from sluice.domain.transaction.events import CommitBatchStarted, TransactionAborting, TransactionOpened
 from sluice.domain.workflow import Workflow, running

@@ -12,7 +12,7 @@ from sluice.domain.errors import BusyError
 from sluice.domain.stream import decide as stream_decide
 from sluice.domain.stream.commands import SealStream, UpdateStream
 from sluice.domain.stream.events import StreamSealed, StreamSealStarted, WorkflowQueued
-from sluice.domain.transaction.batch import YIELD_MS
+from sluice.domain.stream.state import YIELD_MS
 from sluice.domain.transaction.events import CommitBatchEnded, TransactionCommitted
 from sluice.engine.executor import Permit
 from stream_workflows.fairness import COMMITS_FIRST_S, REPEAT_S, Fairness

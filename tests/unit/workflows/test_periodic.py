@@ -22,6 +22,8 @@ from sluice.domain.stream.commands import (
 from sluice.kafka.topics import JOURNAL
 from sluice.memory.log import ENDS_TIMEOUT_S
 from stream_workflows.periodic import Periodic
+from stream_workflows.report_publisher import ReportPublisher
+from stream_workflows.retention_reports import RetentionChanges
 from stream_workflows.stream_index import StreamIndex
 
 POLICY = RetentionPolicy(RetentionType.SIZE, 100, 1000)
@@ -42,7 +44,7 @@ class Job:
 
     def due(self, partitions: frozenset[int]) -> Collection[StreamId]:
         self.looked_at.append(partitions)
-        return self.streams
+        return self.streams if partitions else ()
 
     async def work(self, stream: StreamId) -> None:
         self.running += 1
@@ -90,7 +92,7 @@ async def test_without_partitions_or_behind_a_journal_that_is_away_nothing_is_do
     owned: set[int] = set()
     periodic = Periodic(world.first.journal, lambda: owned, [job])
     await run_for(periodic, 5)
-    assert job.looked_at == []
+    assert job.worked == []
     owned.add(0)
 
     world.broker.go_away(60)
@@ -158,15 +160,30 @@ async def test_changes_are_taken_once_and_only_for_streams_with_a_policy() -> No
     assert index.changed(ALL - {partition}) == [] == index.changed(ALL), "that of others is dropped"
 
 
-async def test_a_deletion_is_a_change() -> None:
-    world = PeriodicWorld()
-    index = StreamIndex(world.first.journal)
+async def delete(world: PeriodicWorld) -> None:
+    """Create the stream `st` with a policy, and delete it."""
     key = StreamId("sc", "st").key
     await world.create("sc", "st", StreamConfig(retention=POLICY))
     await world.ask(SealStream("sc", "st"))
     await world.do(key, lambda reader, _: decide.finish_seal(reader, StreamId("sc", "st")))
     await world.ask(DeleteStream("sc", "st"))
     await world.do(key, lambda reader, _: decide.finish_delete(reader, StreamId("sc", "st")))
+
+
+async def test_an_instance_without_partitions_collects_no_deleted_streams() -> None:
+    world = PeriodicWorld()
+    index, runtime = StreamIndex(world.first.journal), world.first.runtime
+    publisher = ReportPublisher(runtime.producer, runtime.source, runtime.clock)
+    job = RetentionChanges(world.first.journal, index, publisher, 1)
+    await delete(world)
+    await Periodic(world.first.journal, tuple, [job]).round(job)
+    assert index.changed(ALL) == []
+
+
+async def test_a_deletion_is_a_change() -> None:
+    world = PeriodicWorld()
+    index = StreamIndex(world.first.journal)
+    await delete(world)
     assert index.changed(ALL) == [("sc", "st")] and index.retained(ALL) == []
     await world.ask(CreateStream("sc", "st", StreamConfig()), "again")
     assert index.retained(ALL) == [] == index.unannounced(ALL)

@@ -15,7 +15,7 @@ from sluice.domain.stream.commands import ScaleStream, TruncateStream
 from sluice.engine.ports import SendError
 from sluice.kafka.topics import DEAD_LETTERS, JOURNAL, REQUESTS_STREAMS, SCALE
 from sluice.pravega.event_frames import frame_event
-from stream_workflows.report_publisher import Feed
+from stream_workflows.report_publisher import ReportPublisher
 from stream_workflows.scale_reports import KEY, STREAM, ScaleReports
 
 TWO = StreamConfig(scaling=ScalingPolicy(min_segments=2))
@@ -28,8 +28,8 @@ def report(number: int = 0, stream: str = "st", **more: Any) -> bytes:
 
 def job_of(world: PeriodicWorld, process: Process, keep_bytes: int = 1_000_000) -> ScaleReports:
     runtime = process.runtime
-    feed = Feed(runtime.producer, runtime.source, runtime.clock)
-    return ScaleReports(runtime, world.store, feed, 1.0, keep_bytes)
+    publisher = ReportPublisher(runtime.producer, runtime.source, runtime.clock)
+    return ScaleReports(runtime, world.store, publisher, 1.0, keep_bytes)
 
 
 @pytest.fixture

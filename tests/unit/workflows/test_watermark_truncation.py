@@ -11,7 +11,7 @@ from sluice.domain.stream.commands import NoteWriterTime, TruncateStream
 from sluice.kafka.topics import REQUESTS_STREAMS
 from sluice.pravega.store import MARK_ATTRIBUTE
 from stream_workflows.stream_index import StreamIndex
-from stream_workflows.watermark_truncation import Marks
+from stream_workflows.watermark_truncation import WatermarkTruncation
 from stream_workflows.watermarks import Watermarks
 
 STREAM = StreamId("sc", "st")
@@ -24,7 +24,7 @@ class Jobs:
     def __init__(self, world: PeriodicWorld, process: Process, most: int = 100) -> None:
         index = StreamIndex(process.journal)
         self.watermarks = Watermarks(process.journal, world.store, index, 10.0)
-        self.marks = Marks(process.runtime, world.store, index, 60.0, most)
+        self.marks = WatermarkTruncation(process.runtime, world.store, index, 60.0, most)
 
     async def look(self) -> list[StreamId]:
         due = self.marks.due(ALL)

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 
 from redis.asyncio import SSLConnection
+from redis.asyncio.connection import parse_url
 from redis.credentials import CredentialProvider
 
 from sluice.security.tls import ClientTls, tls_in_words, watched_client
@@ -66,7 +67,12 @@ def redis_in_words(url: str) -> str:
 
 def redis_access(url: str, password_file: str) -> RedisAccess:
     """What the settings say. Raises SecurityConfigError."""
-    parts = urlsplit(url)
+    try:
+        parse_url(url)
+        parts = urlsplit(url)
+    except ValueError:
+        # What it says may be a part of the password.
+        raise SecurityConfigError(f"{SETTING} is not redis://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE]") from None
     query = dict(parse_qsl(parts.query, keep_blank_values=True))
     tls = _tls(parts.scheme == "rediss", query)
     options: dict[str, Any] = {}

@@ -200,7 +200,7 @@ def decide_delete(reader: Reader, command: DeleteStream, context: Context) -> De
     return Decision((started,))
 
 
-def note_waiting(reader: Reader, id: StreamId, kind: str, context: Context) -> Decision:
+def record_queued_behind_batch(reader: Reader, id: StreamId, kind: str, context: Context) -> Decision:
     """Say that a request of this kind waits for the batch of commits that is running."""
     stream = find_stream(reader, id)
     if stream is None or running(reader.get(id.commits)) is None:
@@ -208,7 +208,7 @@ def note_waiting(reader: Reader, id: StreamId, kind: str, context: Context) -> D
     return Decision((WorkflowQueued(*id, kind=kind, at=context.now),))
 
 
-def note_queued(reader: Reader, id: StreamId, kind: str, context: Context) -> Decision:
+def record_queued_once(reader: Reader, id: StreamId, kind: str, context: Context) -> Decision:
     """Say once that a request of this kind waits for something outside, such as a segment store."""
     stream = find_stream(reader, id)
     if stream is None or stream.waiting is not None:
@@ -282,7 +282,7 @@ def _admitting(decide: Decide) -> Decide:
     return decided
 
 
-def given_up(reader: Reader, command: Any) -> tuple[WorkflowAdmitted, ...]:
+def admitted_on_dead_letter(reader: Reader, command: Any) -> tuple[WorkflowAdmitted, ...]:
     """What belongs to the end of a command that could not be decided: if it was queued on its stream, it is no more."""
     stream = find_stream(reader, command.stream_id) if isinstance(command, StreamCommand) else None
     waiting = stream.waiting if stream is not None else None

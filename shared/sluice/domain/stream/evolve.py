@@ -26,7 +26,7 @@ from sluice.domain.stream.events import (
     WorkflowQueued,
 )
 from sluice.domain.stream.history import Epoch, History
-from sluice.domain.stream.state import DeletedStream, Stream, StreamState, StreamWorkflow, Waiting
+from sluice.domain.stream.state import DeletedStream, Queued, Stream, StreamState, StreamWorkflow
 from sluice.domain.workflow import WorkflowKind
 
 
@@ -148,7 +148,7 @@ def _deleted(_state: Stream, event: StreamDeleted) -> DeletedStream:
 
 
 def _waiting(state: Stream, event: WorkflowQueued) -> Stream:
-    state.waiting = Waiting(event.kind, event.at)
+    state.waiting = Queued(event.kind, event.at)
     return state
 
 

@@ -46,11 +46,19 @@ class StreamWorkflow(Workflow):
     lives: tuple[int, ...] = ()
 
 
-class Waiting(msgspec.Struct, frozen=True, array_like=True):
-    """A workflow of this kind waits for the stream; last recorded at `at`, epoch ms."""
+YIELD_MS = 5_000
+"""How long a request that is queued on its stream goes before commits, from when it was last recorded as queued."""
+
+
+class Queued(msgspec.Struct, frozen=True, array_like=True):
+    """A command of this kind is queued on the stream; last recorded at `at`, epoch ms."""
 
     kind: str
     at: int
+
+    def is_current(self, now: int) -> bool:
+        """Whether it counts at `now`: one that waits is recorded repeatedly, one that is not there any more is not."""
+        return now - self.at < YIELD_MS
 
 
 class Subscriber(msgspec.Struct, array_like=True):
@@ -104,7 +112,7 @@ class Stream(msgspec.Struct, array_like=True, gc=False):
     cut: Mapping[int, int] = NONE
     cut_size: int = 0
     workflow: StreamWorkflow | None = None
-    waiting: Waiting | None = None
+    waiting: Queued | None = None
     spare: tuple[int, ...] = ()
     cancelled_scale: int | None = None
     """The epoch on which the last scale began, if it was cancelled."""

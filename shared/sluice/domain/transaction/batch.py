@@ -3,7 +3,7 @@
 A batch is a run of transactions of one epoch. If the stream has moved on to segments of other numbers since, the batch
 rolls: what it holds goes into duplicates of its own epoch's segments, which come after the active ones, and after those
 come duplicates of the active ones. A batch and a workflow of the stream exclude each other, since each reads, and so
-guards, what the other one changes; only a stream that is being sealed waits for its commits.
+guards, what the other one changes; only a stream that is being sealed or deleted waits for its commits.
 
 A segment that was sealed and empty is skipped. The record that says so is that which ends the merging; what was skipped
 stands in the state until a later batch's end, or a record of its own, says that it is deleted.
@@ -46,9 +46,6 @@ MAX_POSITIONS = 150_000
 
 MAX_SKIPPED = 50_000
 """So many segments of a stream may be skipped and not yet known as deleted; a batch that may exceed it skips none."""
-
-YIELD_MS = 5_000
-"""How long a workflow that waits for its stream goes before commits, from when it was last recorded as waiting."""
 
 
 class CommitBatch(Workflow):
@@ -98,9 +95,9 @@ def why_not_now(reader: Reader, id: StreamId, now: int) -> str | None:
     if stream is None:
         return None
     workflow = running(stream)
-    if workflow is not None and workflow.kind is not WorkflowKind.SEAL_STREAM:
+    if workflow is not None and workflow.kind not in (WorkflowKind.SEAL_STREAM, WorkflowKind.DELETE_STREAM):
         return f"{workflow.kind.value} is running"
-    if stream.waiting is not None and now - stream.waiting.at < YIELD_MS:
+    if stream.waiting is not None and stream.waiting.is_current(now):
         return f"{stream.waiting.kind} is queued"
     return None
 
@@ -252,7 +249,7 @@ def _merged(reader: Reader, commits: Commits, context: Context, merged: Merged) 
     """What the record behind the merging says, of this batch and of the deletions of those before."""
     assert commits.workflow is not None
     id = commits.stream
-    events = _marks(reader, id, commits.workflow.transactions, merged.positions, context)
+    events = _writer_times(reader, id, commits.workflow.transactions, merged.positions, context)
     events.extend(note_deleted(reader, id, merged.deleted))
     if merged.skipped:
         events.append(EmptySegmentsSkipped(*id, segments=merged.skipped))
@@ -267,7 +264,7 @@ def _ended(commits: Commits, context: Context) -> list[Event]:
     return [*done, CommitBatchEnded(*commits.stream)]
 
 
-def _marks(
+def _writer_times(
     reader: Reader, id: StreamId, transactions: tuple[str, ...], positions: Positions, context: Context
 ) -> list[Event]:
     """The latest time of each writer in the batch, as if it had reported that itself; a refused one is left out.

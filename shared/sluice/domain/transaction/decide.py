@@ -142,8 +142,10 @@ def decide_commit(reader: Reader, command: CommitTransaction, context: Context, 
         return refuse(Status.FAILURE, "no such transaction")
     if found.state in (TransactionState.COMMITTING, TransactionState.COMMITTED):
         return _SUCCESS
-    if found.state is not TransactionState.OPEN:
+    if not isinstance(found, Transaction) or found.state is not TransactionState.OPEN:
         return refuse(Status.FAILURE, _why(found))
+    if not found.ready:
+        return refuse(Status.FAILURE, "its segments are being created: no client has it yet")
     before = transactions_of(reader, command.stream_id).committing
     if len(before) >= limits.waiting_commits:
         most = limits.waiting_commits

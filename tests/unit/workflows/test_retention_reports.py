@@ -25,8 +25,8 @@ from sluice.domain.stream.commands import (
 from sluice.domain.stream.retention import RetentionReport
 from sluice.engine.ports import SendError
 from sluice.kafka.topics import RETENTION
-from stream_workflows.report_publisher import Feed
-from stream_workflows.retention_feed import RetentionChanges, RetentionSamples
+from stream_workflows.report_publisher import ReportPublisher
+from stream_workflows.retention_reports import RetentionChanges, RetentionSamples
 from stream_workflows.stream_index import StreamIndex
 
 STREAM = StreamId("sc", "st")
@@ -38,10 +38,10 @@ LOW, HIGH = segment_id(1, 2), segment_id(1, 3)
 class Jobs:
     def __init__(self, world: PeriodicWorld, process: Process | None = None) -> None:
         runtime = (process or world.first).runtime
-        feed = Feed(runtime.producer, runtime.source, runtime.clock)
+        publisher = ReportPublisher(runtime.producer, runtime.source, runtime.clock)
         self.index = StreamIndex(runtime.journal)
-        self.samples = RetentionSamples(runtime.journal, world.store, self.index, feed, 60)
-        self.changes = RetentionChanges(runtime.journal, self.index, feed, 1)
+        self.samples = RetentionSamples(runtime.journal, world.store, self.index, publisher, 60)
+        self.changes = RetentionChanges(runtime.journal, self.index, publisher, 1)
 
     async def sample(self) -> None:
         for stream in self.samples.due(ALL):
