@@ -13,8 +13,10 @@ from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
+import httpx
 import pytest
-from support.health import metric
+from confluent_kafka.admin import AdminClient
+from support.health import metric, readiness
 from support.wait import eventually, eventually_async
 
 from harness import System
@@ -24,6 +26,7 @@ from sluice.domain.scope.commands import CreateScope
 from sluice.domain.scope.state import find_scope
 from sluice.engine.decision import Context, Decision, Reader
 from sluice.engine.journal import Journal
+from sluice.engine.offsets import RequestFacts
 from sluice.kafka.connections import KafkaConnections
 from sluice.kafka.topics import ensure_topics
 
@@ -82,7 +85,7 @@ async def create_scope(journal: Journal, name: str) -> None:
     def decide(reader: Reader, context: Context) -> Decision:
         return registry.decide(reader, CreateScope(name), context)
 
-    await asyncio.wait_for(journal.propose(name, decide, request=f"create-{name}"), DEADLINE_S)
+    await asyncio.wait_for(journal.propose(name, decide, RequestFacts(f"create-{name}")), DEADLINE_S)
 
 
 def sluice(system: System, *arguments: str) -> Any:
@@ -173,3 +176,37 @@ def test_a_process_that_stood_still_through_a_trimming_ends_and_begins_anew(kept
     kept.log(name).write_text("")
     kept.start(name, wait=False)
     begins_from_snapshot(kept, name)
+
+
+def test_a_journal_that_was_made_anew_stops_all_and_comes_back_from_its_snapshots(kept: System, tmp_path: Path) -> None:
+    names = {f"meanwhile-{number}" for number in range(1, AT_A_LOOK)}
+    admin = AdminClient({"bootstrap.servers": kept.kafka_bootstrap, "log_level": 2})
+
+    def delete(*topics: str) -> None:
+        for answer in admin.delete_topics(list(topics)).values():
+            answer.result()
+        eventually(lambda: not {*topics} & admin.list_topics().topics.keys(), DEADLINE_S, "they are gone")
+
+    def has_stopped(name: str) -> bool:
+        try:
+            return "partition 0: it has lost its end" in readiness(kept, name)[1]
+        except httpx.TransportError:
+            return False
+
+    kept.kill("cluster-manager-1")
+    delete("sluice.journal")
+    kept.kill("cluster-manager-0")
+    kept.start("cluster-manager-0", wait=False)
+    eventually(lambda: has_stopped("cluster-manager-0"), DEADLINE_S, "who begins sees that its snapshot is ahead")
+    eventually(lambda: has_stopped("api-gateway-0"), DEADLINE_S, "who runs sees that offsets begin anew")
+    for name in ("api-gateway-0", "cluster-manager-0"):
+        kept.kill(name)
+    found = sluice(kept, "backup", "create", str(tmp_path / "backup"))
+    assert found["fromSnapshots"] == [0, 1]
+    delete(*(name for name in admin.list_topics().topics if name.startswith("sluice.")))
+    assert sluice(kept, "backup", "restore", str(tmp_path / "backup"))["scopes"] == found["scopes"] > len(names)
+
+    async def read(journal: Journal) -> list[str]:
+        return [name for name in names if find_scope(journal.reader(name), name) is None]
+
+    assert with_journal(kept, read) == []

@@ -224,9 +224,7 @@ class Member:
         decision = await self.journal.propose(
             delivery.key,
             add(delivery.key),
-            request=request,
-            origin=delivery.origin,
-            appended_at=delivery.appended_at,
+            delivery.facts(request),
         )
         self.outcomes.append(Outcome(request, decision.reply if decision is not None else None))
         return None

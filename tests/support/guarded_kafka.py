@@ -1,9 +1,10 @@
 """A Kafka that knows its users and lets each do what it has a right to; the tests have a listener without bounds.
 
+It wants TLS and a password, and has Kafka's own bounds of sessions.
+
 Its authorizer writes down each decision with the rule that it follows, so a test sees which rights were used.
 """
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -15,11 +16,9 @@ from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
 
 from harness import System
 from sluice.kafka.access import Right, user_of
-from sluice_local.home import HOST
-from sluice_local.ports import find_block
+from support.secured_kafka import SecuredListener
 
 _DEADLINE_S = 60.0
-_PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 _AUDIT = """\
 logger.audit.name = kafka.authorizer.logger
 logger.audit.level = debug
@@ -46,19 +45,10 @@ class GuardedKafka:
 
     def __init__(self, system: System, users: Iterable[str]) -> None:
         self._system = system
-        self._port = find_block(1).start
-        self._folder = system.settings.home / "guarded"
-        self._folder.mkdir(parents=True)
-        plain, controller = system.kafka_bootstrap, f"{HOST}:{system.settings.kafka_controller_port}"
-        both = f"PLAINTEXT://{plain},GUARDED://{HOST}:{self._port}"
-        known = " ".join(f'user_{user_of(user)}="{user}-password"' for user in users)
+        self._listener = SecuredListener(system, "guarded")
         system.configure_kafka(
             {
-                "listeners": f"{both},CONTROLLER://{controller}",
-                "advertised.listeners": both,
-                "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,GUARDED:SASL_PLAINTEXT",
-                "sasl.enabled.mechanisms": "PLAIN",
-                "listener.name.guarded.plain.sasl.jaas.config": f"{_PLAIN} required {known};",
+                **self._listener.broker(map(user_of, users)),
                 "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
                 "super.users": "User:ANONYMOUS",
             },
@@ -67,15 +57,7 @@ class GuardedKafka:
 
     def environment(self, user: str) -> Mapping[str, str]:
         """What makes a process that user."""
-        conf = {
-            "security.protocol": "sasl_plaintext",
-            "sasl.mechanism": "PLAIN",
-            "sasl.username": user_of(user),
-            "sasl.password": f"{user}-password",
-        }
-        file = self._folder / f"{user}.json"
-        file.write_text(json.dumps(conf))
-        return {"SLUICE_KAFKA_BOOTSTRAP": f"{HOST}:{self._port}", "SLUICE_KAFKA_CONF": str(file)}
+        return self._listener.environment(user_of(user))
 
     def grant(self, user: str, rights: Iterable[Right]) -> None:
         """The broker runs."""
@@ -100,12 +82,12 @@ class GuardedKafka:
             assert rule is not None, decision.string
             kind, name, pattern, operation = rule.groups()
             is_prefix = pattern == "PREFIXED"
-            found.add(Used(decision["user"], operation.capitalize(), kind.lower(), name, is_prefix))
+            found.add(Used(decision["user"], _spelled(operation), kind.lower(), name, is_prefix))
         return found
 
     def denied(self) -> set[tuple[str, str, str]]:
         """User, operation and name of what was refused."""
-        return {(d["user"], d["operation"].capitalize(), d["name"]) for d in self._decisions("Denied")}
+        return {(d["user"], _spelled(d["operation"]), d["name"]) for d in self._decisions("Denied")}
 
     def _decisions(self, outcome: str) -> list[re.Match[str]]:
         lines = self._log().read_text(errors="replace").splitlines()
@@ -117,6 +99,11 @@ class GuardedKafka:
 
     def _admin(self) -> AdminClient:
         return AdminClient({"bootstrap.servers": self._system.kafka_bootstrap, "log_level": 3})
+
+
+def _spelled(operation: str) -> str:
+    """As `Operation` has it, of what the log says: Read of READ, DescribeConfigs of DESCRIBE_CONFIGS."""
+    return "".join(part.capitalize() for part in operation.split("_"))
 
 
 def _binding(user: str, right: Right) -> AclBinding:

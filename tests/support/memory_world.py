@@ -16,6 +16,7 @@ from sluice.domain.model import JournalEntry, JournalRecord, decode_record, enco
 from sluice.domain.registry import decide
 from sluice.engine.fold import PartitionView
 from sluice.engine.journal import Journal
+from sluice.engine.offsets import RequestFacts
 from sluice.engine.ports import Clock
 from sluice.engine.record import Entry
 from sluice.kafka.requests import Request, decode_request
@@ -127,7 +128,7 @@ class MemoryWorld:
 
     async def do(self, key: str, rule: Callable[[Reader, Context], Decision], request: str | None = None) -> Decision:
         """Have the first process decide something; return when that counts."""
-        decision = await self.first.journal.propose(key, rule, request=request)
+        decision = await self.first.journal.propose(key, rule, RequestFacts(request))
         assert decision is not None
         return decision
 

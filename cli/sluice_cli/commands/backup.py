@@ -16,13 +16,21 @@ _COUNTS = ("scopes", "streams", "readerGroups", "tables", "transactions")
 
 
 @command(app, "create")
-def create(session: Session, folder: _Folder) -> None:
+def create(
+    session: Session,
+    folder: _Folder,
+    partitions: Annotated[
+        int | None,
+        typer.Option("--partitions", min=1, metavar="N", help="Of a journal that was given more: those it had before."),
+    ] = None,
+) -> None:
     """Write a back-up of the journal as it is now, while the system serves."""
     from sluice.backup.target import Folder
     from sluice_cli.records import backing_up
 
-    found = backing_up.create(session.present, Folder(folder), lambda: session.now_ms, session.out.progress)
-    session.show({"folder": str(folder), **found}, lambda out, _: _draw(out, f"{folder} has a back-up", found))
+    progress = session.out.progress
+    found = backing_up.create(session.present, Folder(folder), lambda: session.now_ms, progress, partitions)
+    session.show({"folder": str(folder), **found}, lambda out, _: _draw_created(out, folder, found))
 
 
 @command(app, "verify")
@@ -81,6 +89,12 @@ def _draw(out: Output, sentence: str, found: dict[str, Any]) -> None:
     out.text(sentence)
     names = ("partitions", "records", "bytes", *_COUNTS)
     out.fields((name, found[name]) for name in names)
+
+
+def _draw_created(out: Output, folder: Path, found: dict[str, Any]) -> None:
+    _draw(out, f"{folder} has a back-up", found)
+    for partition in found["fromSnapshots"]:
+        out.text(f"Partition {partition} of the journal has lost its end: the back-up has its newest snapshot")
 
 
 def _draw_restored(out: Output, found: dict[str, Any]) -> None:

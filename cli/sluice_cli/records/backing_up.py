@@ -19,11 +19,13 @@ from sluice.domain.scope.state import Scope
 from sluice.domain.stream.state import Stream
 from sluice.domain.table.state import Table
 from sluice.domain.transaction.state import Transaction
+from sluice.engine.fold import PartitionView
 from sluice.engine.record import record_kind
 from sluice.kafka.headers import Headers, cloud_event_headers
 from sluice.kafka.topics import JOURNAL, MAX_RECORD_BYTES, TOPICS
-from sluice.lookback.as_of import Past, all_past_of
+from sluice.lookback.as_of import all_past_of
 from sluice.lookback.progress import Progress
+from sluice.lookback.snapshots import lost_ends
 from sluice.lookback.source import Source
 from sluice_cli.errors import CommandError, RefusedError
 
@@ -58,27 +60,33 @@ class Topics(Protocol):
         ...
 
 
-def create(source: Source, target: Target, clock: Callable[[], int], progress: Progress) -> dict[str, Any]:
-    """Back up the journal as it is now; what was backed up. Raises CommandError."""
+def create(
+    source: Source, target: Target, clock: Callable[[], int], progress: Progress, partitions: int | None = None
+) -> dict[str, Any]:
+    """Back up the journal as it is now, or the first `partitions` of it; what was backed up. Raises CommandError.
+
+    `fromSnapshots` are the partitions that have lost their end: of them the newest snapshot is taken.
+    """
     try:
         if any(True for _ in target.names()):
             raise RefusedError(f"{target} is not empty", "a back-up is written into a folder of its own")
         began_at = clock()
-        files = _write(all_past_of(source, frozenset(), None, progress), target, progress)
+        past = all_past_of(source, frozenset(), None, progress, partitions)
+        lost = lost_ends(source)
+        files = _write([lost.get(one.partition, one.view) for one in past], target, progress)
         write_manifest(target, Manifest(FORMAT, began_at, clock(), JOURNAL.name, tuple(files)))
     except BackupError as error:
         raise CommandError(str(error)) from error
-    return verify(target)
+    return {**verify(target), "fromSnapshots": sorted(lost)}
 
 
-def _write(past: Sequence[Past], target: Target, progress: Progress) -> list[PartitionFile]:
+def _write(views: Sequence[PartitionView], target: Target, progress: Progress) -> list[PartitionFile]:
     files = []
-    with progress("writing", len(past)) as advance:
-        for one in past:
-            view = one.view
+    with progress("writing", len(views)) as advance:
+        for partition, view in enumerate(views):
             if view.next_offset < view.whole_at:
                 raise CommandError("the journal itself is half restored: there is nothing to back up yet")
-            files.append(write_partition(target, one.partition, view.next_offset, view.last_ms, view.capture()))
+            files.append(write_partition(target, partition, view.next_offset, view.last_ms, view.capture()))
             advance(1)
     return files
 

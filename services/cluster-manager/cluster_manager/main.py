@@ -14,6 +14,7 @@ from cluster_manager.metrics import ACTIVE, MEMBERS, UNASSIGNED
 from cluster_manager.nodes import ZooKeeperNodes
 from cluster_manager.settings import ClusterManagerSettings
 from cluster_manager.snapshots import start_snapshots
+from cluster_manager.topic_settings import watch_topic_settings
 from cluster_manager.zookeeper_access import ZooKeeperAccess
 from sluice.domain.cluster.commands import Heartbeat
 from sluice.domain.cluster.events import ContainersAssigned
@@ -82,6 +83,7 @@ class ClusterManager:
         runtime.stack.push_async_callback(self._nodes.stop)
         self._nodes.start()
         runtime.spawn(self._manage(), "container manager")
+        runtime.spawn(watch_topic_settings(runtime), "topic settings")
         if runtime.connections.snapshots is not None:
             start_snapshots(runtime, self._settings, runtime.connections.snapshots, self.active)
         runtime.stack.push_async_callback(self._consumer.stop)

@@ -114,6 +114,7 @@ def _channel(topic: Topic) -> Document:
                     **config,
                     "cleanup.policy": [topic.cleanup],
                     "retention.ms": topic.retention_ms,
+                    "retention.bytes": int(config["retention.bytes"]),
                     "max.message.bytes": int(config["max.message.bytes"]),
                 },
                 "bindingVersion": _KAFKA,

@@ -16,7 +16,7 @@ from sluice.engine.errors import PartitionFailedError
 from sluice.engine.executor import Job, KeyedExecutor, Limit, Permit
 from sluice.engine.flow_control import FlowControl
 from sluice.engine.journal import Journal
-from sluice.engine.offsets import Offsets, Origin
+from sluice.engine.offsets import Offsets, Origin, RequestFacts
 from sluice.engine.ports import Message, RequestSource
 from sluice.engine.record import Mark, Source
 from sluice.telemetry import metrics, tracing
@@ -62,6 +62,10 @@ class Delivery:
     def appended_at(self) -> int:
         """When the broker appended the request, epoch ms."""
         return self.message.timestamp()[1]
+
+    def facts(self, id: str, principal: str = "") -> RequestFacts:
+        """For the proposal of the request, as its envelope names it."""
+        return RequestFacts(id, self.origin, self.appended_at, principal)
 
     def acknowledge(self) -> None:
         """The request need not be delivered a second time."""

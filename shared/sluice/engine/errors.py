@@ -15,3 +15,7 @@ class PartitionFailedError(JournalError):
 
 class MissingRecordsError(JournalError):
     """The follower was not given the records in between."""
+
+
+class LostRecordsError(JournalError):
+    """The journal no longer has what it had: it was made anew, or has lost its end."""

@@ -1,18 +1,22 @@
 """Where a follower of the journal begins: behind the newest snapshot of each partition that may be used.
 
 A follower begins at the marker of its snapshot, which the journal still has: it is trimmed behind an older one. If the
-record there is another one, the snapshot is of another journal. If it is gone, the journal was trimmed while the
-follower loaded. Either way it loads the partition anew. Belongs to the event loop.
+journal was trimmed while the follower loaded, it loads the partition anew.
+
+The journal only grows. So one that ends before the marker of a confirmed snapshot, or has another record there, was
+made anew or has lost its end. What it says is no longer the truth, and to go on from it would give out names a second
+time: the partition stops. Belongs to the event loop.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable
 
 import msgspec
 
+from sluice.engine.errors import LostRecordsError, MissingRecordsError
 from sluice.engine.fold import PartitionView
-from sluice.engine.ports import Message, Model, SnapshotReader
+from sluice.engine.ports import Ends, Message, Model, SnapshotReader, end_of
 from sluice.engine.snapshots import Snapshot, SnapshotManifest, newest, snapshots_of
 from sluice.telemetry import metrics
 
@@ -33,63 +37,84 @@ class Start(msgspec.Struct, frozen=True):
     def begin(self) -> int:
         return self.manifest.offset if self.manifest is not None else 0
 
+    @property
+    def id(self) -> str:
+        """Of the snapshot; empty without one."""
+        return self.manifest.id if self.manifest is not None else ""
 
-def is_marker_of(manifest: SnapshotManifest, message: Message, model: Model) -> bool:
-    """Whether the message is the marker that a snapshot was captured behind."""
+
+def check_order(message: Message, next_offset: int, loaded_behind: SnapshotManifest | None, model: Model) -> None:
+    """A message that is not the next one is the marker that the view was loaded behind, or records are missing.
+
+    The journal is neither compacted nor written in transactions: its offsets have no gaps, but for what was trimmed.
+    Raises MissingRecordsError, LostRecordsError.
+    """
+    offset = message.offset()
+    if loaded_behind is not None and _is_marker_of(loaded_behind, message, model):
+        return
+    if offset < next_offset:
+        raise LostRecordsError(_lost_end(next_offset - 1, offset))
+    raise MissingRecordsError(f"record {offset} follows {next_offset - 1}")
+
+
+def _is_marker_of(manifest: SnapshotManifest, message: Message, model: Model) -> bool:
+    """Whether the message is the marker that the snapshot was captured behind."""
     if message.offset() != manifest.offset or message.error() is not None:
         return False
     return bool(model.decode(message.value() or b"").id == manifest.marker)
 
 
-class SnapshotLoader:
-    """Loads the partitions of one journal; `new_view` makes the empty view of a partition.
+def _lost_end(offset: int, following: int) -> str:
+    return f"it has lost its end: it had a record at offset {offset}, and goes on at {following}"
 
-    `refusals` says of each partition why newer snapshots than the one that was taken were not, newest first.
-    """
+
+def lost_records(snapshots: Iterable[Snapshot], end: int) -> LostRecordsError | None:
+    """What a partition that ends at `end` has lost, as these snapshots of it show; None if they show nothing."""
+    last = max((s.manifest.offset for s in snapshots if s.problem is None), default=-1)
+    return LostRecordsError(f"{_lost_end(last, end)}; a confirmed snapshot was made there") if last >= end else None
+
+
+class SnapshotLoader:
+    """Loads the partitions of one journal; `new_view` makes the empty view of a partition."""
 
     def __init__(self, store: SnapshotReader, new_view: Callable[[int], PartitionView]) -> None:
-        self.refusals: dict[int, list[str]] = {}
         self._store = store
         self._new_view = new_view
-        self._of_another_journal: set[str] = set()
 
     async def starts(
-        self, partitions: Collection[int], ends: Mapping[int, int], below: int | None = None
-    ) -> "dict[int, Start]":
-        """For each of the partitions, which end there, where to begin: behind a marker below `below`, if that is set.
+        self,
+        partitions: Collection[int],
+        ends: Callable[[Collection[int]], Awaitable[Ends]],
+        below: int | None = None,
+    ) -> dict[int, Start | LostRecordsError]:
+        """For each of the partitions where to begin: behind a marker below `below`, if that is set.
 
-        Raises SnapshotStoreError.
+        `ends(partitions)` says where they end. Raises SnapshotStoreError, EndsUnknownError.
         """
         notes = await self._store.notes(partitions)
+        # Looked for behind the notes: none of them is of a marker that was appended since.
+        found = await ends(partitions)
         free = asyncio.Semaphore(SIDE_BY_SIDE)
 
-        async def start(partition: int) -> Start:
+        async def start(partition: int) -> Start | LostRecordsError:
             snapshots, refused = snapshots_of(notes[partition])
-            self.refusals[partition] = [self._warn(partition, reason) for reason in refused]
+            for reason in refused:
+                _warn(partition, reason)
+            if (lost := lost_records(snapshots, end_of(found, partition))) is not None:
+                return lost
             wanted = [s for s in snapshots if below is None or s.manifest.offset < below]
             async with free:
-                return await self._start(partition, wanted, ends[partition])
+                return await self._start(partition, wanted)
 
         return dict(zip(partitions, await asyncio.gather(*map(start, partitions)), strict=True))
 
-    def refuse(self, manifest: SnapshotManifest) -> None:
-        """The journal has another record where this snapshot has its marker."""
-        self._of_another_journal.add(manifest.id)
-
-    async def _start(self, partition: int, snapshots: list[Snapshot], end: int) -> Start:
+    async def _start(self, partition: int, snapshots: list[Snapshot]) -> Start:
         view = self._new_view(partition)
 
         def refuse(snapshot: Snapshot, reason: str) -> None:
-            text = f"snapshot {snapshot.manifest.id} at {snapshot.manifest.offset}: {reason}"
-            self.refusals[partition].append(self._warn(partition, text))
+            _warn(partition, f"snapshot {snapshot.manifest.id} at {snapshot.manifest.offset}: {reason}")
 
-        usable = []
-        for snapshot in snapshots:
-            if snapshot.manifest.id in self._of_another_journal:
-                refuse(snapshot, "the journal has another record where its marker was")
-            else:
-                usable.append(snapshot)
-        manifest = await newest(self._store, usable, end, view.restore, refuse)
+        manifest = await newest(self._store, snapshots, view.restore, refuse)
         if manifest is not None:
             log.info(
                 "snapshot loaded",
@@ -97,7 +122,7 @@ class SnapshotLoader:
             )
         return Start(view, manifest)
 
-    def _warn(self, partition: int, reason: str) -> str:
-        log.warning("snapshot refused", extra={"partition": partition, "reason": reason})
-        metrics.SNAPSHOTS_REFUSED.inc()
-        return reason
+
+def _warn(partition: int, reason: str) -> None:
+    log.warning("snapshot refused", extra={"partition": partition, "reason": reason})
+    metrics.SNAPSHOTS_REFUSED.inc()

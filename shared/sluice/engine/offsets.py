@@ -78,3 +78,18 @@ class Origin(msgspec.Struct, frozen=True):
 
     source: Source
     offsets: Offsets
+
+
+class RequestFacts(msgspec.Struct, frozen=True):
+    """Of the request that a proposal is made for: its id, by which it gets the reply, and where it comes from.
+
+    `appended_at` is when the broker appended it, epoch ms, 0 if it did not; `principal` whom it was sent for.
+    """
+
+    id: str | None = None
+    origin: Origin | None = None
+    appended_at: int = 0
+    principal: str = ""
+
+
+NO_REQUEST = RequestFacts()

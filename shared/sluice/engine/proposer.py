@@ -21,7 +21,7 @@ import msgspec
 from sluice.engine.decision import Context, Decision
 from sluice.engine.errors import JournalUnavailableError, PartitionFailedError
 from sluice.engine.fold import GuardedReader, Outcome, PartitionView
-from sluice.engine.offsets import Origin
+from sluice.engine.offsets import NO_REQUEST, RequestFacts
 from sluice.engine.ports import Clock, RecordTooLargeError
 from sluice.engine.record import Entry, Mark
 from sluice.telemetry import tracing
@@ -38,10 +38,7 @@ class _Item(msgspec.Struct, eq=False):
     key: str
     decide: Decide
     decided: "asyncio.Future[Decision | None]"
-    request: str | None
-    origin: Origin | None
-    appended_at: int
-    principal: str
+    request: RequestFacts
     span: tracing.Span
 
 
@@ -54,7 +51,7 @@ class _Batch:
         self.touched: set[str] = set()
 
     def floors(self) -> dict[str, Mark]:
-        origins = (item.origin for item, _ in self.items)
+        origins = (item.request.origin for item, _ in self.items)
         return {o.source.topic: o.offsets.floor for o in origins if o is not None}
 
 
@@ -88,27 +85,17 @@ class Proposer:
         """Requests that are in no record yet."""
         return sum(len(queue) for queue in self._queues.values())
 
-    def submit(
-        self,
-        key: str,
-        decide: Decide,
-        *,
-        request: str | None = None,
-        origin: Origin | None = None,
-        appended_at: int = 0,
-        principal: str = "",
-    ) -> "asyncio.Future[Decision | None]":
-        """The decision once its entry counts; None if the request of this origin was decided before.
+    def submit(self, key: str, decide: Decide, request: RequestFacts = NO_REQUEST) -> "asyncio.Future[Decision | None]":
+        """The decision once its entry counts; None if the request was decided before.
 
-        `request` is who gets the reply; `appended_at` is when the broker appended it, `principal` whom it was sent for.
-        A decision without events and reply needs no entry, unless it has an origin: every request that was decided
-        leaves one. Fails with what `decide` raises, with RecordTooLargeError as the cause of a
+        A decision without events and reply needs no entry, unless the request has an origin: every request that was
+        decided leaves one. Fails with what `decide` raises, with RecordTooLargeError as the cause of a
         JournalUnavailableError, or with PartitionFailedError; while the log is away it waits. A cancelled future is not
         decided any more.
         """
         loop = asyncio.get_running_loop()
         partition = self._journal.partition_of(key)
-        item = _Item(key, decide, loop.create_future(), request, origin, appended_at, principal, tracing.current())
+        item = _Item(key, decide, loop.create_future(), request, tracing.current())
         queue = self._queues.setdefault(partition, deque())
         queue.append(item)
         if partition not in self._tasks:
@@ -178,22 +165,25 @@ class Proposer:
             if item.decided.done():
                 queue.popleft()
                 continue
-            view = self._journal.reader(item.key)
-            source = item.origin.source if item.origin is not None else None
+            view, facts = self._journal.reader(item.key), item.request
+            source = facts.origin.source if facts.origin is not None else None
             if source is not None and view.is_decided(source):
                 queue.popleft()
                 item.decided.set_result(None)
                 continue
             reader = GuardedReader(view)
-            context = Context(max(self._journal.clock.now_ms(), item.appended_at), item.request, item.appended_at)
+            now_ms = max(self._journal.clock.now_ms(), facts.appended_at)
+            context = Context(now_ms, facts.id, facts.appended_at)
             try:
                 decision = item.decide(reader, context)
                 names = dict.fromkeys(event.aggregate for event in decision.events)
+                for name in names:
+                    reader.get(name)
             except Exception as error:  # noqa: BLE001 - it reaches the callers that wait
                 queue.popleft()
                 item.decided.set_exception(error)
                 continue
-            if batch.touched and not batch.touched.isdisjoint({*reader.seen, *names}):
+            if batch.touched and not batch.touched.isdisjoint(reader.seen):
                 break
             if not decision.events and decision.reply is None and source is None:
                 if batch.items:
@@ -202,10 +192,8 @@ class Proposer:
                 item.decided.set_result(decision)
                 continue
             queue.popleft()
-            for name in names:
-                reader.get(name)
             batch.touched.update(names)
-            request = item.request if decision.reply is not None else None
+            request = facts.id if decision.reply is not None else None
             batch.items.append((item, decision))
-            batch.entries.append(Entry(reader.seen, decision.events, request, decision.reply, source, item.principal))
+            batch.entries.append(Entry(reader.seen, decision.events, request, decision.reply, source, facts.principal))
         return batch

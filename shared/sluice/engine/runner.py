@@ -17,6 +17,7 @@ from sluice.engine.dependencies import Blockers, Dependencies, DependenciesPendi
 from sluice.engine.executor import Permit
 from sluice.engine.fold import PartitionView
 from sluice.engine.journal import Journal, JournalError
+from sluice.engine.offsets import RequestFacts
 from sluice.engine.ports import SendError
 from sluice.engine.retry import delays
 from sluice.engine.step import InputRecord, Step, StepContextT, Workflows
@@ -99,8 +100,14 @@ class Runner(Generic[StepContextT]):
             while (workflow := self.workflow_of(self._state(aggregate))) is not None:
                 kind, since, seen = workflow.kind, workflow.since, (workflow.retry_requests, workflow.cancelled)
                 progress = [""]
-                if dependencies is None or dependencies.workflow.id != workflow.id:
+                if dependencies is None:
                     dependencies = self._dependencies(aggregate, workflow)
+                elif dependencies.workflow.id != workflow.id:
+                    # A permit is for one workflow: the next one stands behind the jobs that wait for theirs.
+                    dependencies.forget()
+                    dependencies = None
+                    async with permit.released():
+                        continue
                 try:
                     with tracing.within(_span(f"workflow {kind.value}", aggregate)):
                         await self._attempt(aggregate, dependencies, permit, progress)
@@ -200,7 +207,7 @@ class Runner(Generic[StepContextT]):
                 return Decision()
             return record(reader, context, state, outcome)
 
-        await self._journal.propose(self._rules.key_of(aggregate), decide, request=workflow.request)
+        await self._journal.propose(self._rules.key_of(aggregate), decide, RequestFacts(workflow.request))
 
     def _report(self, aggregate: str, kind: Any, step: str, attempts: int, error: Exception) -> None:
         metrics.WORKFLOW_RETRIES.labels(kind.value).inc()

@@ -6,7 +6,7 @@ come to the same bytes and has read them back from the store: its note is the co
 damaged or of another format is refused with the reason, and the snapshot before it is taken.
 
 A loader follows the journal from the marker itself, and goes on only if the record there is the one that the manifest
-names. So a snapshot of another journal (made anew, or one that lost its end) is refused, too.
+names (`sluice.engine.loading`).
 """
 
 import hashlib
@@ -296,11 +296,10 @@ def _named(part: Part) -> str:
 async def newest(
     store: SnapshotReader,
     candidates: Iterable[Snapshot],
-    end: int,
     restore: Callable[[Iterator[Part]], Any],
     refuse: Callable[[Snapshot, str], None],
 ) -> SnapshotManifest | None:
-    """Restore the newest of the snapshots that may be used, given that the journal partition ends at `end`.
+    """Restore the newest of the snapshots that may be used.
 
     `restore(parts)` may raise CaptureInvalidError; `refuse(snapshot, reason)` is called for each one that is newer.
     Raises SnapshotStoreError.
@@ -308,8 +307,6 @@ async def newest(
     for snapshot in sorted(candidates, key=lambda s: (s.manifest.offset, s.note), reverse=True):
         manifest = snapshot.manifest
         problem = snapshot.problem
-        if problem is None and manifest.offset >= end:
-            problem = f"it is ahead of the journal: its marker is at {manifest.offset}, the journal ends at {end}"
         if problem is None:
             try:
                 restore(joined(await slices_of(store, manifest)))

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from sluice.engine.errors import MissingRecordsError
+from sluice.engine.errors import LostRecordsError
 from sluice.engine.fold import PartitionView
-from sluice.engine.loading import SnapshotLoader, Start, is_marker_of
+from sluice.engine.loading import SnapshotLoader, Start, check_order
 from sluice.engine.markers import in_hex
 from sluice.engine.partition import partition_keys
 from sluice.engine.ports import Chance, Clock, Log, Message, Model, SnapshotStore, end_of
@@ -64,8 +64,8 @@ class Snapshotter:
     async def run(self, partition: int, offset: int) -> Made:
         """Write the snapshot behind the marker at `offset`, or compare with the one there is.
 
-        Raises NoMarkerError, MissingRecordsError, SnapshotRefusedError if what is there is no whole snapshot,
-        SnapshotStoreError and EndsUnknownError.
+        Raises NoMarkerError, MissingRecordsError, LostRecordsError, SnapshotRefusedError if what is there is no whole
+        snapshot, SnapshotStoreError and EndsUnknownError.
         """
         view, origin = await self._fold(partition, offset)
         notes = await self._store.notes([partition])
@@ -108,15 +108,12 @@ class Snapshotter:
         ends = await self._log.ends((partition,))
         if (end := end_of(ends, partition)) <= offset:
             raise NoMarkerError(f"partition {partition} of the journal ends at {end}, before {offset}")
-        while True:
-            start = (await self._loader.starts([partition], ends, below=offset))[partition]
-            follower = _Follower(self._model, start, offset)
-            self._log.start(follower.take, {partition: start.begin})
-            origin = await follower.done()
-            if origin is not None:
-                return start.view, origin
-            assert start.manifest is not None
-            self._loader.refuse(start.manifest)
+        start = (await self._loader.starts([partition], self._log.ends, below=offset))[partition]
+        if isinstance(start, LostRecordsError):
+            raise start
+        follower = _Follower(self._model, start, offset)
+        self._log.start(follower.take, {partition: start.begin})
+        return start.view, await follower.done()
 
 
 class _Follower:
@@ -126,14 +123,13 @@ class _Follower:
         self._model = model
         self._start = start
         self._offset = offset
-        self._is_verified = start.manifest is None
         self._moved = asyncio.Event()
-        self._ended: asyncio.Future[CapturedAt | None] = asyncio.get_running_loop().create_future()
+        self._ended: asyncio.Future[CapturedAt] = asyncio.get_running_loop().create_future()
 
-    async def done(self) -> CapturedAt | None:
-        """What the marker says; None if the snapshot that it started from is of another journal.
+    async def done(self) -> CapturedAt:
+        """What the marker says.
 
-        Raises NoMarkerError, MissingRecordsError, and TimeoutError if nothing comes.
+        Raises NoMarkerError, MissingRecordsError, LostRecordsError, and TimeoutError if nothing comes.
         """
         while not self._ended.done():
             self._moved.clear()
@@ -160,16 +156,10 @@ class _Follower:
                 self._ended.set_exception(error)
 
     def _fold(self, message: Message) -> None:
-        view, offset, manifest = self._start.view, message.offset(), self._start.manifest
-        if not self._is_verified and manifest is not None:
-            if not is_marker_of(manifest, message, self._model):
-                self._ended.set_result(None)
-            self._is_verified = True
-            return
+        view, offset = self._start.view, message.offset()
         if offset != view.next_offset:
-            raise MissingRecordsError(
-                f"record {offset} follows {view.next_offset - 1}, and no snapshot is between them"
-            )
+            check_order(message, view.next_offset, self._start.manifest, self._model)
+            return
         if message.error() is not None:
             return
         record: Record[object, object] = self._model.decode(message.value() or b"")

@@ -37,6 +37,7 @@ class Operation(StrEnum):
     CREATE = "Create"
     DELETE = "Delete"
     DESCRIBE = "Describe"
+    DESCRIBE_CONFIGS = "DescribeConfigs"
     READ = "Read"
     WRITE = "Write"
 
@@ -66,6 +67,7 @@ def _of_service(service: str) -> Iterator[Right]:
     yield _ALL_TOPICS
     if service == KEEPER:
         yield Right(Operation.CREATE, Kind.TOPIC, TOPIC_PREFIX, "makes the topics that are missing", is_prefix=True)
+        yield Right(Operation.DESCRIBE_CONFIGS, Kind.TOPIC, TOPIC_PREFIX, "checks their settings", is_prefix=True)
     for operation, topics, why in (
         (Operation.READ, [t for t in TOPICS if service in t.read_by], "reads it"),
         (Operation.READ, _searched_by(service), "finds in it what became of a request"),

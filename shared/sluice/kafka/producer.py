@@ -20,7 +20,7 @@ from sluice.engine.partition import partition_of
 from sluice.engine.ports import RecordTooLargeError, SendError, SendQueueFullError
 from sluice.kafka.batching import Batches
 from sluice.kafka.headers import Headers
-from sluice.kafka.topics import MAX_RECORD_BYTES
+from sluice.kafka.topics import MAX_RECORD_BYTES, TOPICS
 from sluice.kafka_config import clients
 from sluice.telemetry import metrics
 from sluice.telemetry.scrape import on_scrape
@@ -42,7 +42,7 @@ Ended = Callable[[SendError | None], None]
 
 
 class _Record(msgspec.Struct, frozen=True, eq=False):
-    """One to be sent; `partition` is its topic, and which of the keyed partitions its key belongs to."""
+    """One to be sent; `partition` is its topic, and which of that topic's partitions its key belongs to."""
 
     partition: tuple[str, int]
     key: str
@@ -54,6 +54,8 @@ class _Record(msgspec.Struct, frozen=True, eq=False):
 
 class KafkaProducer:
     """Sends records; `client` is the common librdkafka configuration, keyed topics have so many `partitions`.
+
+    Each record goes to the partition of its key among so many, also if a topic has been given more.
 
     `timeout_ms` bounds each record's delivery once it is handed to librdkafka, unless the configuration says another
     time.
@@ -67,6 +69,7 @@ class KafkaProducer:
             "queue.buffering.max.messages": MAX_QUEUED,
         }
         self._partitions = partitions
+        self._own = {topic.name: topic.partitions for topic in TOPICS if topic.partitions is not None}
         self._batches: Batches[tuple[str, int], _Record] = Batches(self._produce)
         self._config = clients.producer(client, more)
         self._producer = Producer(self._config)
@@ -94,7 +97,7 @@ class KafkaProducer:
         self._add(topic, key, value, headers, ended)
 
     def _add(self, topic: str, key: str, value: bytes, headers: Headers, ended: Ended) -> None:
-        partition = topic, partition_of(key, self._partitions)
+        partition = topic, partition_of(key, self._own.get(topic, self._partitions))
         record = _Record(partition, key, value, headers, ended, asyncio.get_running_loop())
         if self._batches.waiting < MAX_QUEUED:
             self._batches.add(partition, record)
@@ -117,10 +120,10 @@ class KafkaProducer:
         record.ended(problem)
 
     def _hand_over(self, record: _Record, delivered: Any) -> None:
-        topic, _ = record.partition
+        topic, partition = record.partition
         try:
             self._producer.produce(
-                topic, key=record.key, value=record.value, headers=record.headers, on_delivery=delivered
+                topic, record.value, record.key, partition, headers=record.headers, on_delivery=delivered
             )
         except BufferError:
             metrics.PRODUCER_ERRORS.labels("queue full").inc()

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._config import ConfigResource
 from confluent_kafka.admin._listoffsets import OffsetSpec
 from confluent_kafka.cimpl import NewTopic
 
@@ -58,13 +59,22 @@ class Topic(msgspec.Struct, frozen=True):
         return self.bound_by or f"{self.retention_ms // _DAY_MS} d"
 
     def config(self) -> dict[str, str]:
+        """What the topic is created with."""
         return {
             "cleanup.policy": self.cleanup,
             "retention.ms": str(self.retention_ms),
+            "retention.bytes": "-1",
             "max.message.bytes": str(MAX_RECORD_BYTES),
             "message.timestamp.type": "LogAppendTime",
+            "unclean.leader.election.enable": "false",
             **({"segment.ms": str(_COMPACTED_AFTER_MS)} if self.cleanup == "compact" else {}),
         }
+
+    @property
+    def relied_on(self) -> tuple[str, ...]:
+        """Of these settings the ones that no operator may change: with others Kafka removes what is still needed."""
+        kept = ("retention.ms", "retention.bytes") if self.retention_ms < 0 else ()
+        return ("cleanup.policy", "message.timestamp.type", *kept)
 
 
 _ALL = ("api-gateway", "stream-workflows", "txn-manager", "cluster-manager")
@@ -257,6 +267,24 @@ def ensure_topics(client: dict[str, Any], partitions: int, replication: int, tim
     _await_leaders(client, wanted, timeout_s)
     found = {name: topic.partitions.values() for name, topic in present.items() if name in wanted}
     return sorted(name for name, places in found.items() if any(len(p.replicas) < replication for p in places))
+
+
+def unfit_settings(client: dict[str, Any], timeout_s: float = 10.0) -> list[str]:
+    """Settings that our topics have and may not have, in words, whether their own or the brokers'; blocking.
+
+    Raises KafkaException.
+    """
+    admin = AdminClient(clients.admin(client))
+    wanted = {ConfigResource(ConfigResource.Type.TOPIC, topic.name): topic for topic in TOPICS}
+    answers = admin.describe_configs(list(wanted), request_timeout=timeout_s)
+    found = []
+    for resource, answer in answers.items():
+        topic, present = wanted[resource], answer.result()
+        for name in topic.relied_on:
+            value, must_be = present[name].value, topic.config()[name]
+            if value != must_be:
+                found.append(f"{topic.name} has {name}={value}, and must have {must_be}")
+    return found
 
 
 def _await_leaders(client: dict[str, Any], topics: Mapping[str, int], timeout_s: float) -> None:

@@ -130,10 +130,12 @@ def past_of(source: Source, key: str, aggregates: frozenset[str], until_ms: int,
     return Past(moment.view, partition, moment.records, moment.causes)
 
 
-def all_past_of(source: Source, aggregates: frozenset[str], until_ms: int | None, progress: Progress) -> list[Past]:
-    """The same of all partitions, in their order; without `until_ms` of all there is."""
-    partitions = range(source.partitions(JOURNAL.name))
-    moments = _moments(source, partitions, aggregates, until_ms, progress)
+def all_past_of(
+    source: Source, aggregates: frozenset[str], until_ms: int | None, progress: Progress, partitions: int | None = None
+) -> list[Past]:
+    """The same of all partitions, or of the first so many, in their order; without `until_ms` of all there is."""
+    count = source.partitions(JOURNAL.name) if partitions is None else partitions
+    moments = _moments(source, range(count), aggregates, until_ms, progress)
     return [Past(m.view, partition, m.records, m.causes) for partition, m in moments.items()]
 
 

@@ -107,7 +107,7 @@ async def _restore(
             if (until_ms is None or snapshot.manifest.at <= until_ms) and reader.has_marker(snapshot.manifest, span)
         ]
         view = watchers[partition].view
-        found = await newest(reader, fitting, span.end, view.restore, lambda *_: None)
+        found = await newest(reader, fitting, view.restore, lambda *_: None)
         if found is not None:
             taken[partition] = found
     return taken
@@ -127,9 +127,30 @@ def restored_before(source: Source, span: Span, offset: int, behind: int) -> Par
             for snapshot in snapshots_of(notes[span.partition])[0]
             if behind < snapshot.manifest.offset < offset and reader.has_marker(snapshot.manifest, span)
         ]
-        return await newest(reader, fitting, offset, view.restore, lambda *_: None)
+        return await newest(reader, fitting, view.restore, lambda *_: None)
 
     return view if asyncio.run(restore()) is not None else None
+
+
+def lost_ends(source: Source) -> dict[int, PartitionView]:
+    """What the newest snapshot has of each partition that has lost its end.
+
+    Services follow such a partition no further (`sluice.engine.loading`).
+    """
+    reader = SourceSnapshots(source)
+
+    async def restored() -> dict[int, PartitionView]:
+        notes = await reader.notes(range(source.partitions(SNAPSHOTS.name)))
+        found = dict[int, PartitionView]()
+        for span in source.spans([JOURNAL.name], partitions=notes):
+            usable = [s for s in snapshots_of(notes[span.partition])[0] if s.problem is None]
+            if usable and usable[-1].manifest.offset >= span.start and not reader.has_marker(usable[-1].manifest, span):
+                view = PartitionView(DomainModel())
+                if await newest(reader, usable, view.restore, lambda *_: None) is not None:
+                    found[span.partition] = view
+        return found
+
+    return asyncio.run(restored())
 
 
 def oldest_snapshots(source: Source, spans: Sequence[Span]) -> dict[int, SnapshotManifest]:

@@ -161,6 +161,15 @@ def test_a_state_that_no_record_can_bring_back_is_refused_before_anything_is_wri
     assert not any(empty.logs.get(JOURNAL.name, []))
 
 
+def test_a_journal_that_was_given_more_partitions_is_backed_up_as_it_was(cli: Cli, tmp_path: Path) -> None:
+    cli.history.create_stream(StreamConfig())
+    cli.history.source.logs[JOURNAL.name] += [[], []]
+    refused = cli("backup", "create", tmp_path / "b")
+    assert refused.code == 1 and "belongs to another partition" in refused.err
+    found = cli("backup", "create", tmp_path / "c", "--partitions", 4, "--json").document
+    assert (found["partitions"], found["streams"]) == (4, 2)
+
+
 def test_a_back_up_is_written_into_a_folder_of_its_own(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "other").write_text("")
     refused = cli("backup", "create", tmp_path)

@@ -85,6 +85,16 @@ def test_a_back_up_of_a_trimmed_journal_equals_that_of_the_whole_one(
         assert (tmp_path / "trimmed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
+def test_a_back_up_of_a_journal_that_lost_its_end_has_the_newest_snapshot(cli: Cli, tmp_path: Path) -> None:
+    cli.history.create_stream(StreamConfig())
+    snapshot(cli)
+    del cli.history.source.logs[topics.JOURNAL.name][PARTITION][1:]
+    found = cli("backup", "create", tmp_path / "b", "--json").document
+    assert found["fromSnapshots"] == [PARTITION] and found["streams"] == 2
+    shown = cli("backup", "create", tmp_path / "c").out
+    assert f"Partition {PARTITION} of the journal has lost its end: the back-up has its newest snapshot" in shown
+
+
 def test_a_snapshot_of_another_journal_is_not_folded_from(cli: Cli, trimmed: SnapshotManifest) -> None:
     log = cli.history.source.logs[topics.JOURNAL.name][PARTITION]
     other: Record[Any, Any] = Record("other", trimmed.at, "cluster-manager/a", marker=Marker(1))

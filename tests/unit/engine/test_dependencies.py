@@ -12,6 +12,7 @@ from support.engine_world import MODEL, EngineWorld
 from sluice.engine.decision import Decision
 from sluice.engine.dependencies import MAX_UNDER_WAY, Dependencies, Dependency
 from sluice.engine.fold import PartitionView
+from sluice.engine.offsets import RequestFacts
 from sluice.engine.ports import SendError
 
 AGGREGATE = "mine:w"
@@ -222,7 +223,7 @@ async def test_operators_see_what_was_replied_last(made: Scene) -> None:
         await made.wait_until_s(wants(1), made.now + 10)
         _, id, command = made.sent[-1]
         decision = Decision(reply=reply)
-        await made.world.journal.propose(command.key, lambda _r, _c, said=decision: said, request=id)  # type: ignore[misc]
+        await made.world.journal.propose(command.key, lambda _r, _c, said=decision: said, RequestFacts(id))  # type: ignore[misc]
         assert made.dependencies.describe(wants(1)) == f"waits: x0 (replied {reply})"
 
 

@@ -8,7 +8,9 @@ import pytest
 from support.counters import Added, Counter, CounterEntry, CounterModel, add, entry, record
 from support.engine_world import JOURNAL, MODEL, EngineWorld, Process, engine_world, settle
 
-from sluice.engine.journal import Journal, JournalUnavailableError, MissingRecordsError, PartitionFailedError
+from sluice.engine.errors import MissingRecordsError
+from sluice.engine.journal import Journal, JournalUnavailableError, PartitionFailedError
+from sluice.engine.offsets import RequestFacts
 from sluice.engine.ports import Ends, EndsUnknownError, Message, RecordFacts, SendError
 from sluice.memory.broker import MemoryMessage
 
@@ -247,7 +249,7 @@ async def test_a_reply_goes_to_who_expects_it_once_the_entry_counts() -> None:
         expected = caller.journal.expect_reply("r", [KEY])
         other = caller.journal.expect_reply("other", [KEY])
         world.land(KEY, record(entry(Added(KEY), expect={KEY: 7}, request="r", reply="void")))
-        await decider.journal.propose(KEY, add(KEY), request="r")
+        await decider.journal.propose(KEY, add(KEY), RequestFacts("r"))
         assert await asyncio.wait_for(expected, 1) == "0"
         assert not other.done() and caller.journal.replies_expected == 1
 
@@ -256,5 +258,5 @@ async def test_a_reply_expected_anew_is_not_forgotten_with_the_earlier_one(world
     earlier, later = world.journal.expect_reply("r", [KEY]), world.journal.expect_reply("r", [KEY])
     earlier.cancel()
     await settle()
-    await world.journal.propose(KEY, add(KEY), request="r")
+    await world.journal.propose(KEY, add(KEY), RequestFacts("r"))
     assert await asyncio.wait_for(later, 1) == "0"

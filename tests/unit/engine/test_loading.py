@@ -9,6 +9,7 @@ from support.counters import CounterModel, record
 from support.snapshots import KEY, SnapshotWorld, captured, count
 from support.wait import eventually_async
 
+from sluice.engine.errors import PartitionFailedError
 from sluice.engine.fold import PartitionView
 from sluice.engine.journal import Journal
 from sluice.engine.markers import FOLD_FORMAT
@@ -72,39 +73,54 @@ async def test_a_trimmed_journal_without_a_snapshot_stops(world: SnapshotWorld) 
     assert "record at offset 3" in (journal.failure or "")
 
 
-async def test_a_snapshot_of_a_journal_that_was_made_anew_is_refused(world: SnapshotWorld) -> None:
+async def test_a_journal_that_was_made_anew_stops(world: SnapshotWorld) -> None:
     first = await world.loaded()
     await count(first, 5)
     offset = await world.snapshot(first)
     await first.stop()
     world.broker.recreate(JOURNAL)
     second = await world.loaded()
-    assert second.views()[0].next_offset == 0
-    assert second.loader is not None
-    (reason,) = second.loader.refusals[0]
-    assert f"it is ahead of the journal: its marker is at {offset}, the journal ends at 0" in reason
-    await count(second, offset + 3)
-    third = await world.loaded()
-    assert third.loader is not None
-    (reason,) = third.loader.refusals[0]
-    assert "the journal has another record where its marker was" in reason
-    assert captured(third) == captured(second) and third.failure is None
-    assert third.markers[0].last == -1, "it has none of the markers of the other one"
+    lost = f"partition 0: it has lost its end: it had a record at offset {offset}, and goes on at 0"
+    assert second.failure == f"{lost}; a confirmed snapshot was made there"
+    with pytest.raises(PartitionFailedError, match="lost its end"):
+        await second.barrier([0])
 
 
-async def test_a_journal_that_lost_its_end_refuses_the_snapshots_of_that_end(world: SnapshotWorld) -> None:
+async def test_a_journal_that_lost_its_end_and_grew_stops(world: SnapshotWorld) -> None:
+    """Another record stands where a confirmed snapshot has its marker."""
     first = await world.loaded()
     await count(first, 5)
     good = await world.snapshot(first)
     await count(first, 5)
-    await world.snapshot(first)
+    offset = await world.snapshot(first)
     await first.stop()
     world.broker.lose_end(JOURNAL, 0, good + 2)
-    second = await world.loaded()
-    await count(second, 20)
-    third = await world.loaded()
-    assert captured(third) == captured(second) and third.loader is not None
-    assert len(third.loader.refusals[0]) == 1
+    for _ in range(20):
+        world.broker.land_in(JOURNAL, 0, KEY, CounterModel().encode(record()))
+    journal = await world.loaded()
+    assert (
+        journal.failure
+        == f"partition 0: it has lost its end: it had a record at offset {offset}, and goes on at {offset}"
+    )
+
+
+async def test_a_follower_that_runs_stops_where_the_journal_lost_its_end(world: SnapshotWorld) -> None:
+    journal = await world.loaded()
+    await count(journal, 5)
+    world.broker.lose_end(JOURNAL, 0, 3)
+    await eventually_async(lambda: journal.failure, DEADLINE_S, "it sees that records are gone")
+    assert journal.failure == "partition 0: it has lost its end: it had a record at offset 4, and goes on at 0"
+    assert not journal.overtaken.is_set(), "begun anew, it would know of nothing"
+
+
+async def test_a_snapshot_that_none_has_confirmed_says_nothing_of_the_journal(world: SnapshotWorld) -> None:
+    first = await world.loaded()
+    await count(first, 5)
+    await world.help(await first.append_marker(0))
+    await first.stop()
+    world.broker.recreate(JOURNAL)
+    journal = await world.loaded()
+    assert journal.failure is None and journal.views()[0].next_offset == 0
 
 
 async def test_a_journal_trimmed_while_it_is_loaded_is_loaded_from_a_newer_snapshot(

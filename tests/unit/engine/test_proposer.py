@@ -10,7 +10,7 @@ from support.engine_world import REQUESTS, EngineWorld, engine_world, origin, se
 from sluice.engine.decision import Context, Decision, Reader
 from sluice.engine.fold import GuardedReader
 from sluice.engine.journal import PartitionFailedError
-from sluice.engine.offsets import Offsets
+from sluice.engine.offsets import Offsets, RequestFacts
 from sluice.engine.proposer import RETRY_S, Decide
 
 KEY = "k"
@@ -21,7 +21,7 @@ Decided = asyncio.Future[Decision | None]
 def ask(world: EngineWorld, name: str, request: str, by: int = 1, at: int | None = None) -> Decided:
     """Have one be added to a counter of the partition; `at` is where the request stands."""
     source = origin(at) if at is not None else None
-    return world.journal.propose(KEY, add(f"{KEY}:{name}", by), request=request, origin=source)
+    return world.journal.propose(KEY, add(f"{KEY}:{name}", by), RequestFacts(request, source))
 
 
 def total(world: EngineWorld, name: str) -> int:
@@ -109,7 +109,7 @@ async def test_a_request_that_another_process_decides_meanwhile_is_none() -> Non
         mine = ask(world, "a", "1", at=4)
         beside = ask(world, "b", "2", at=5)
         await settle()
-        theirs = world.processes[1].journal.propose(KEY, add(f"{KEY}:a"), request="1", origin=origin(4))
+        theirs = world.processes[1].journal.propose(KEY, add(f"{KEY}:a"), RequestFacts("1", origin(4)))
         world.first.log.thaw()
         decisions = [await mine, await theirs]
         assert decisions.count(None) == 1 and await reply(beside) == "0"
@@ -117,7 +117,7 @@ async def test_a_request_that_another_process_decides_meanwhile_is_none() -> Non
 
 
 async def test_one_request_delivered_twice_in_one_record_is_decided_once(world: EngineWorld) -> None:
-    twice = [world.journal.propose(KEY, refuse, request="1", origin=origin(4)) for _ in range(2)]
+    twice = [world.journal.propose(KEY, refuse, RequestFacts("1", origin(4))) for _ in range(2)]
     decisions = [await d for d in twice]
     assert decisions == [Decision(reply="no"), None]
     assert len(world.records(KEY)) == 1
@@ -126,7 +126,7 @@ async def test_one_request_delivered_twice_in_one_record_is_decided_once(world: 
 async def test_a_request_without_effect_leaves_an_entry_if_it_has_an_origin(world: EngineWorld) -> None:
     assert await world.journal.propose(KEY, nothing) == Decision()
     assert world.records(KEY) == []
-    assert await world.journal.propose(KEY, nothing, request="1", origin=origin(4)) == Decision()
+    assert await world.journal.propose(KEY, nothing, RequestFacts("1", origin(4))) == Decision()
     (written,) = world.records(KEY)
     assert [(e.events, e.request, e.reply) for e in written.entries] == [((), None, None)]
     assert world.view(KEY).is_decided(origin(4).source)
@@ -134,13 +134,13 @@ async def test_a_request_without_effect_leaves_an_entry_if_it_has_an_origin(worl
 
 async def test_a_refusal_is_appended_and_answered(world: EngineWorld) -> None:
     awaited = world.journal.expect_reply("1", [KEY])
-    assert await reply(world.journal.propose(KEY, refuse, request="1")) == "no"
+    assert await reply(world.journal.propose(KEY, refuse, RequestFacts("1"))) == "no"
     assert await awaited == "no"
 
 
 async def test_an_entry_names_whom_its_request_was_sent_for_and_others_name_nobody(world: EngineWorld) -> None:
-    await world.journal.propose(KEY, add(f"{KEY}:a"), origin=origin(4), principal="alice")
-    await world.journal.propose(KEY, add(f"{KEY}:b"), origin=origin(5))
+    await world.journal.propose(KEY, add(f"{KEY}:a"), RequestFacts(origin=origin(4), principal="alice"))
+    await world.journal.propose(KEY, add(f"{KEY}:b"), RequestFacts(origin=origin(5)))
     assert [entry.principal for record in world.records(KEY) for entry in record.entries] == ["alice", ""]
 
 
@@ -149,7 +149,7 @@ async def test_a_record_carries_the_floors_of_those_who_delivered_its_requests(w
     for offset in (3, 4, 5):
         offsets.took((1, offset), 0)
     offsets.acknowledge(3)
-    await world.journal.propose(KEY, add(KEY), origin=origin(4, offsets, epoch=1))
+    await world.journal.propose(KEY, add(KEY), RequestFacts(origin=origin(4, offsets, epoch=1)))
     await world.journal.propose(KEY, add(KEY))
     first, second = world.records(KEY)
     assert first.floors == {f"{REQUESTS}@0": (1, 4)} and second.floors == {}
@@ -161,8 +161,8 @@ async def test_what_decides_with_an_error_fails_alone(world: EngineWorld) -> Non
         raise ZeroDivisionError("a defect")
 
     before = ask(world, "a", "1")
-    failing = world.journal.propose(KEY, fail, request="2", origin=origin(2))
-    no_decision = world.journal.propose(KEY, lambda _r, _c: None, request="3")  # type: ignore[arg-type,return-value]
+    failing = world.journal.propose(KEY, fail, RequestFacts("2", origin(2)))
+    no_decision = world.journal.propose(KEY, lambda _r, _c: None, RequestFacts("3"))  # type: ignore[arg-type,return-value]
     after = ask(world, "b", "4")
     assert [await reply(before), await reply(after)] == ["0", "0"]
     with pytest.raises(ZeroDivisionError, match="a defect"):
@@ -205,14 +205,14 @@ async def test_a_record_that_is_folded_too_late_leaves_its_request_a_duplicate(w
 
 async def test_requests_that_are_too_much_for_one_record_come_in_several(world: EngineWorld) -> None:
     world.broker.max_bytes = 3000
-    decided = [world.journal.propose(KEY, add_text(f"{KEY}:{n}", "w" * 800), request=f"{n}") for n in range(7)]
+    decided = [world.journal.propose(KEY, add_text(f"{KEY}:{n}", "w" * 800), RequestFacts(f"{n}")) for n in range(7)]
     await asyncio.gather(*decided)
     assert [r for requests in world.requests_of(KEY) for r in requests] == [f"{n}" for n in range(7)]
 
 
 async def test_a_request_that_no_record_can_say_fails_alone(world: EngineWorld) -> None:
     before = ask(world, "a", "1")
-    failing = world.journal.propose(KEY, add_text(f"{KEY}:b", "\ud800"), request="2")
+    failing = world.journal.propose(KEY, add_text(f"{KEY}:b", "\ud800"), RequestFacts("2"))
     after = [ask(world, f"c{n}", f"{n}") for n in range(4)]
     with pytest.raises(UnicodeEncodeError):
         await failing
@@ -280,7 +280,7 @@ async def test_the_time_of_a_decision_is_never_before_its_request(world: EngineW
 
     now = world.broker.now_ms()
     for appended_at in (4000, now + 2000):
-        await world.journal.propose(KEY, decide, request="r", appended_at=appended_at)
+        await world.journal.propose(KEY, decide, RequestFacts("r", appended_at=appended_at))
     assert seen == [Context(now, "r", 4000), Context(now + 2000, "r", now + 2000)]
 
 

@@ -9,7 +9,7 @@ import pytest
 from support.cloud_events import attributes_of, check_cloud_event
 from support.decisions import hot, sampled
 
-from retention_spark.stateful_operator import Decider, InputRecord
+from retention_spark.report_decider import ReportDecider, ReportRecord
 from sluice.catalog import examples
 from sluice.domain.cluster.commands import Heartbeat
 from sluice.domain.decision import Reply
@@ -45,7 +45,7 @@ from sluice.kafka.topics import (
 )
 from sluice.memory.broker import MemoryBroker, MemoryProducer
 from sluice.policies.rules import RetentionRule, ScaleRule
-from stream_workflows.report_publisher import Feed
+from stream_workflows.report_publisher import ReportPublisher
 
 NOW = 1_767_603_600_000
 SCALE_RULE = ScaleRule(cooldown_ms=120_000)
@@ -110,17 +110,17 @@ async def test_a_service_that_appends_to_the_journal(broker: MemoryBroker, entry
 
 
 async def test_stream_workflows_that_reports_on_a_stream(broker: MemoryBroker) -> None:
-    feed = Feed(MemoryProducer(broker), "stream-workflows/0", SystemClock())
+    publisher = ReportPublisher(MemoryProducer(broker), "stream-workflows/0", SystemClock())
     for report, topic in ((hot("st", NOW), SCALE), (sampled("st", NOW, 500), RETENTION)):
-        await feed.publish(report)
+        await publisher.publish(report)
         attributes = only(broker, topic.name)
         assert (attributes["ce_type"], attributes["ce_id"]) == (type(report).__name__, report.id)
 
 
 async def test_stream_workflows_that_cannot_read_what_a_segment_holds(broker: MemoryBroker) -> None:
     segment = "_system/_requeststream/0.#epoch.0"
-    feed = Feed(MemoryProducer(broker), "stream-workflows/0", SystemClock())
-    await feed.give_up("_system/_requeststream", segment, 77, b"\x00", "why")
+    publisher = ReportPublisher(MemoryProducer(broker), "stream-workflows/0", SystemClock())
+    await publisher.dead_letter("_system/_requeststream", segment, 77, b"\x00", "why")
     attributes = only(broker, DEAD_LETTERS.name)
     assert (attributes["ce_type"], attributes["ce_id"]) == ("UnreadableRecord", f"{segment}/77")
     assert attributes["content-type"] == "application/octet-stream"
@@ -134,8 +134,8 @@ async def test_stream_workflows_that_cannot_read_what_a_segment_holds(broker: Me
     ids=["scaling", "retention"],
 )
 def test_retention_spark_that_asks_and_notes(rule: Any, report: Any) -> None:
-    given = InputRecord("any", 0, 0, "s/st", msgspec.json.encode(report))
-    step = Decider(rule, "retention-spark/0").step(None, [given], NOW)
+    given = ReportRecord("any", 0, 0, "s/st", msgspec.json.encode(report))
+    step = ReportDecider(rule, "retention-spark/0").step(None, [given], NOW)
     assert step.sendings
     for sending in step.sendings:
         attributes = check_cloud_event(sending.headers, sending.key, sending.value)
@@ -145,8 +145,8 @@ def test_retention_spark_that_asks_and_notes(rule: Any, report: Any) -> None:
 
 
 def test_retention_spark_that_cannot_read_a_report() -> None:
-    odd = InputRecord(SCALE.name, 3, 7, "s/x", b"{")
-    (letter,) = Decider(SCALE_RULE, "retention-spark/0").step(None, [odd], NOW).sendings
+    odd = ReportRecord(SCALE.name, 3, 7, "s/x", b"{")
+    (letter,) = ReportDecider(SCALE_RULE, "retention-spark/0").step(None, [odd], NOW).sendings
     attributes = check_cloud_event(letter.headers, letter.key, letter.value)
     assert attributes["ce_id"] == f"{SCALE.name}/3/7"
     assert (attributes["ce_type"], attributes["ce_source"]) == ("UnreadableRecord", "retention-spark/0")

@@ -12,6 +12,7 @@ from typing import Any
 import certifi
 import pytest
 from confluent_kafka import Consumer
+from support.ports import free_port
 
 from sluice.kafka_config import clients
 from sluice.kafka_config.conf import Conf, KafkaConfError, files_of, read_conf
@@ -19,7 +20,6 @@ from sluice.kafka_config.java import ignored_by_java, java_options
 from sluice.kafka_config.python import python_security
 from sluice.kafka_config.security import Login, TokenLogin
 from sluice.settings import ServiceSettings
-from sluice_local.ports import find_block
 
 STARTS_S = 120.0
 SECRET = 'p4"\\word'
@@ -210,7 +210,7 @@ def test_security_that_a_driver_cannot_give_is_refused(
 
 
 def test_a_service_that_cannot_use_it_ends_with_status_2() -> None:
-    environment = {**os.environ, "SLUICE_KAFKA_CONF": '{"acks": 1}', "SLUICE_HEALTH_PORT": str(find_block(1).start)}
+    environment = {**os.environ, "SLUICE_KAFKA_CONF": '{"acks": 1}', "SLUICE_HEALTH_PORT": str(free_port())}
     command = [sys.executable, "-m", "cluster_manager"]
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=STARTS_S, check=False)
     assert ended.returncode == 2
