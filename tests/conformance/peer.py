@@ -12,13 +12,13 @@ from typing import Self
 from uuid import uuid4
 
 import grpc
+from support.ports import free_ports
 
 from harness import eventually
 from sluice.controller_api import controller_pb2 as pb
 from sluice.controller_api.controller_pb2_grpc import ControllerServiceStub
 from sluice_local import jars, java, setup
 from sluice_local.home import HOST
-from sluice_local.ports import find_block
 from sluice_local.process import Spawner, log_tail
 from sluice_local.settings import LocalSettings
 
@@ -47,7 +47,7 @@ class Peer:
         self._folder = folder
         self._metadata = (("authorization", authorization),) if authorization else ()
         self._log = folder / "peer.log"
-        zookeeper, controller, store, rest, admin = find_block(5)
+        zookeeper, controller, store, rest, admin = free_ports(5)
         self.address = f"{HOST}:{controller}"
         self.rest_url = f"http://{HOST}:{rest}"
         settings = {

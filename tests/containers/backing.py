@@ -9,13 +9,13 @@ from typing import Any
 import redis
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
+from support.ports import free_port
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.network import Network
 
 from containers.images import KAFKA_OUTSIDE_PORT, KAFKA_PORT, REDIS_PORT, ZOOKEEPER_PORT
 from harness import eventually
 from sluice_local.home import HOST
-from sluice_local.ports import find_block
 
 STARTS_S = 60.0
 
@@ -34,7 +34,7 @@ class KafkaContainer(Backing):
 
     def __init__(self, image: str, network: Network) -> None:
         super().__init__(image, network, "kafka", "640m")
-        port = find_block(1).start
+        port = free_port()
         self.inside, self.outside = f"kafka:{KAFKA_PORT}", f"{HOST}:{port}"
         self.with_bind_ports(KAFKA_OUTSIDE_PORT, port)
         advertised = f"PLAINTEXT://{self.inside},OUTSIDE://{self.outside}"

@@ -156,11 +156,11 @@ def test_what_kafka_no_longer_has_is_answered_from_the_archive(spark_system: Sys
         assert run.exit_code == 0, run.stderr
         return json.loads(run.stdout)
 
-    before, would = audit(), what_if(spark_system)
-    assert [one["type"] for one in before] == ["ScopeCreated"] and not would.startswith("0 decisions")
+    before = audit()
+    assert [one["type"] for one in before] == ["ScopeCreated"]
     for topic in (JOURNAL.name, RETENTION.name):
         trim(spark_system, topic)
-    assert audit() == before and what_if(spark_system) == would
+    assert audit() == before and what_if(spark_system) == "1 decisions, 0 of them to act"
 
 
 def test_the_batch_job_answers_over_the_whole_archive(spark_system: System) -> None:

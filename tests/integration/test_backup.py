@@ -26,7 +26,7 @@ SERVICES = ("cluster-manager-0", "stream-workflows-0", "txn-manager-0", "api-gat
 
 
 @pytest.fixture
-def system(runs_folder: Path) -> Iterator[System]:
+def backed_up(runs_folder: Path) -> Iterator[System]:
     with System(runs_folder / "backup", segment_stores=1, partitions=PARTITIONS) as found:
         yield found
 
@@ -55,16 +55,17 @@ def ids(gateway: Controller, scope: str) -> set[Any]:
     return {segment for segment, _, _ in gateway.segments(scope, "st")}
 
 
-async def test_what_was_written_behind_the_back_up_is_read_and_writers_go_on(system: System, tmp_path: Path) -> None:
+async def test_what_was_written_behind_the_back_up_is_read_and_writers_go_on(backed_up: System, tmp_path: Path) -> None:
     scope, folder = unique("backup"), tmp_path / "b"
-    with controller(system.grpc_address) as gateway:
+    with controller(backed_up.grpc_address) as gateway:
         assert gateway.create_scope(scope) == "SUCCESS"
         assert gateway.create_stream(scope, "st", 2) == "SUCCESS"
         assert gateway.create_stream(scope, "still", 1) == "SUCCESS"
-        with WriterProcess(system.grpc_address, scope, "st", "a") as writer:
+        with WriterProcess(backed_up.grpc_address, scope, "st", "a") as writer:
             eventually(lambda: writer.acknowledged > 100, 60, "it writes")
-            sluice(system, "backup", "create", folder)
-            sluice(system, "backup", "verify", folder)
+            # Commands have a loop of their own.
+            await asyncio.to_thread(sluice, backed_up, "backup", "create", folder)
+            await asyncio.to_thread(sluice, backed_up, "backup", "verify", folder)
             given = ids(gateway, scope)
             for count in (3, 2, 4, 3):
                 reached = writer.acknowledged
@@ -72,16 +73,17 @@ async def test_what_was_written_behind_the_back_up_is_read_and_writers_go_on(sys
                 given |= ids(gateway, scope)
                 eventually(partial(has_written, writer, reached + 50), 60, "it goes on")
             for service in reversed(SERVICES):
-                system.stop(service)
-            lose_topics(system)
-            restored = sluice(system, "backup", "restore", folder, "--partitions", 2 * PARTITIONS)
+                backed_up.stop(service)
+            lose_topics(backed_up)
+            words = ("backup", "restore", folder, "--partitions", 2 * PARTITIONS)
+            restored = await asyncio.to_thread(sluice, backed_up, *words)
             assert "numbered from" in restored
             for service in SERVICES:
-                system.configure(service, {"SLUICE_PARTITIONS": str(2 * PARTITIONS)})
-                system.start(service, wait=False)
+                backed_up.configure(service, {"SLUICE_PARTITIONS": str(2 * PARTITIONS)})
+                backed_up.start(service, wait=False)
             for service in SERVICES:
-                system.wait_ready(service, DEADLINE_S)
-            eventually(lambda: sluice(system, "workflow", "list", "--json").strip() == "[]", 60, "all is restored")
+                backed_up.wait_ready(service, DEADLINE_S)
+            eventually(lambda: sluice(backed_up, "workflow", "list", "--json").strip() == "[]", 60, "all is restored")
             after = writer.acknowledged
             eventually(lambda: writer.acknowledged > after + 100, DEADLINE_S, "writers go on")
             assert len(gateway.segments(scope, "still")) == 1
@@ -90,6 +92,6 @@ async def test_what_was_written_behind_the_back_up_is_read_and_writers_go_on(sys
             assert not given & (now | ids(gateway, scope)), "names were given out twice"
             writer.stop()
             written = {"a": await asyncio.to_thread(writer.finish, DEADLINE_S)}
-        streams = manager(system.grpc_address)
+        streams = manager(backed_up.grpc_address)
         group = streams.create_reader_group("rg", scope, "st")
         check_exactly_once(await read_all(group, sum(written.values()), DEADLINE_S), written)

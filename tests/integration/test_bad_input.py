@@ -92,13 +92,16 @@ def test_half_an_http2_conversation_disturbs_no_other_caller(system: System, wor
         assert world.gateway.segments(world.scope, "open")
 
 
-def test_random_bytes_disturb_no_other_caller(system: System) -> None:
-    dice = random.Random(7)
+def test_random_bytes_disturb_no_other_caller(system: System, world: World) -> None:
+    pid, dice = system.pid("api-gateway-0"), random.Random(7)
     for number in range(50):
         preface = PREFACE + SETTINGS if number % 2 else b""
         # The server may hang up before all is sent.
         with connect(system) as connection, suppress(BrokenPipeError, ConnectionResetError):
             connection.sendall(preface + dice.randbytes(dice.randrange(1, 5000)))
+    assert world.gateway.segments(world.scope, "open")
+    await_ready(system, "api-gateway-0")
+    assert system.pid("api-gateway-0") == pid
 
 
 def connect(system: System) -> socket.socket:

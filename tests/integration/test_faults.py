@@ -368,6 +368,7 @@ def test_an_instance_that_was_frozen_and_overtaken_changes_nothing(double: Syste
     eventually(lambda: any(call.done() for call in (*calls, *sealing)), SETTLED_S, "the first call is answered")
     double.freeze(VICTIM)
     open_ones = sum(not call.done() for call in (*calls, *sealing))
+    assert open_ones, "it was frozen when all was done"
     began = time.monotonic()
     assert [outcome(call) for call in (*calls, *sealing)] == ["SUCCESS"] * (len(kept) + len(gone))
     print(f"\nfrozen with {open_ones} calls open; the last one was answered after {time.monotonic() - began:.2f} s")

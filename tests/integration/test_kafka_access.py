@@ -1,9 +1,11 @@
 """A Kafka with an authorizer: the services work with the rights of `sluice.kafka.access`, and need every one of them.
 
-Each service is a user of its own. The whole system does something of everything; what Kafka refused, and by which
-rights it let something pass, is in its log.
+It wants TLS and a password, with Kafka's own bounds of sessions: all clients get along with that, but for Spark's own,
+which are in `test_retention_spark.py`. Each service is a user of its own. The whole system does something of
+everything; what Kafka refused, and by which rights it let something pass, is in its log.
 """
 
+import json
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -17,7 +19,8 @@ from confluent_kafka.admin._listoffsets import OffsetSpec
 from support.auto_scale import auto_scale_event
 from support.controller import Controller, controller, info
 from support.guarded_kafka import GuardedKafka, Used
-from support.kafka import produce
+from support.kafka import produce, read
+from support.secured_kafka import shows_password
 from support.segments import append
 from support.transactions import Transactions
 from typer.testing import CliRunner
@@ -25,7 +28,7 @@ from typer.testing import CliRunner
 from harness import System, eventually
 from sluice.controller_api import controller_pb2 as pb
 from sluice.kafka.access import Operation, Right, rights
-from sluice.kafka.topics import ABORT, JOURNAL, REPLAYABLE, SNAPSHOTS, TOPICS
+from sluice.kafka.topics import ABORT, JOURNAL, REPLAYABLE, SNAPSHOTS, STATISTICS_WINDOWS, TOPICS
 from sluice.kafka_config import clients
 from sluice.kafka_config.conf import read_conf
 from sluice_cli.main import app
@@ -200,11 +203,27 @@ def test_the_services_work_with_their_rights_and_use_each(
     assert {refused for refused in kafka.denied() if refused[:2] not in of_makers} == set()
 
 
-def test_the_command_line_reads_records_as_operator(kafka: GuardedKafka) -> None:
-    result = CliRunner().invoke(
-        app, ["topic", "tail", "journal", "--from", "-10m", "--no-follow"], env=dict(kafka.environment("operator"))
-    )
-    assert result.exit_code == 0 and "ScopeCreated" in result.stdout, result.stderr
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [("topic tail journal --from -10m --no-follow", "ScopeCreated"), ("topic list", JOURNAL.name)],
+)
+def test_the_command_line_reads_topics_as_operator(kafka: GuardedKafka, line: str, shown: str) -> None:
+    result = CliRunner().invoke(app, line.split(), env=dict(kafka.environment("operator")))
+    assert result.exit_code == 0 and shown in result.stdout, result.stderr
+
+
+def test_members_of_groups_say_which_session_they_got(guarded: System, kafka: GuardedKafka) -> None:
+    lines = guarded.log("stream-workflows-0").read_text().splitlines()
+    assert {json.loads(line)["session_s"] for line in lines if '"message":"joined"' in line} == {6.0}
+
+
+def test_faust_reads_and_writes(guarded: System, kafka: GuardedKafka) -> None:
+    eventually(lambda: read(guarded.kafka_bootstrap, STATISTICS_WINDOWS.name), SOON_S, "marks are in the table")
+
+
+def test_no_log_and_no_command_line_shows_a_password(guarded: System, kafka: GuardedKafka) -> None:
+    services = [name for name in guarded.names if name.rpartition("-")[0] in RIGHTS]
+    assert len(services) == 5 and shows_password(guarded, services) == []
 
 
 def test_an_autoscaler_sees_what_waits(kafka: GuardedKafka) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from kazoo.client import KazooClient
 from support.certificates import Authority
+from support.ports import free_port
 
 from cluster_manager.nodes import ZooKeeperNodes
 from cluster_manager.settings import ClusterManagerSettings
@@ -17,7 +18,6 @@ from cluster_manager.zookeeper_access import ZooKeeperAccess
 from harness import eventually_async
 from sluice.security.watched import Watched
 from sluice_local import java
-from sluice_local.ports import find_block
 from sluice_local.settings import LocalSettings
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
@@ -59,7 +59,7 @@ class Secured:
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     folder = tmp_path_factory.mktemp("secured-zookeeper")
-    authority, port = Authority(folder), find_block(1).start
+    authority, port = Authority(folder), free_port()
     server = authority.issue("server", "IP:127.0.0.1")
     both = folder / "both.pem"
     both.write_bytes(server.key.read_bytes() + server.certificate.read_bytes())

@@ -3,7 +3,7 @@
 import gc
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from math import inf
 from typing import Protocol, TypeVar
@@ -11,6 +11,7 @@ from typing import Protocol, TypeVar
 from simulation.faults import Faults
 from simulation.lives import run
 from simulation.violation import Violation
+from support.effort import JUDGED
 
 
 class Run(Protocol):
@@ -56,6 +57,15 @@ def run_seeds(run_seed: RunSeed, seeds: Iterable[int], until_s: float = inf) -> 
                     break
     finally:
         gc.enable()
+    return done
+
+
+def run_for(run_seed: RunSeed, seeds: Sequence[int], seconds: float) -> int:
+    """Run them for no longer than this, or all where changes are judged; how many. Raises Violation."""
+    if not JUDGED:
+        return run_seeds(run_seed, seeds, time.monotonic() + seconds)
+    done = run_seeds(run_seed, seeds)
+    assert done == len(seeds)
     return done
 
 

@@ -29,7 +29,7 @@ _REPLICATED = {
 def have_brokers(system: System) -> dict[str, int]:
     """Give a system that does not run yet its cluster; the brokers that may be killed, with their node ids."""
     system.configure_kafka(_REPLICATED)
-    followers = dict(enumerate(_free_ports(system), start=2))
+    followers = dict(enumerate(free_ports(BROKERS - 1, claimed_ports(system.settings)), start=2))
     bootstrap = ",".join([system.kafka_bootstrap, *(f"{HOST}:{port}" for port in followers.values())])
     for name in system.names:
         system.configure(name, {"SLUICE_KAFKA_BOOTSTRAP": bootstrap, "SLUICE_KAFKA_REPLICATION": str(BROKERS)})
@@ -39,14 +39,6 @@ def have_brokers(system: System) -> dict[str, int]:
     for part in parts:
         system.add(part)
     return {part.name: node for part, node in zip(parts, followers, strict=True)}
-
-
-def _free_ports(system: System) -> range:
-    """Those that the system has chosen are free, too, as long as it does not run."""
-    chosen = set(claimed_ports(system.settings))
-    while not chosen.isdisjoint(ports := free_ports(BROKERS - 1)):
-        pass
-    return ports
 
 
 def _follower(system: System, node: int, port: int) -> Part:

@@ -3,7 +3,6 @@
 import importlib.util
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from typing import Any
 
 import redis
 
+from support.ports import free_port
 from support.processes import stands_still
 from support.wait import eventually
 
@@ -25,7 +25,7 @@ class PrivateRedis:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
-        self.port = _free_port()
+        self.port = free_port()
         self.start()
         self.client: Any = redis.Redis(port=self.port, decode_responses=True, socket_timeout=60)
 
@@ -39,7 +39,7 @@ class PrivateRedis:
             self._process = self._spawn()
             if eventually(self._settled, 60, "Redis answers or has ended") == "answers":
                 return
-            self.port = _free_port()
+            self.port = free_port()
         raise AssertionError(f"Redis does not start: {(self._folder / 'redis.log').read_text()}")
 
     def kill(self) -> None:
@@ -97,13 +97,6 @@ def private_redis() -> Iterator[PrivateRedis]:
             server.kill()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
 
 
 def _server_binary() -> Path:

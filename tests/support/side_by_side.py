@@ -4,6 +4,9 @@ What asks for a system that many files use stays together, so that there is one 
 Otherwise a file is a unit. Much of an integration test is waiting, for a lease to run out or a process to come back;
 three of them take little longer than one.
 
+A process is given its next unit when two tests of the one before are left. So a unit ends with short ones: what it has
+been given waits for them, whoever else has nothing to do.
+
 A system that nothing uses any more takes a fifth of a processor all the same: it ends with the last test of its unit.
 """
 
@@ -17,7 +20,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 T = TypeVar("T")
 
-SYSTEM, DISTURBED, CONTAINERS, PLATFORM = "system", "disturbed", "containers", "platform"
+SYSTEM, DISTURBED, CONTAINERS, PLATFORM, PORTS = "system", "disturbed", "containers", "platform", "ports"
 SHARED = (SYSTEM, DISTURBED, PLATFORM)
 """Units whose tests share a system, from a fixture of the same name; no file of `integration` in another unit may ask
 for it."""
@@ -39,13 +42,37 @@ _ON_THEIR_OWN = (
     "test_scaling_and_retention",
     "test_secured_system",
     "test_coordination",
-    "test_secured_kafka",
     "test_kafka_cluster",
     "test_kafka_access",
     "test_delegation_tokens",
+    "test_archive",
+    "test_backup",
+    "test_snapshots",
+    "test_secured_zookeeper",
+    "test_password_file",
 )
 """The files of `integration` that share none."""
-_LONGEST = (CONTAINERS, SYSTEM, DISTURBED, *_ON_THEIR_OWN, PLATFORM)
+_WITHOUT_SYSTEM = ("test_secured", "test_table", "test_differences")
+"""The files of `conformance` that call no system."""
+_LAST = ("test_feed",)
+"""The files of `integration` that their units end with."""
+LONGEST = (
+    CONTAINERS,
+    SYSTEM,
+    DISTURBED,
+    *_ON_THEIR_OWN,
+    PLATFORM,
+    PORTS,
+    "tests/unit/gateway/rest/test_schema.py",
+    "tests/conformance/secured/test_secured.py",
+    "tests/simulation/test_transactions.py",
+    "tests/simulation/test_scopes.py",
+    "tests/simulation/test_model.py",
+    "tests/simulation/test_seeds.py",
+    "shared/client/tests/unit/client/test_distribution.py",
+    "shared/coordination/tests/simulation/coordination/test_task_board.py",
+)
+"""The units that come first, in this order."""
 
 
 def unit_of(nodeid: str) -> str:
@@ -54,10 +81,10 @@ def unit_of(nodeid: str) -> str:
     path = PurePath(file)
     if "integration" in path.parts:
         return path.stem if path.stem in _ON_THEIR_OWN else _UNITS.get(path.stem, SYSTEM)
-    if "conformance" in path.parts:
+    if "conformance" in path.parts and path.stem not in _WITHOUT_SYSTEM:
         return SYSTEM
     # One broker, one set of containers for all of the folder.
-    return next((folder for folder in (CONTAINERS, "ports") if folder in path.parts), file)
+    return next((folder for folder in (CONTAINERS, PORTS) if folder in path.parts), file)
 
 
 def put_in_order(items: list[pytest.Item]) -> None:
@@ -70,8 +97,13 @@ def put_in_order(items: list[pytest.Item]) -> None:
         for name in used:
             if unit_of(item.nodeid) != name:
                 raise pytest.UsageError(f"{item.nodeid} uses the system `{name}`: see support/side_by_side.py")
-    rank = {unit: number for number, unit in enumerate(_LONGEST)}
-    items.sort(key=lambda item: rank.get(unit_of(item.nodeid), len(rank)))
+    rank = {unit: number for number, unit in enumerate(LONGEST)}
+
+    def place(item: pytest.Item) -> tuple[int, bool]:
+        is_last = "integration" in item.path.parts and item.path.stem in _LAST
+        return rank.get(unit_of(item.nodeid), len(rank)), is_last
+
+    items.sort(key=place)
 
 
 class SideBySide(LoadScopeScheduling):  # type: ignore[misc]

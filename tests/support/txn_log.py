@@ -159,7 +159,7 @@ class TxnLog(StreamLog):
         return self.apply(decide.finish_abort(self, STREAM.transaction(id), self.now))
 
     def note_waiting(self, kind: str = "ScaleStream") -> Decision:
-        return self.apply(stream_decide.note_waiting(self, STREAM, kind, self.context()))
+        return self.apply(stream_decide.record_queued_behind_batch(self, STREAM, kind, self.context()))
 
     def start_split(self) -> Reply:
         """Begin to split the segment 0."""

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from support.ports import free_port, free_ports
 
 from sluice_local.errors import PortTaken
 from sluice_local.home import HOST
-from sluice_local.ports import PortClaim, find_block, is_free, require_free
+from sluice_local.ports import FREE, PortClaim, find_block, is_free, require_free
 
 
 @contextmanager
@@ -36,14 +37,19 @@ def test_every_taken_port_is_named_with_its_part_and_its_setting() -> None:
 
 
 def test_a_port_claimed_twice_names_both_settings() -> None:
-    port = find_block(1).start
+    port = free_port()
     claims = [PortClaim(port, "kafka", "SLUICE_KAFKA_PORT"), PortClaim(port, "api-gateway-2", "SLUICE_GRPC_PORT")]
     with pytest.raises(PortTaken, match=r"kafka \(SLUICE_KAFKA_PORT\) and by api-gateway-2 \(SLUICE_GRPC_PORT\)"):
         require_free(claims)
 
 
 def test_free_ports_pass() -> None:
-    require_free([PortClaim(port, f"part-{port}", "SETTING") for port in find_block(3)])
+    require_free([PortClaim(port, f"part-{port}", "SETTING") for port in free_ports(3)])
+
+
+def test_a_port_that_a_system_has_chosen_is_not_given_out() -> None:
+    even = FREE[::2]
+    assert {free_ports(1, even).start % 2 for _ in range(20)} == {1}
 
 
 def test_a_block_avoids_ports_that_are_taken() -> None:

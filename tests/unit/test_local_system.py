@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.ports import free_port
 
 from sluice_local.errors import PartFailed
 from sluice_local.part import Part, StopRank
-from sluice_local.ports import find_block
 from sluice_local.probes import Probe, ProbeKind
 from sluice_local.settings import LocalSettings
 from sluice_local.system import System
@@ -33,7 +33,7 @@ def system(tmp_path: Path, reported: Reported) -> Iterator[System]:
 
 
 def never_ready(folder: Path, *command: str) -> Part:
-    probe = Probe(ProbeKind.TCP, find_block(1).start)
+    probe = Probe(ProbeKind.TCP, free_port())
     return Part("late", command, folder, folder / "late.log", "nowhere", (), probe, StopRank.SERVICE)
 
 

@@ -6,9 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.side_by_side import unit_of
+from support.side_by_side import LONGEST, SHARED, unit_of
 
 TESTS = Path(__file__).parents[1]
+CLONE = TESTS.parent
 CONFTEST = """
 from contextlib import contextmanager
 import pytest
@@ -45,15 +46,26 @@ def name_shown(request):
     [
         ("tests/containers/test_txn_manager.py", "containers"),
         ("tests/conformance/rest/test_rest_table.py", "system"),
+        ("tests/conformance/test_table.py", "tests/conformance/test_table.py"),
+        ("tests/conformance/secured/test_secured.py", "tests/conformance/secured/test_secured.py"),
         ("tests/integration/test_of_tomorrow.py", "system"),
         ("tests/integration/test_faults.py", "disturbed"),
         ("tests/integration/test_coordination.py", "test_coordination"),
+        ("tests/integration/test_snapshots.py", "test_snapshots"),
+        ("tests/simulation/test_snapshots.py", "tests/simulation/test_snapshots.py"),
         ("tests/ports/test_sessions.py", "ports"),
         ("tests/unit/test_side_by_side.py", "tests/unit/test_side_by_side.py"),
     ],
 )
 def test_what_shares_something_is_one_unit(file: str, unit: str) -> None:
     assert unit_of(f"{file}::test_something") == unit
+
+
+def test_every_unit_that_comes_first_is_there() -> None:
+    def files(unit: str) -> list[Path]:
+        return [TESTS / "integration" / f"{unit}.py", TESTS / unit, CLONE / unit]
+
+    assert [unit for unit in LONGEST if unit not in SHARED and not any(map(Path.exists, files(unit)))] == []
 
 
 def run(folder: Path, **files: str) -> subprocess.CompletedProcess[str]:
@@ -80,6 +92,13 @@ def test_what_is_shared_ends_with_the_last_test_of_its_unit(tmp_path: Path) -> N
     seen = [word for word in done.stdout.replace(".", "").split() if word in ("up", "down") or word.startswith("test_")]
     shared = ["up", "test_first", "test_second", "test_third", "test_last", "down"]
     assert seen == ["test_of_the_system", "test_later", *shared, "test_of_no_system"]
+
+
+def test_a_unit_ends_with_its_file_of_short_tests(tmp_path: Path) -> None:
+    done = run(tmp_path, test_feed="def test_short(): pass", test_transactions_faults="def test_long(): pass")
+    assert done.returncode == 0, done.stdout
+    names = [word for word in done.stdout.replace(".", "").split() if word.startswith("test_")]
+    assert names == ["test_long", "test_short", "test_of_no_system"]
 
 
 def test_a_file_that_two_processes_could_share_a_system_with_is_refused(tmp_path: Path) -> None:

@@ -14,12 +14,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
+from support.ports import free_ports
 from support.processes import stands_still
 from support.wait import eventually
 
 from sluice_local import java, stamp
 from sluice_local.home import HOST
-from sluice_local.ports import find_block
 from sluice_local.settings import LocalSettings
 
 HERE = Path(__file__).parent / "opensearch"
@@ -45,7 +45,7 @@ class SearchServer:
 
     def __init__(self, folder: Path, home: Path) -> None:
         self._folder, self._home = folder, home
-        self.port, self._transport_port = find_block(2)
+        self.port, self._transport_port = free_ports(2)
         self._process: subprocess.Popen[bytes] | None = None
         for name in ("config/jvm.options.d", "data", "logs", "tmp"):
             (folder / name).mkdir(parents=True)
