@@ -4,7 +4,7 @@ A workflow records that it begins before it touches a segment, and its end after
 segment what holds, or which workflow is about to change that; where one is, less is expected. Names are used once, so
 what is decided of a segment's end (sealed, truncated, deleted) stays decided. Pure; an `Expectations` is of one moment,
 and of no use once its view has folded more.
-Rules: stream-and-transaction-semantics 2 and 3; docs/architecture.md, "What a commit skips".
+Rules: stream-and-transaction-semantics 2 and 3; docs/commits.md.
 """
 
 from enum import Enum

@@ -97,7 +97,7 @@ async def carry_out(store: SegmentStore, subject: Subject, operation: Operation,
 
 
 async def _seal_empty(store: SegmentStore, name: str) -> None:
-    """Only *sealed, and of length 0* proves that it is empty; see docs/architecture.md, "What a commit skips"."""
+    """Only *sealed, and of length 0* proves that it is empty; see docs/commits.md."""
     await store.seal_segment(name)
     info = await store.segment_info(name)
     if not info.sealed or info.length:
