@@ -13,7 +13,7 @@ import uvloop
 from confluent_kafka import KafkaException
 
 from sluice.domain.model import DomainModel
-from sluice.engine.errors import MissingRecordsError
+from sluice.engine.errors import LostRecordsError, MissingRecordsError
 from sluice.engine.ports import EndsUnknownError, SnapshotStoreError
 from sluice.engine.snapshotting import NoMarkerError, Snapshotter
 from sluice.kafka.connections import KafkaConnections
@@ -37,6 +37,7 @@ async def run(settings: ServiceSettings, partition: int, offset: int, by: str) -
     except (
         NoMarkerError,
         MissingRecordsError,
+        LostRecordsError,
         EndsUnknownError,
         SnapshotStoreError,
         TimeoutError,

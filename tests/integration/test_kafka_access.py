@@ -213,8 +213,12 @@ def test_the_command_line_reads_topics_as_operator(kafka: GuardedKafka, line: st
 
 
 def test_members_of_groups_say_which_session_they_got(guarded: System, kafka: GuardedKafka) -> None:
-    lines = guarded.log("stream-workflows-0").read_text().splitlines()
-    assert {json.loads(line)["session_s"] for line in lines if '"message":"joined"' in line} == {6.0}
+    def joined() -> list[str]:
+        lines = guarded.log("stream-workflows-0").read_text().splitlines()
+        return [line for line in lines if '"message":"joined"' in line]
+
+    eventually(joined, SOON_S, "it has joined")
+    assert {json.loads(line)["session_s"] for line in joined()} == {6.0}
 
 
 def test_faust_reads_and_writes(guarded: System, kafka: GuardedKafka) -> None:

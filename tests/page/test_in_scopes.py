@@ -42,6 +42,6 @@ def test_names_that_no_address_can_have_break_no_list(sample: InThread, visit: O
 
 def test_the_list_of_groups_has_nothing_looked_up_in_the_past(sample: InThread, visit: Open) -> None:
     page = visit(sample.url).page
-    with page.expect_request("**/readergroups/billing/readers?*") as asked:
+    with page.expect_request("**/readergroups/billing/readers?*") as sent:
         page.goto(f"{sample.url}#/groups")
-    assert asked.value.url.endswith("?age=false")
+    assert sent.value.url.endswith("?age=false")

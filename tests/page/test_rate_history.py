@@ -74,10 +74,10 @@ def test_answers_about_past_rates_become_one_history(sample: InThread, visit: Op
             page,
             MODULE,
             "m.nextSpan(v[0], 0, v[1])",
-            {**known, "asked": asked, "searchedTo": to, "complete": done},
+            {**known, "asked": reached, "searchedTo": to, "complete": done},
             DAY,
         )
-        for asked, to, done in ((0, 90 * MINUTE + 1, False), (HOUR, HOUR, False), (HOUR, 2 * HOUR, True))
+        for reached, to, done in ((0, 90 * MINUTE + 1, False), (HOUR, HOUR, False), (HOUR, 2 * HOUR, True))
     ]
     # On from there; past a bucket that one call could not read; and what may have changed since the last sample.
     assert [span["from"] for span in spans] == [90 * MINUTE, 61 * MINUTE, 110 * MINUTE]

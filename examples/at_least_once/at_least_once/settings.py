@@ -5,7 +5,7 @@ An option wins over its variable: `ALO_HEARTBEAT_S=0.5` and `--heartbeat-s 0.5` 
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from redis.asyncio.connection import parse_url
 
@@ -34,7 +34,7 @@ class Settings(BaseSettings):
     """Address of the controller."""
     scope: str = "examples"
     """The scope of all streams."""
-    log_level: Literal["debug", "info", "warning", "error", "critical"] = "info"
+    log_level: Annotated[Literal["debug", "info", "warning", "error", "critical"], BeforeValidator(str.lower)] = "info"
     """What is logged, on standard error."""
     patience_s: float = Field(default=60.0, gt=0)
     """How long an outage may last before a program gives up, in seconds."""

@@ -83,7 +83,7 @@ class ClusterManager:
         runtime.stack.push_async_callback(self._nodes.stop)
         self._nodes.start()
         runtime.spawn(self._manage(), "container manager")
-        runtime.spawn(watch_topic_settings(runtime), "topic settings")
+        runtime.spawn(watch_topic_settings(runtime), "watch of topic settings")
         if runtime.connections.snapshots is not None:
             start_snapshots(runtime, self._settings, runtime.connections.snapshots, self.active)
         runtime.stack.push_async_callback(self._consumer.stop)

@@ -16,6 +16,8 @@ from sluice.runtime import Runtime
 log = logging.getLogger(__name__)
 
 LOOK_S = 600.0
+AGAIN_S = 60.0
+"""After a look that failed."""
 
 
 async def watch_topic_settings(runtime: Runtime) -> None:
@@ -24,12 +26,12 @@ async def watch_topic_settings(runtime: Runtime) -> None:
     while True:
         try:
             found = await asyncio.to_thread(unfit_settings, client)
-            runtime.checks["topic settings"] = partial(_problem, found)
-            runtime.degraded.pop("topic settings", None)
         except KafkaException as error:
-            runtime.degraded["topic settings"] = partial(str, f"cannot be read: {clients.reason_of(error)}")
-            log.warning("topic settings not read", extra={"error": str(error)})
-        await asyncio.sleep(LOOK_S)
+            log.warning("topic settings not read", extra={"error": clients.reason_of(error)})
+            await asyncio.sleep(AGAIN_S)
+        else:
+            runtime.checks["topic settings"] = partial(_problem, found)
+            await asyncio.sleep(LOOK_S)
 
 
 def _problem(found: list[str]) -> str | None:

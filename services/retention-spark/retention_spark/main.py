@@ -125,8 +125,10 @@ async def _start(settings: SparkSettings, checks: Checks, stack: AsyncExitStack)
     for plan in queries:
         await _claim(session, plan, settings, ids[plan.topic.name], checks)
     there = await in_daemon(names, session, settings.spark_checkpoints)
-    if unused := sorted(name for name in there if not name.endswith(ids[JOURNAL.name])):
-        log.info("checkpoints of no journal, or of another one, are not used", extra={"folders": unused})
+    ours = tuple(plan.name for plan in queries)
+    if unused := sorted(name for name in there if name.startswith(ours) and not name.endswith(ids[JOURNAL.name])):
+        # So what is in the topics is read from their begin, and each report decided on as of its time.
+        log.warning("checkpoints of no journal, or of another one, are not used", extra={"folders": unused})
     runners = [_runner(session, plan, settings, progress, pauses[plan.name]) for plan in queries]
     if settings.archive:
         runners.append(_archive_runner(session, settings, progress))

@@ -24,6 +24,7 @@ from retention_spark.settings import SparkSettings
 from retention_spark.stateful_operator import outcomes
 from sluice.domain.stream.commands import DecisionKind
 from sluice.engine.crash_points import CrashPoints
+from sluice.engine.partition import partition_of
 from sluice.kafka.topics import DEAD_LETTERS, MAX_RECORD_BYTES
 from sluice.kafka_config import clients
 from sluice.policies.reported import HistoryRow
@@ -54,7 +55,7 @@ def batch_writer(kind: DecisionKind, settings: SparkSettings, pause: BatchPause)
         found = list(outcomes(batch))
         sendings = [sending for outcome in found for sending in outcome.sendings]
         if sendings:
-            send(producer, sendings)
+            send(producer, sendings, settings.partitions)
             count_dead_letters(sendings)
             crash_points.passed(f"{kind.value}-decisions-sent")
         rows = [row for outcome in found for row in outcome.rows]
@@ -77,8 +78,11 @@ def producer_configuration(settings: SparkSettings) -> dict[str, object]:
     return clients.producer(settings.kafka_client(), more)
 
 
-def send(producer: Producer, records: Sequence[OutgoingRecord]) -> None:
-    """Return when all are acknowledged, however many there are. Raises NotDeliveredError, KafkaException."""
+def send(producer: Producer, records: Sequence[OutgoingRecord], partitions: int) -> None:
+    """Return when all are acknowledged, however many there are; their topics have so many partitions.
+
+    Raises NotDeliveredError, KafkaException.
+    """
     failures: list[str] = []
 
     def delivered(error: KafkaError | None, message: Message) -> None:
@@ -89,14 +93,19 @@ def send(producer: Producer, records: Sequence[OutgoingRecord]) -> None:
             failures.append("acknowledged without an offset")
 
     for record in records:
-        _queue(producer, record, delivered)
+        _queue(producer, record, partition_of(record.key, partitions), delivered)
     left = producer.flush(2 * DELIVERED_S)
     if left or failures:
         why = failures[0] if failures else "no answer"
         raise NotDeliveredError(f"{left + len(failures)} of {len(records)} records: {why}")
 
 
-def _queue(producer: Producer, record: OutgoingRecord, delivered: Callable[[KafkaError | None, Message], None]) -> None:
+def _queue(
+    producer: Producer,
+    record: OutgoingRecord,
+    partition: int,
+    delivered: Callable[[KafkaError | None, Message], None],
+) -> None:
     """Hand the record over once the queue has room for it; that gets empty in `DELIVERED_S`, whatever happens."""
     end = time.monotonic() + 2 * DELIVERED_S
     while True:
@@ -105,6 +114,7 @@ def _queue(producer: Producer, record: OutgoingRecord, delivered: Callable[[Kafk
                 record.topic,
                 record.value,
                 record.key,
+                partition,
                 headers=dict[str, str | bytes | None](record.headers),
                 on_delivery=delivered,
             )

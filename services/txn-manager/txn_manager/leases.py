@@ -171,6 +171,7 @@ class Leases:
             if isinstance(event, ev.TransactionReady) or (isinstance(event, ev.TransactionOpened) and event.prepared):
                 metrics.OPENED.inc()
             if isinstance(event, ev.TransactionOpened | ev.TransactionReady | ev.TransactionPinged):
+                self._outages.sent(partition, self._journal.clock.now_ms())
                 state = self._journal.views()[partition].get(event.aggregate)
                 if isinstance(state, Transaction):
                     left = max(0, self.ends_at(state) - self._journal.clock.now_ms())

@@ -44,6 +44,7 @@ class OutageTracker:
     def owned(self, partition: int, now: int, silent_ms: int | None) -> None:
         """The partition is ours from now on; it had no owner for so long, None if unknown."""
         since = 0 if silent_ms is None else now - silent_ms
+        self._unsent_since.pop(partition, None)
         self._unowned[partition] = [*_recent(self._unowned.get(partition, ()), now), (since, now)]
 
     def sending(self, partition: int, now: int) -> None:
@@ -51,9 +52,10 @@ class OutageTracker:
         self._unsent_since.setdefault(partition, now)
 
     def sent(self, partition: int, now: int) -> None:
-        """All that was sent is there. If that took longer than SILENCE_MS, the partition takes pings only from now on.
+        """All that was sent is there, or a ping is. If that took longer than SILENCE_MS, the partition takes pings only
+        from now on.
 
-        Not called while some of it is missing: then it will be sent a second time.
+        Not called while a check is missing: it will be sent a second time, unless its transaction ends.
         """
         if now - self._unsent_since.pop(partition, now) > SILENCE_MS:
             self._reopened_at[partition] = now

@@ -125,19 +125,24 @@ class TransactionCompletion:
         def begin(reader: Reader, context: Context) -> Decision:
             return begin_batch(reader, id, context, self._most)
 
-        waits = delays(chance=self._journal.chance)
+        waits, is_next = delays(chance=self._journal.chance), False
         while True:
             await self._runner.run_to_completion(aggregate, permit)
             if not transactions_of(view, id).committing or find_stream(view, id) is None:
                 return
-            async with permit.released():
-                try:
-                    decision = await self._journal.propose(key, begin)
-                except JournalError as error:
-                    log.warning("commits wait", extra={"stream": key, "error": str(error)})
+            if is_next:
+                async with permit.released():
+                    pass
+            is_next = True
+            try:
+                decision = await self._journal.propose(key, begin)
+            except JournalError as error:
+                log.warning("commits wait", extra={"stream": key, "error": str(error)})
+                async with permit.released():
                     await asyncio.sleep(next(waits))
-                    continue
-                if decision is None or not decision.events:
+                continue
+            if decision is None or not decision.events:
+                async with permit.released():
                     await self._may_go_on(key, id)
 
     async def _may_go_on(self, key: str, id: StreamId) -> None:

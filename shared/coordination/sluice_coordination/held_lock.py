@@ -164,6 +164,7 @@ class HeldLock:
         """
         clock, settings = self._leases.clock, self._leases.settings
         ended, self._ended = self._ended, True
+        is_unanswered = False
         async with self._writing:
             while not ended and clock.now() < self._stops_at:
                 try:
@@ -171,11 +172,16 @@ class HeldLock:
                     self._leases.sightings.drop(self.id)
                     return True
                 except LockLostError:
-                    break
+                    if not is_unanswered:
+                        break
+                    # No one takes a lock before its time, so the attempt without an answer was carried out.
+                    self._leases.sightings.drop(self.id)
+                    return True
                 except (TypeError, ValueError):
                     self._ended = False
                     raise
                 except CoordinationError as error:
+                    is_unanswered = True
                     log.warning("lock not released", extra={"lock": self.id, "error": str(error)})
                     await sleep_until(clock, clock.now() + settings.retry_s * random.uniform(0.5, 1.5))
         self._give_up()

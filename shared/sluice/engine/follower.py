@@ -112,7 +112,8 @@ class Follower:
     def _half_restored(self) -> list[int]:
         """The partitions that a restore has not written all of. It writes into each of them, or into none."""
         least = 1 if any(view.whole_at for view in self.views) else 0
-        return [p for p, view in enumerate(self.views) if view.next_offset < max(view.whole_at, least)]
+        followed = ((p, view) for p, view in enumerate(self.views) if p not in self.failed)
+        return [p for p, view in followed if view.next_offset < max(view.whole_at, least)]
 
     def reader(self, key: str) -> PartitionView:
         """The view of the partition that a key belongs to."""

@@ -66,7 +66,6 @@ class Topic(msgspec.Struct, frozen=True):
             "retention.bytes": "-1",
             "max.message.bytes": str(MAX_RECORD_BYTES),
             "message.timestamp.type": "LogAppendTime",
-            "unclean.leader.election.enable": "false",
             **({"segment.ms": str(_COMPACTED_AFTER_MS)} if self.cleanup == "compact" else {}),
         }
 
@@ -276,14 +275,18 @@ def unfit_settings(client: dict[str, Any], timeout_s: float = 10.0) -> list[str]
     """
     admin = AdminClient(clients.admin(client))
     wanted = {ConfigResource(ConfigResource.Type.TOPIC, topic.name): topic for topic in TOPICS}
-    answers = admin.describe_configs(list(wanted), request_timeout=timeout_s)
     found = []
-    for resource, answer in answers.items():
-        topic, present = wanted[resource], answer.result()
+    for resource, answer in admin.describe_configs(list(wanted), request_timeout=timeout_s).items():
+        try:
+            present = answer.result()
+        finally:
+            # Otherwise an error would hold itself, by its traceback, and the client with it.
+            del answer
+        topic = wanted[resource]
         for name in topic.relied_on:
-            value, must_be = present[name].value, topic.config()[name]
-            if value != must_be:
-                found.append(f"{topic.name} has {name}={value}, and must have {must_be}")
+            entry, must_be = present.get(name), topic.config()[name]
+            if entry is not None and entry.value != must_be:
+                found.append(f"{topic.name} has {name}={entry.value}, and must have {must_be}")
     return found
 
 

@@ -135,20 +135,29 @@ def restored_before(source: Source, span: Span, offset: int, behind: int) -> Par
 def lost_ends(source: Source) -> dict[int, PartitionView]:
     """What the newest snapshot has of each partition that has lost its end.
 
-    Services follow such a partition no further (`sluice.engine.loading`).
+    Services follow such a partition no further (`sluice.engine.loading`). Raises LookbackError if no snapshot of
+    one can be read.
     """
+    if SNAPSHOTS.name not in {topic.name for topic in source.topics()}:
+        return {}
     reader = SourceSnapshots(source)
 
     async def restored() -> dict[int, PartitionView]:
         notes = await reader.notes(range(source.partitions(SNAPSHOTS.name)))
-        found = dict[int, PartitionView]()
-        for span in source.spans([JOURNAL.name], partitions=notes):
-            usable = [s for s in snapshots_of(notes[span.partition])[0] if s.problem is None]
-            if usable and usable[-1].manifest.offset >= span.start and not reader.has_marker(usable[-1].manifest, span):
-                view = PartitionView(DomainModel())
-                if await newest(reader, usable, view.restore, lambda *_: None) is not None:
-                    found[span.partition] = view
-        return found
+        # Looked for behind the notes: none of them is of a marker that was appended since.
+        spans = {span.partition: span for span in source.spans([JOURNAL.name], partitions=notes)}
+        usable = {p: [s for s in snapshots_of(found)[0] if s.problem is None] for p, found in notes.items()}
+        last = {p: snapshots[-1].manifest for p, snapshots in usable.items() if snapshots}
+        kept = [manifest for p, manifest in last.items() if manifest.offset >= spans[p].start]
+        lost = {m.partition for m in kept} - {m.partition for m in reader.with_marker(kept, spans)}
+        views = {partition: PartitionView(DomainModel()) for partition in sorted(lost)}
+        for partition, view in views.items():
+            if await newest(reader, usable[partition], view.restore, lambda *_: None) is None:
+                raise LookbackError(
+                    f"partition {partition} of the journal has lost its end, and none of its snapshots can be read",
+                    "`sluice snapshot list --check` says why; a back-up from before has it",
+                )
+        return views
 
     return asyncio.run(restored())
 

@@ -387,6 +387,14 @@ async def test_keys_whose_fetching_began_before_a_call_refuse_nothing_for_good()
         await late
 
 
+async def test_a_key_that_is_none_is_refused_at_once_when_it_comes_again() -> None:
+    source = Changing("k1")
+    assert await source.keys.find("k2") is None
+    assert await source.keys.find("k2") is None and source.fetched == 1
+    with pytest.raises(OverloadedError):
+        await source.keys.find("k3")
+
+
 async def test_keys_that_are_old_are_fetched_anew_and_used_meanwhile() -> None:
     source = Changing("k1")
     assert await source.keys.find("k1")

@@ -10,6 +10,7 @@ from prometheus_client import REGISTRY
 
 from retention_spark.report_decider import OutgoingRecord, ReportDecider, ReportRecord
 from retention_spark.sink import NotDeliveredError, count_dead_letters, send
+from sluice.engine.partition import partition_of
 from sluice.policies.rules import ScaleRule
 
 TOPIC = "test-sink"
@@ -25,8 +26,16 @@ class SmallProducer:
         self._waiting: list[Callable[[Any, Any], None]] = []
 
     def produce(
-        self, _topic: str, _value: bytes, key: str, *, on_delivery: Callable[[Any, Any], None], **_: Any
+        self,
+        _topic: str,
+        _value: bytes,
+        key: str,
+        partition: int,
+        *,
+        on_delivery: Callable[[Any, Any], None],
+        **_: Any,
     ) -> None:
+        assert partition == partition_of(key, 4)
         if len(self._waiting) == 2:
             raise BufferError
         self.sent.append(key)
@@ -52,7 +61,7 @@ class FullProducer(SmallProducer):
 def test_a_batch_may_hold_more_than_the_queue() -> None:
     producer = SmallProducer()
     keys = [f"s/{number}" for number in range(9)]
-    send(producer, [OutgoingRecord(TOPIC, key, b"", []) for key in keys])  # type: ignore[arg-type]
+    send(producer, [OutgoingRecord(TOPIC, key, b"", []) for key in keys], 4)  # type: ignore[arg-type]
     assert producer.sent == keys
 
 
@@ -60,13 +69,13 @@ def test_what_is_acknowledged_without_an_offset_may_be_nowhere() -> None:
     producer = SmallProducer()
     producer.offset = None
     with pytest.raises(NotDeliveredError, match="without an offset"):
-        send(producer, [OutgoingRecord(TOPIC, "s/x", b"", [])])  # type: ignore[arg-type]
+        send(producer, [OutgoingRecord(TOPIC, "s/x", b"", [])], 4)  # type: ignore[arg-type]
 
 
 def test_a_queue_that_stays_full_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("retention_spark.sink.DELIVERED_S", 0.0)
     with pytest.raises(NotDeliveredError, match="full"):
-        send(FullProducer(), [OutgoingRecord(TOPIC, "s/x", b"", [])])  # type: ignore[arg-type]
+        send(FullProducer(), [OutgoingRecord(TOPIC, "s/x", b"", [])], 4)  # type: ignore[arg-type]
 
 
 def test_dead_letters_are_counted_and_logged(caplog: pytest.LogCaptureFixture) -> None:

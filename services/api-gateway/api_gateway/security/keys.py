@@ -2,9 +2,9 @@
 
 Fetched keys are fetched anew when a token names one that is not known, at most every 10 s, and after an hour, so that
 a key that was withdrawn goes. Keys that came once stay in use while their issuer cannot be reached. Only keys whose
-fetching began after a call say that its key is none: older ones may lack a new key, and a refusal is final. They are
-fetched without redirects and over TLS, unless they come from this machine: who could change them on the way could sign
-any token.
+fetching began after an id was first met say that it is none: older ones may lack a new key, and a refusal is final.
+They are fetched without redirects and over TLS, unless they come from this machine: who could change them on the way
+could sign any token.
 
 Concurrency: belongs to the event loop; the fetching is done in a thread, once for all who wait for it.
 """
@@ -27,6 +27,7 @@ from sluice.security.watched import SecurityConfigError, Watched
 
 log = logging.getLogger(__name__)
 
+MAX_UNKNOWN = 1000
 MAX_AGE_S = 3600.0
 PAUSE_S = 10.0
 _FETCH_S = 5.0
@@ -89,21 +90,26 @@ class FetchedKeys:
         self._fetched_at = self._tried_at = -float("inf")
         self._begun = self._newest = 0
         """How many fetchings began, and which of them the keys are of."""
+        self._unknown: dict[str | None, int] = {}
+        """Ids that no key had, and how many fetchings had begun when each was first met."""
         self._fetching: asyncio.Task[None] | None = None
         self._wrong: str | None = None
 
     async def find(self, id: str | None) -> jwt.PyJWK | None:
         """See Keys."""
-        begun, found = self._begun, find_in(self._keys, id)
+        found = find_in(self._keys, id)
         if found is None:
+            met = self._unknown.setdefault(id, self._begun)
+            if len(self._unknown) > MAX_UNKNOWN:
+                del self._unknown[next(iter(self._unknown))]
             fetching = self._refresh()
             if fetching is not None:
                 await asyncio.shield(fetching)
             found = find_in(self._keys, id)
+            if found is None and self._newest <= met:
+                raise OverloadedError("the newest keys of the issuer of tokens are not known at the moment")
         elif self._clock() - self._fetched_at > MAX_AGE_S:
             self._refresh()
-        if found is None and self._newest <= begun:
-            raise OverloadedError("the newest keys of the issuer of tokens are not known at the moment")
         return found
 
     def problem(self) -> str | None:

@@ -15,8 +15,15 @@ const tabs = new Map();
 /** @type {ReturnType<typeof liveSource> | null} */
 let live = null;
 
+/** Whether the stream is there, and how far the server's clock is ahead; null until it has said so. */
+let isLost = false;
+/** @type {number | null} */
+let offset = null;
+
 /** @param {import('./live-source.js').Message} message */
 function emit(message) {
+  isLost = message.type === 'lost';
+  if (message.data?.now) offset = message.data.now - Date.now();
   for (const port of tabs.keys()) port.postMessage(message);
 }
 
@@ -35,10 +42,12 @@ self.onconnect = (/** @type {MessageEvent} */ event) => {
     // What a tab comes to watch joins behind what the others do.
     if (data.type === 'close' || tabs.get(port)?.of.join() !== data.of.join()) tabs.delete(port);
     if (data.type !== 'close') tabs.set(port, {of: data.of, lastAt: Date.now()});
+    const isFirst = live === null;
     live ??= liveSource(data.base, emit);
     union();
     // It was sent nothing while it was none of these: before it was opened, while it slept or lay in a cache.
-    if (isNew) port.postMessage({type: 'many', data: {}});
+    if (isNew && !isFirst) port.postMessage({type: 'many', data: {now: offset === null ? 0 : Date.now() + offset}});
+    if (isNew && isLost) port.postMessage({type: 'lost', data: {}});
   };
   port.start();
 };

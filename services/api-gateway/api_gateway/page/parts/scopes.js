@@ -17,7 +17,7 @@ const LISTED = /^(scope|group|table):/;
  */
 export function useInScopes(kind, scope) {
   const found = useResource(kind, {
-    query: {scope}, of: ['*'], keep: true, read: (signal) => read(kind, scope, signal),
+    query: {scope}, of: [scope ? `scope:${scope}` : '*'], keep: true, read: (signal) => read(kind, scope, signal),
     when: ({aggregate}) => LISTED.test(aggregate),
   });
   return {...found, scopes: found.data?.scopes ?? [], cut: found.data?.cut ?? ''};

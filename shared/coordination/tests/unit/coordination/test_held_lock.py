@@ -55,6 +55,9 @@ class Faulty(MemoryStore):
     async def delete(self, id: str, expected: Version) -> None:
         async with self._pace(id, {}):
             await super().delete(id, expected)
+        if self.lost:
+            self.lost -= 1
+            raise StoreUnavailableError("the answer is lost")
 
     @asynccontextmanager
     async def _pace(self, id: str, body: Body) -> AsyncIterator[None]:
@@ -132,6 +135,14 @@ async def test_a_lock_that_was_released_leaves_nothing_behind_and_fences_rise() 
     assert not leases.sightings.is_free("lock", held), "its name is no longer known as this process's own"
     async with Lock(Leases(store, LEASE, clock), "lock").held() as second:
         assert second.fence > first.fence
+
+
+async def test_a_release_whose_answer_is_lost_was_done() -> None:
+    store = Faulty()
+    held = await Lock(Leases(store, LEASE, LoopClock()), "lock").try_acquire()
+    assert held is not None
+    store.lost = 1
+    assert await held.release() and await store.get("lock") is None
 
 
 async def test_what_was_abandoned_is_ours_after_a_conflict() -> None:
