@@ -12,7 +12,7 @@ from sluice.security.caller import calling_principal
 
 
 class Shares:
-    """As many pieces of work may be under way or wait, a quarter of them of one principal. `of` says what they are."""
+    """At most `count` pieces of work are under way or wait, a quarter of them of one principal; `of` names them."""
 
     def __init__(self, count: int, of: str) -> None:
         self._count = count

@@ -94,13 +94,14 @@ class SnapshotLoader:
         notes = await self._store.notes(partitions)
         # Looked for behind the notes: none of them is of a marker that was appended since.
         found = await ends(partitions)
+        end = {partition: end_of(found, partition) for partition in partitions}
         free = asyncio.Semaphore(SIDE_BY_SIDE)
 
         async def start(partition: int) -> Start | LostRecordsError:
             snapshots, refused = snapshots_of(notes[partition])
             for reason in refused:
                 _warn(partition, reason)
-            if (lost := lost_records(snapshots, end_of(found, partition))) is not None:
+            if (lost := lost_records(snapshots, end[partition])) is not None:
                 return lost
             wanted = [s for s in snapshots if below is None or s.manifest.offset < below]
             async with free:
