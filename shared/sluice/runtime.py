@@ -18,10 +18,11 @@ import uvloop
 from confluent_kafka import KafkaException
 from starlette.applications import Starlette
 
-from sluice.domain.cluster.commands import HEARTBEAT_S, Heartbeat
+from sluice.domain.cluster.commands import Heartbeat
 from sluice.domain.model import DomainModel
 from sluice.engine.journal import Journal
-from sluice.engine.ports import EndsUnknownError, RequestSource, SendError
+from sluice.engine.ports import RequestSource
+from sluice.heartbeats import Heartbeats
 from sluice.journal_watch import JournalWatch
 from sluice.kafka.connections import Connections, KafkaConnections
 from sluice.kafka.sending import RequestSender
@@ -39,10 +40,6 @@ from sluice.telemetry.process import describe_process, watch_event_loop
 
 log = logging.getLogger(__name__)
 
-LOOK_S = 1.0
-KAFKA_SILENCE_S = 6.0
-"""A question for all ends takes up to 4 s where a broker is away, and a look up to 5."""
-LEAVES_S = 2.0
 SWITCH_S = 0.0005
 """A thread of Kafka's or gRPC's that has something for the loop waits at most so long for the interpreter, not 5 ms."""
 COLLECTOR_THRESHOLDS = (5_000, 20, 20)
@@ -53,10 +50,9 @@ class Runtime:
     """What a running service has at hand. `checks` is what its readiness consists of; add to it while starting.
 
     `degraded` are checks of what the service can do without for a while; they and `facts` are shown beside them.
-    `endpoints` are made known to the other services. `on_kafka_answered` is called each second in which Kafka answers;
-    while `needs_appends` says so, that is an acknowledged heartbeat. `unresponsive_containers` are the segment
-    containers that do not answer this instance. `identity` is what all of its servers show, None without TLS;
-    `security` is what the log says of all switches at the start.
+    `endpoints` are made known to the other services. `unresponsive_containers` are the segment containers that do not
+    answer this instance. `identity` is what all of its servers show, None without TLS; `security` is what the log says
+    of all switches at the start.
     """
 
     def __init__(self, name: str, settings: ServiceSettings, connections: Connections | None = None) -> None:
@@ -72,8 +68,6 @@ class Runtime:
         self.identity = settings.identity()
         self.watch(self.identity, settings.kafka_files())
         self.unresponsive_containers: Callable[[], Iterable[int]] = tuple
-        self.on_kafka_answered: list[Callable[[], None]] = []
-        self.needs_appends: Callable[[], bool] = lambda: False
         self.stack = AsyncExitStack()
         self.connections: Connections = connections or KafkaConnections(
             settings.kafka_client(),
@@ -98,8 +92,9 @@ class Runtime:
             snapshots=self.connections.snapshots,
             warm=settings.warm_aggregates,
         )
+        self.heartbeats = Heartbeats(self.heartbeat, self.sender, self.clock, self.journal)
 
-    def heartbeat(self, *, leaving: bool = False) -> Heartbeat:
+    def heartbeat(self) -> Heartbeat:
         """What says that this instance is alive, since when, where it listens, and what it does without."""
         return Heartbeat(
             service=self.name,
@@ -108,12 +103,7 @@ class Runtime:
             started_at=self.started_at,
             problems=dict(problems(self.degraded)),
             unresponsive=tuple(sorted(self.unresponsive_containers())),
-            leaving=leaving,
         )
-
-    def send_heartbeat(self, beat: Heartbeat) -> asyncio.Future[None]:
-        """Done when it is in its topic; fails with SendError."""
-        return self.sender.send(f"{beat.instance}-{self.clock.now_ms()}", beat)
 
     def request_source(self, topic: Topic, group: str) -> RequestSource:
         """The requests of a topic, as a member of the group."""
@@ -233,8 +223,9 @@ async def _start(runtime: Runtime, start: Start) -> None:
     runtime.spawn(JournalWatch(journal).watch(), "journal watch")
     await journal.loaded.wait()
     await start(runtime)
-    runtime.stack.push_async_callback(_leave, runtime)
-    runtime.spawn(send_heartbeats(runtime), "heartbeat")
+    runtime.checks["kafka"] = runtime.heartbeats.problem
+    runtime.stack.push_async_callback(runtime.heartbeats.leave)
+    runtime.spawn(runtime.heartbeats.run(), "heartbeat")
     runtime.checks["started"] = lambda: None
     log.info("started", extra={"endpoints": runtime.endpoints, "partitions": settings.partitions})
 
@@ -255,83 +246,3 @@ async def _topics(runtime: Runtime) -> None:
             runtime.checks["started"] = partial(str, waiting)
             log.info("waiting for Kafka", extra={"bootstrap": settings.kafka_bootstrap, "error": str(error)})
             await asyncio.sleep(0.1)
-
-
-async def send_heartbeats(runtime: Runtime) -> None:
-    """Send a heartbeat when it says something new and every HEARTBEAT_S; in the other seconds only see Kafka answer.
-
-    So they see it, too, while one that was sent waits for its acknowledgement: without a broker that is missed but not
-    given up yet Kafka appends nothing, and can be read.
-    """
-    loop = asyncio.get_running_loop()
-    answered, heartbeats = loop.time(), _Heartbeats(runtime)
-    runtime.checks["kafka"] = lambda: kafka_silence(loop.time() - answered)
-    while True:
-        try:
-            is_appended = await heartbeats.send()
-            if not is_appended:
-                await runtime.journal.ends()
-            answered = loop.time()
-            if is_appended or not runtime.needs_appends():
-                for listener in runtime.on_kafka_answered:
-                    listener()
-        except EndsUnknownError as error:
-            log.warning("Kafka does not answer", extra={"error": str(error)})
-        await heartbeats.pause()
-
-
-class _Heartbeats:
-    """Those of a service, one at a time."""
-
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
-        self._loop = asyncio.get_running_loop()
-        self._under_way: tuple[object, asyncio.Future[None]] | None = None
-        self._sent: object = None
-        self._due = 0.0
-
-    async def send(self) -> bool:
-        """Send one if one is due; whether one is acknowledged that was not before."""
-        wait_s = 0.0
-        if self._under_way is None:
-            beat = self._runtime.heartbeat()
-            news = _news(beat)
-            if news == self._sent and self._loop.time() < self._due and not self._runtime.needs_appends():
-                return False
-            # Whatever becomes of it, the next one is sent unless this one is acknowledged.
-            self._sent = None
-            self._under_way, wait_s = (news, self._runtime.send_heartbeat(beat)), LOOK_S
-        news, sending = self._under_way
-        done, _ = await asyncio.wait((sending,), timeout=wait_s)
-        if not done:
-            return False
-        self._under_way = None
-        if (error := sending.exception()) is not None:
-            log.warning("heartbeat not acknowledged", extra={"error": str(error)})
-            return False
-        self._sent, self._due = news, self._loop.time() + HEARTBEAT_S
-        return True
-
-    async def pause(self) -> None:
-        """Return after LOOK_S, or as soon as the one that is under way is acknowledged or has failed."""
-        if self._under_way is None:
-            await asyncio.sleep(LOOK_S)
-        else:
-            await asyncio.wait((self._under_way[1],), timeout=LOOK_S)
-
-
-def _news(beat: Heartbeat) -> object:
-    """What of a heartbeat others must know at once. The words of a problem are not: they say for how long."""
-    return beat.endpoints, beat.problems.keys(), beat.unresponsive
-
-
-async def _leave(runtime: Runtime) -> None:
-    """Say that this instance ends; without that it is a member until its heartbeats are missed."""
-    try:
-        await asyncio.wait_for(runtime.send_heartbeat(runtime.heartbeat(leaving=True)), LEAVES_S)
-    except (SendError, TimeoutError) as error:
-        log.warning("not said that this instance leaves", extra={"error": repr(error)})
-
-
-def kafka_silence(seconds: float) -> str | None:
-    return f"has answered nothing for {seconds:.0f} s" if seconds > KAFKA_SILENCE_S else None

@@ -67,8 +67,8 @@ class TxnService:
         wheel = TimerWheel(redis.url, settings.cluster_name, claim_ms, options=redis.options)
         runtime.stack.push_async_callback(wheel.close)
         self.leases = Leases(runtime, wheel, self.outages, settings.tick_s, int(settings.grace_s * 1000))
-        runtime.on_kafka_answered.append(lambda: self.outages.acknowledged(runtime.clock.now_ms()))
-        runtime.needs_appends = self.leases.awaits_pings
+        runtime.heartbeats.on_answered.append(lambda: self.outages.acknowledged(runtime.clock.now_ms()))
+        runtime.heartbeats.needs_appends = self.leases.awaits_pings
         self.requests = self._consumer(REQUESTS_TRANSACTIONS, self._own_requests, self._disown_requests)
         self.commits = self._consumer(COMMIT, self._own_commits, self._disown_commits)
         self.aborts = self._consumer(ABORT)

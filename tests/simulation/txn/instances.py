@@ -44,6 +44,6 @@ class TxnProcess(Process):
     def _beat(self) -> None:
         """The sign of life that every service sends; as far as it matters, its acknowledgement."""
         if self.system.broker.back_s is None:
-            for listener in self.runtime.on_kafka_answered:
+            for listener in self.runtime.heartbeats.on_answered:
                 listener()
         self.system.loop.call_later(HEARTBEAT_S, self._beat, context=self.life.context)

@@ -13,13 +13,12 @@ from kazoo.client import KazooState
 from cluster_manager.nodes import ZooKeeperNodes
 from harness import eventually
 from retention_spark.query_supervisor import QueryRunner
-from sluice import runtime as runtime_module
 from sluice.engine.ports import Ends, SendError
 from sluice.memory.broker import MemoryBroker
 from sluice.memory.connections import MemoryConnections, MemoryGroups
 from sluice.pravega.failure import ConnectionFailure, Failure
 from sluice.pravega.memory import InMemorySegmentStore, Moment
-from sluice.runtime import Runtime, send_heartbeats
+from sluice.runtime import Runtime
 from sluice.settings import ServiceSettings
 from sluice.workflows.data_plane import ROUND_S, DataPlane
 from txn_manager.timers import Timers
@@ -85,12 +84,6 @@ async def test_txn_manager_waits_for_redis_at_first_and_does_without_it_later() 
     assert timers.unreached() is None and "Redis away" in (timers.problem() or "")
 
 
-def test_unresponsive_kafka_keeps_every_service_from_being_ready() -> None:
-    silence = runtime_module.KAFKA_SILENCE_S
-    assert runtime_module.kafka_silence(silence) is None
-    assert "answered nothing" in (runtime_module.kafka_silence(silence + 1) or "")
-
-
 def runtime_on(broker: MemoryBroker) -> Runtime:
     return Runtime("api-gateway", ServiceSettings(instance="0"), MemoryConnections(MemoryGroups(broker)))
 
@@ -102,19 +95,19 @@ async def test_kafka_that_answers_but_appends_nothing_keeps_no_service_from_bein
     broker = MemoryBroker(4)
     runtime = runtime_on(broker)
     never: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    monkeypatch.setattr(runtime, "send_heartbeat", lambda _beat: never)
+    monkeypatch.setattr(runtime.heartbeats, "append", lambda _beat: never)
     answers: list[int] = []
-    runtime.on_kafka_answered.append(lambda: answers.append(1))
-    sending = asyncio.ensure_future(send_heartbeats(runtime))
+    runtime.heartbeats.on_answered.append(lambda: answers.append(1))
+    sending = asyncio.ensure_future(runtime.heartbeats.run())
     await asyncio.sleep(60)
-    assert runtime.checks["kafka"]() is None and answers
-    runtime.needs_appends = lambda: True
+    assert runtime.heartbeats.problem() is None and answers
+    runtime.heartbeats.needs_appends = lambda: True
     answers.clear()
     await asyncio.sleep(60)
-    assert runtime.checks["kafka"]() is None and not answers, "a lease needs what is appended"
+    assert runtime.heartbeats.problem() is None and not answers, "a lease needs what is appended"
     broker.go_away(60)
     await asyncio.sleep(30)
-    assert "answered nothing" in (runtime.checks["kafka"]() or "")
+    assert "answered nothing" in (runtime.heartbeats.problem() or "")
     sending.cancel()
 
 
@@ -131,23 +124,23 @@ async def test_a_broker_that_is_away_keeps_no_service_from_being_ready(monkeypat
         await asyncio.sleep(4)
         return {0: 0}
 
-    monkeypatch.setattr(runtime, "send_heartbeat", lambda _beat: asyncio.ensure_future(fail_late()))
+    monkeypatch.setattr(runtime.heartbeats, "append", lambda _beat: asyncio.ensure_future(fail_late()))
     monkeypatch.setattr(runtime.journal, "ends", answer_late)
-    sending = asyncio.ensure_future(send_heartbeats(runtime))
+    sending = asyncio.ensure_future(runtime.heartbeats.run())
     for _ in range(600):
         await asyncio.sleep(0.1)
-        assert runtime.checks["kafka"]() is None
+        assert runtime.heartbeats.problem() is None
     sending.cancel()
 
 
 @pytest.mark.usefixtures("virtual_time")
 async def test_heartbeats_that_are_acknowledged_late_follow_each_other_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     runtime = runtime_on(MemoryBroker(4))
-    monkeypatch.setattr(runtime, "send_heartbeat", lambda _beat: asyncio.ensure_future(asyncio.sleep(1.5)))
-    runtime.needs_appends = lambda: True
+    monkeypatch.setattr(runtime.heartbeats, "append", lambda _beat: asyncio.ensure_future(asyncio.sleep(1.5)))
+    runtime.heartbeats.needs_appends = lambda: True
     answered: list[float] = []
-    runtime.on_kafka_answered.append(lambda: answered.append(asyncio.get_running_loop().time()))
-    sending = asyncio.ensure_future(send_heartbeats(runtime))
+    runtime.heartbeats.on_answered.append(lambda: answered.append(asyncio.get_running_loop().time()))
+    sending = asyncio.ensure_future(runtime.heartbeats.run())
     await asyncio.sleep(60)
     assert max(later - sooner for sooner, later in pairwise(answered)) < 3, "longer would count as an outage"
     sending.cancel()

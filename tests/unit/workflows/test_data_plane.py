@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import pytest
 from support.wait import eventually_async
 
-from sluice import runtime
 from sluice.domain.cluster.commands import Heartbeat
 from sluice.kafka.requests import decode_request
 from sluice.kafka.topics import REQUESTS_CLUSTER
@@ -61,7 +60,7 @@ async def test_heartbeats_say_which_containers_do_not_answer_and_that_the_disk_i
     open_data_plane(running, call_timeout_s=1.0)
     monkeypatch.setattr(shutil, "disk_usage", lambda _folder: SimpleNamespace(free=0))
     async with running.stack:
-        running.spawn(runtime.send_heartbeats(running), "heartbeat")
+        running.spawn(running.heartbeats.run(), "heartbeat")
         sent = await eventually_async(
             lambda: [beat for log in broker.logs(REQUESTS_CLUSTER.name) for beat in log], 10, "a heartbeat is sent"
         )

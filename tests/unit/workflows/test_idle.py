@@ -18,7 +18,7 @@ from sluice.kafka.topics import REQUESTS_CLUSTER
 from sluice.memory.broker import MemoryBroker, MemoryMessage
 from sluice.memory.connections import MemoryConnections, MemoryGroups
 from sluice.pravega.memory import InMemorySegmentStore
-from sluice.runtime import Runtime, send_heartbeats
+from sluice.runtime import Runtime
 from sluice.settings import ServiceSettings
 from sluice.workflows.statistics import StatisticsReporter
 from stream_workflows.periodic_jobs import periodic_work
@@ -48,7 +48,7 @@ class IdleSystem:
     def _begin(self, name: str, settings: ServiceSettings) -> Runtime:
         runtime = Runtime(name, settings, MemoryConnections(self.groups))
         runtime.journal.start()
-        runtime.spawn(send_heartbeats(runtime), "heartbeat")
+        runtime.spawn(runtime.heartbeats.run(), "heartbeat")
         return runtime
 
     async def start(self) -> None:
@@ -102,7 +102,7 @@ async def test_heartbeats_with_news_are_sent_at_once_and_those_of_open_leases_ea
     await asyncio.sleep(30)
     gateway.degraded["spool"] = lambda: "full"
     await asyncio.sleep(2)
-    txn_manager.needs_appends = lambda: True
+    txn_manager.heartbeats.needs_appends = lambda: True
     await asyncio.sleep(10)
     logs = system.broker.logs(REQUESTS_CLUSTER.name)
     beats = [decode_request(message.value()).command for log in logs for message in log]
