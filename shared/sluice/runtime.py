@@ -105,9 +105,9 @@ class Runtime:
             unresponsive=tuple(sorted(self.unresponsive_containers())),
         )
 
-    def request_source(self, topic: Topic, group: str) -> RequestSource:
-        """The requests of a topic, as a member of the group."""
-        return self.connections.request_source(topic.name, group)
+    def request_source(self, topic: Topic) -> RequestSource:
+        """The requests of a topic, as a member of its group."""
+        return self.connections.request_source(topic.name, topic.group)
 
     def watch(self, *watched: Watched[Any] | None) -> None:
         """Follow what is made of files, while the service runs; while a new version is refused it is degraded.

@@ -29,7 +29,6 @@ from sluice.domain.transaction.commands import AbortReason, AbortTransaction
 from sluice.kafka.requests import decode_request
 from sluice.kafka.topics import ABORT, REQUESTS_CLUSTER, REQUESTS_STREAMS
 
-GROUP = "stream-workflows"
 ANSWERS_S = 20.0
 
 STATUS = {"ScaleStream": "STARTED", "RetryWorkflow": "NOT_RUNNING", "CancelWorkflow": "NOT_RUNNING"}
@@ -92,7 +91,7 @@ def test_each_request_is_replied_to_once(
         offsets += neighbours.send(request)
         if request.type != UNANSWERED:
             assert (request.type, neighbours.answered(request)) == (request.type, status.get(request.type, "SUCCESS"))
-    neighbours.consumed(GROUP, offsets)
+    neighbours.consumed(REQUESTS_STREAMS.group, offsets)
     assert [e.code for e in neighbours.journal.events(DecisionRecorded) if e.scope == scope] == ["split"]
     kinds = (ScopeCreated, TableCreationStarted, StreamSealStarted, StreamDeletionStarted, ScopeDeleted)
     for kind in kinds:
@@ -107,9 +106,10 @@ def test_what_is_delivered_again_changes_nothing(
     """All of it, to a service that has lost its offsets."""
     before = standing(neighbours, store)
     service.end()
-    neighbours.rewind(GROUP, REQUESTS_STREAMS.name)
+    neighbours.rewind(REQUESTS_STREAMS.group, REQUESTS_STREAMS.name)
     service.start_again()
-    neighbours.consumed(GROUP, [each for each in neighbours.sent if each.topic == REQUESTS_STREAMS.name])
+    sent = [each for each in neighbours.sent if each.topic == REQUESTS_STREAMS.name]
+    neighbours.consumed(REQUESTS_STREAMS.group, sent)
     assert standing(neighbours, store) == before
 
 
@@ -149,7 +149,7 @@ def test_dead_letters_are_what_cannot_be_handled(neighbours: Neighbours) -> None
     assert create.key == scope
     neighbours.send(create)
     assert neighbours.answered(create) == "SUCCESS"
-    neighbours.consumed(GROUP, offsets)
+    neighbours.consumed(REQUESTS_STREAMS.group, offsets)
     neighbours.check_dead_letters(offsets, bad)
     assert {neighbours.answered(r) for r in readable} == {"FAILURE"}, "whatever has an id gets a reply"
 

@@ -28,7 +28,7 @@ from sluice.kafka.topics import ABORT, COMMIT, REQUESTS_STREAMS, REQUESTS_TRANSA
 ANSWERS_S = 20.0
 RUNS_OUT_S = 40.0
 TOPICS = (REQUESTS_TRANSACTIONS, COMMIT, ABORT)
-GROUPS = {topic.name: f"txn-manager-{topic.name}" for topic in TOPICS}
+GROUPS = {topic.name: topic.group for topic in TOPICS}
 ACTIVE = (FIRST, UPPER_LEFT, UPPER_RIGHT)
 SECOND_OPEN = request_id(0x22)
 """The request that opened the transaction which the examples abort."""

@@ -19,12 +19,10 @@ import yaml
 from api_gateway.settings import GatewaySettings
 from cluster_manager.settings import ClusterManagerSettings
 from retention_spark.settings import SparkSettings
-from sluice.kafka.topics import STATISTICS, TOPICS
+from sluice.kafka.topics import TOPICS
 from sluice.settings import ServiceSettings
 from sluice_k8s import kafka_users, manifests, rules, schemas
-from stream_workflows.service import GROUP as WORKFLOWS_GROUP
 from stream_workflows.settings import WorkflowSettings
-from txn_manager.service import GROUP as TXN_GROUP
 from txn_manager.settings import TxnSettings
 
 CLONE = Path(__file__).resolve().parents[2]
@@ -146,20 +144,16 @@ def test_metrics_are_where_the_annotations_say(rendered: list[manifests.Manifest
 
 def test_scalers_watch_groups_and_topics_that_exist() -> None:
     rendered = manifests.objects(manifests.kept("production"))
-    topics = {topic.name for topic in TOPICS}
     watched: dict[str, set[tuple[str, str]]] = {}
     for manifest in rendered:
         if manifest["kind"] == "ScaledObject":
             of_service = watched.setdefault(manifest["metadata"]["name"], set())
             for trigger in manifest["spec"]["triggers"]:
                 of_service.add((trigger["metadata"]["consumerGroup"], trigger["metadata"]["topic"]))
-    # Statistics that come late are no reason for another instance.
-    read_by_txn_manager = {t.name for t in TOPICS if t.read_by == ("txn-manager",)} - {STATISTICS.name}
     assert watched == {
-        "stream-workflows": {(WORKFLOWS_GROUP, "sluice.requests.streams")},
-        "txn-manager": {(f"{TXN_GROUP}-{topic}", topic) for topic in read_by_txn_manager},
+        service: {(topic.group, topic.name) for topic in TOPICS if topic.group and topic.read_by == (service,)}
+        for service in ("stream-workflows", "txn-manager")
     }
-    assert {topic for of_service in watched.values() for _, topic in of_service} <= topics
 
 
 def test_the_embedded_stores_fit_the_shared_settings() -> None:

@@ -28,7 +28,7 @@ from sluice.domain.stream.commands import CreateStream
 from sluice.domain.workflow import WorkflowStepFailed
 from sluice.engine.fold import Outcome
 from sluice.engine.partition import partition_of
-from sluice.kafka.topics import JOURNAL
+from sluice.kafka.topics import JOURNAL, REQUESTS_STREAMS
 from sluice.pravega.container_map import CONTAINER_MAP_NODE, decode_container_map
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
@@ -260,10 +260,10 @@ async def test_zookeeper_dies_and_comes_back(single: System, gateway: Controller
 # --- two of each
 
 
-def owned(system: System, group: str = "stream-workflows") -> dict[str, set[int]]:
-    """The partitions of every instance, once all of them are given out to all instances that run."""
-    owners = Groups(system.kafka_bootstrap).owners(group)
-    running = {name for name in system.names if name.startswith(group) and system.is_running(name)}
+def owned(system: System) -> dict[str, set[int]]:
+    """The partitions of every stream-workflows, once all of them are given out to all instances that run."""
+    owners = Groups(system.kafka_bootstrap).owners(REQUESTS_STREAMS.group)
+    running = {name for name in system.names if name.startswith("stream-workflows") and system.is_running(name)}
     given = sorted(partition for partitions in owners.values() for partition in partitions)
     settled = given == list(range(system.settings.partitions)) and owners.keys() == running
     return owners if settled and all(owners.values()) else {}

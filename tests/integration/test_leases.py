@@ -89,7 +89,7 @@ def settled(system: System) -> dict[str, dict[str, set[int]]]:
 
     def given_out() -> dict[str, dict[str, set[int]]] | None:
         topics = (REQUESTS_TRANSACTIONS, COMMIT)
-        owners = {topic.name: groups.owners(f"txn-manager-{topic.name}") for topic in topics}
+        owners = {topic.name: groups.owners(topic.group) for topic in topics}
         each = [sorted(p for of in given.values() for p in of) for given in owners.values()]
         complete = all(given == list(range(system.settings.partitions)) for given in each)
         return owners if complete and all(given.keys() == running for given in owners.values()) else None

@@ -26,14 +26,14 @@ from bench.balancer import Balancer
 from harness import System, eventually
 from sluice.domain.model import decode_record
 from sluice.engine.partition import partition_of
-from sluice.kafka.topics import ABORT, COMMIT, JOURNAL, REQUESTS_TRANSACTIONS
+from sluice.kafka.topics import ABORT, COMMIT, JOURNAL, REQUESTS_STREAMS, REQUESTS_TRANSACTIONS
 from sluice_local.settings import LocalSettings
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
 SERVICES = ("api-gateway", "stream-workflows", "cluster-manager", "txn-manager")
-GROUPS = {"stream-workflows": "stream-workflows"} | {
-    f"txn-manager-{topic.name}": "txn-manager" for topic in (REQUESTS_TRANSACTIONS, COMMIT, ABORT)
+GROUPS = {REQUESTS_STREAMS.group: "stream-workflows"} | {
+    topic.group: "txn-manager" for topic in (REQUESTS_TRANSACTIONS, COMMIT, ABORT)
 }
 """The service of each consumer group."""
 DECIDING = {f"{service}-{index}" for service in GROUPS.values() for index in range(2)}

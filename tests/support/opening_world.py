@@ -33,7 +33,7 @@ class Opener:
     ) -> None:
         self.process = process
         self.failures: list[Exception] = []
-        source = process.runtime.request_source(REQUESTS_TRANSACTIONS, "txn-manager")
+        source = process.runtime.request_source(REQUESTS_TRANSACTIONS)
         self.consumer = RequestConsumer(
             source, process.journal, self._handle, self._own, self._failed, on_revoked=self._disown
         )

@@ -50,7 +50,7 @@ class Completer:
         self.failures: list[Exception] = []
         self.partition = journal.partition_of(KEY)
         self.consumer = RequestConsumer(
-            runtime.request_source(COMMIT, "txn-manager"),
+            runtime.request_source(COMMIT),
             journal,
             self._nothing,
             self._own,

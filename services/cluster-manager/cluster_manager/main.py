@@ -42,7 +42,7 @@ class ClusterManager:
         self._settings = settings
         self._heartbeats = Heartbeats(runtime.journal, settings.member_timeout_s, time.monotonic)
         self._consumer = RequestConsumer(
-            runtime.request_source(REQUESTS_CLUSTER, SERVICE),
+            runtime.request_source(REQUESTS_CLUSTER),
             runtime.journal,
             self._handle,
             self._on_assigned,

@@ -40,7 +40,6 @@ from stream_workflows.workflows import WORKFLOWS
 
 log = logging.getLogger(__name__)
 
-GROUP = "stream-workflows"
 _REQUEST_STREAM_CONFIG = StreamConfig(scaling=ScalingPolicy(min_segments=2))
 
 
@@ -63,7 +62,7 @@ class WorkflowService:
             SegmentStoreError,
         )
         self.consumer = RequestConsumer(
-            runtime.request_source(REQUESTS_STREAMS, GROUP),
+            runtime.request_source(REQUESTS_STREAMS),
             self._journal,
             self._handle,
             self._take_over,

@@ -44,8 +44,6 @@ from txn_manager.wheel.wheel import TimerWheel
 
 log = logging.getLogger(__name__)
 
-GROUP = "txn-manager"
-
 Passed = Callable[[str, c.CheckLease, int], Awaitable[None]]
 """What to do with a question about a lease that has passed a topic: its request's id, itself, when it was appended."""
 
@@ -175,7 +173,7 @@ class TxnService:
     ) -> RequestConsumer:
         settings = self._settings
         return RequestConsumer(
-            self._runtime.request_source(topic, f"{GROUP}-{topic.name}"),
+            self._runtime.request_source(topic),
             self._journal,
             partial(self._handle, topic),
             on_assigned,

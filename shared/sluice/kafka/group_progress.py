@@ -16,17 +16,8 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
 from sluice.kafka.offsets import NONE_SO_LATE, offset_of
-from sluice.kafka.topics import ABORT, COMMIT, REQUESTS_CLUSTER, REQUESTS_STREAMS, REQUESTS_TRANSACTIONS, Topic
+from sluice.kafka.topics import TOPICS
 from sluice.kafka_config import clients
-
-GROUPS: tuple[tuple[Topic, str], ...] = (
-    (REQUESTS_STREAMS, "stream-workflows"),
-    (REQUESTS_TRANSACTIONS, f"txn-manager-{REQUESTS_TRANSACTIONS.name}"),
-    (COMMIT, f"txn-manager-{COMMIT.name}"),
-    (ABORT, f"txn-manager-{ABORT.name}"),
-    (REQUESTS_CLUSTER, "cluster-manager"),
-)
-"""The topics whose partitions are divided among instances, each with the group that does so."""
 
 LEAST_AGE_MS = 100
 AGE_STEP = 1.1
@@ -64,8 +55,9 @@ class GroupProgress:
         self._client = client
         self._timeout_s = timeout_s
         self._places = {
-            group: [TopicPartition(topic.name, p) for p in range(topic.partitions or partitions)]
-            for topic, group in GROUPS
+            topic.group: [TopicPartition(topic.name, p) for p in range(topic.partitions or partitions)]
+            for topic in TOPICS
+            if topic.group
         }
         self._admin: AdminClient | None = None
         self._consumers: dict[str, Consumer] = {}

@@ -40,6 +40,7 @@ MAX_REQUEST_BYTES = 7 * 1024 * 1024
 class Topic(msgspec.Struct, frozen=True):
     """`partitions` None: as many as the deployment has for keyed topics.
 
+    `group` is the consumer group that divides the partitions of a topic of requests among instances.
     `retention_ms` is how long Kafka keeps a record, -1: `bound_by` says what removes it instead.
     """
 
@@ -52,6 +53,7 @@ class Topic(msgspec.Struct, frozen=True):
     retention_ms: int = 7 * _DAY_MS
     cleanup: str = "delete"
     bound_by: str = ""
+    group: str = ""
 
     @property
     def bound(self) -> str:
@@ -84,6 +86,7 @@ REQUESTS_STREAMS = Topic(
     holds="commands on scopes, streams, reader groups and key-value tables",
     written_by=("api-gateway", "stream-workflows", "retention-spark"),
     read_by=("stream-workflows",),
+    group="stream-workflows",
 )
 REQUESTS_TRANSACTIONS = Topic(
     name="sluice.requests.transactions",
@@ -91,6 +94,7 @@ REQUESTS_TRANSACTIONS = Topic(
     holds="commands that open transactions and keep them alive",
     written_by=("api-gateway", "txn-manager"),
     read_by=("txn-manager",),
+    group="txn-manager-sluice.requests.transactions",
 )
 COMMIT = Topic(
     name="sluice.commit",
@@ -98,6 +102,7 @@ COMMIT = Topic(
     holds="which transaction to commit",
     written_by=("api-gateway", "txn-manager"),
     read_by=("txn-manager",),
+    group="txn-manager-sluice.commit",
 )
 ABORT = Topic(
     name="sluice.abort",
@@ -105,6 +110,7 @@ ABORT = Topic(
     holds="which transaction to abort, why, and on which version of it that was decided",
     written_by=("api-gateway", "stream-workflows", "txn-manager"),
     read_by=("txn-manager",),
+    group="txn-manager-sluice.abort",
 )
 REQUESTS_CLUSTER = Topic(
     name="sluice.requests.cluster",
@@ -114,6 +120,7 @@ REQUESTS_CLUSTER = Topic(
     read_by=("cluster-manager", "api-gateway"),
     partitions=1,
     retention_ms=_DAY_MS,
+    group="cluster-manager",
 )
 SCALE = Topic(
     name="sluice.scale",

@@ -2,11 +2,8 @@
 
 import pytest
 
-from cluster_manager.main import SERVICE as CLUSTER_MANAGER
 from sluice.kafka.access import MEMBERS, Kind, Operation, rights
-from sluice.kafka.topics import DEAD_LETTERS, JOURNAL, REPLAYABLE, TOPICS, TRIMMED
-from stream_workflows.service import GROUP as WORKFLOWS_GROUP
-from txn_manager.service import GROUP as TXN_GROUP
+from sluice.kafka.topics import DEAD_LETTERS, JOURNAL, REPLAYABLE, STATISTICS, TOPICS, TRIMMED
 from txn_manager.statistics.app import GROUP as STATISTICS_GROUP
 
 RIGHTS = rights()
@@ -43,12 +40,11 @@ def test_nothing_is_replayed_into_the_journal_or_the_dead_letters() -> None:
 
 
 def test_the_groups_of_members_begin_with_the_name_of_their_service() -> None:
-    groups = {"stream-workflows": [WORKFLOWS_GROUP], "txn-manager": [TXN_GROUP, STATISTICS_GROUP]}
-    groups["cluster-manager"] = [CLUSTER_MANAGER]
-    assert groups.keys() == {*MEMBERS}
-    for service, names in groups.items():
+    groups = {STATISTICS_GROUP: STATISTICS.read_by} | {topic.group: topic.read_by for topic in TOPICS if topic.group}
+    of_service = {group: [s for s in readers if group.startswith(s)] for group, readers in groups.items()}
+    assert sorted({service for (service,) in of_service.values()}) == sorted(MEMBERS)
+    for service in MEMBERS:
         assert may(service, Operation.READ, Kind.GROUP) == {f"{service}*"}
-        assert all(name.startswith(service) for name in names)
 
 
 def test_people_and_the_autoscaler_write_nothing() -> None:

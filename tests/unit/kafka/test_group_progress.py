@@ -5,19 +5,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from cluster_manager.main import SERVICE as CLUSTER_MANAGER
-from sluice.kafka.group_progress import AGE_STEP, GROUPS, LEAST_AGE_MS, Place, ages_of
-from sluice.kafka.topics import ABORT, COMMIT, REQUESTS_CLUSTER, REQUESTS_STREAMS, REQUESTS_TRANSACTIONS
-from stream_workflows.service import GROUP as WORKFLOWS_GROUP
-from txn_manager.service import GROUP as TXN_GROUP
+from sluice.kafka.group_progress import AGE_STEP, LEAST_AGE_MS, Place, ages_of
 
 NOW = 10_000_000
 BEGIN = 100
-
-
-def test_the_groups_are_those_of_the_services() -> None:
-    of_txn_manager = {topic: f"{TXN_GROUP}-{topic.name}" for topic in (REQUESTS_TRANSACTIONS, COMMIT, ABORT)}
-    assert dict(GROUPS) == {REQUESTS_STREAMS: WORKFLOWS_GROUP, REQUESTS_CLUSTER: CLUSTER_MANAGER, **of_txn_manager}
 
 
 class Log:

@@ -28,7 +28,7 @@ class Scene:
         self.errors: list[Exception] = []
         runtime = self.world.first.runtime
         self.consumer = RequestConsumer(
-            runtime.request_source(REQUESTS_STREAMS, "stream-workflows"),
+            runtime.request_source(REQUESTS_STREAMS),
             runtime.journal,
             self._handle,
             self._own,
