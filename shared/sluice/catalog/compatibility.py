@@ -7,8 +7,8 @@ is safe if each side still understands what the other writes:
 - an optional field does not become required, because what was written before lacks it, nor a required one optional,
   because those who read before rely on it;
 - a default stays, because a field at its default is not written;
-- types of messages, and values of enumerations, may come but not go. Those that come are sent once every reader knows
-  them, since one that does not keeps them as dead letters, and stops at an event.
+- types of messages, and values of enumerations, may come but not go. What comes, fields too, is sent once every reader
+  knows it: one that does not keeps it as a dead letter, stops at an event, and drops a field.
 """
 
 from collections.abc import Iterator, Mapping
