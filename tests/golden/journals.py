@@ -150,7 +150,7 @@ def _shown(view: PartitionView) -> dict[str, Any]:
         "aggregates": {
             name: {"version": view.version(name), **shown(state)} for name, state in sorted(view.aggregates())
         },
-        "projections": {name: shown(found) for name, found in sorted(view.indexes())},
+        "projections": {name: shown(found) for name, found in sorted(view.projections())},
         "under way": dict(sorted(view.under_way().items())),
         "capture": _checksum(view),
     }

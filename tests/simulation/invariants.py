@@ -77,7 +77,7 @@ def _listings_show_what_exists(truth: Truth) -> None:
         states = dict(view.aggregates())
         scopes = [state.name for state in states.values() if isinstance(state, Scope)]
         assert list(scopes_of(view).names) == sorted(scopes) and not scopes_of(view).deletions
-        held = view.index(MEMBERS) or {}
+        held = view.projection(MEMBERS) or {}
         listed = {
             kind.id(scope, name).aggregate
             for scope, members in held.items()

@@ -122,7 +122,7 @@ def forget_what_others_left(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def seeing_nothing(completion: TransactionCompletion, partition: int) -> None:
         with monkeypatch.context() as blind:
-            for what in ("aggregates", "indexes", "under_way"):
+            for what in ("aggregates", "projections", "under_way"):
                 blind.setattr(PartitionView, what, lambda *_: ())
             take_over(completion, partition)
 

@@ -55,8 +55,8 @@ class Log:
     def version(self, aggregate: str) -> int:
         return self.view.version(aggregate)
 
-    def index(self, name: str) -> Any | None:
-        return self.view.index(name)
+    def projection(self, name: str) -> Any | None:
+        return self.view.projection(name)
 
     def fold(self, *events: Event, timestamp_ms: int = 0) -> None:
         """Make the events true, whatever was decided; an entry of its own."""

@@ -46,7 +46,7 @@ class JournalPartition:
         if scope is not None and stream is not None:
             id = StreamId(scope, stream)
             return [id, id.mark]
-        scopes = [scope] if scope is not None else sorted(self.view.index(MEMBERS) or ())
+        scopes = [scope] if scope is not None else sorted(self.view.projection(MEMBERS) or ())
         found: list[StreamId | TableId] = []
         for name in scopes:
             members = members_of(self.view, name)

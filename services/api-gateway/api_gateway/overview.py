@@ -148,7 +148,7 @@ class Overview:
         """How many streams, groups and tables there are."""
         streams = groups = tables = 0
         for view in self._journal.views():
-            members = view.index(MEMBERS) or {}
+            members = view.projection(MEMBERS) or {}
             for scope in list(members):
                 found = members.get(scope)
                 if found is not None and scope != SYSTEM_SCOPE:

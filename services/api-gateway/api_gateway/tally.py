@@ -86,7 +86,7 @@ class Tally:
     async def _count(self) -> None:
         slices = Slices()
         for view in self._journal.views():
-            members = view.index(MEMBERS) or {}
+            members = view.projection(MEMBERS) or {}
             for scope in list(members):
                 found = members.get(scope)
                 if scope == SYSTEM_SCOPE or found is None:

@@ -106,7 +106,7 @@ def live_streams(view: PartitionView) -> list[WaitingStream]:
     """The streams of a partition with transactions that have not ended, in no order."""
     return [
         _waiting_stream(view, StreamId.of(name), index)
-        for name, index in view.indexes()
+        for name, index in view.projections()
         if isinstance(index, StreamTransactions) and index.live
     ]
 

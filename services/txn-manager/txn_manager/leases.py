@@ -157,7 +157,7 @@ class Leases:
 
     def _open_transactions(self, partition: int) -> Iterator[Transaction]:
         view = self._journal.views()[partition]
-        for name, index in view.indexes():
+        for name, index in view.projections():
             if isinstance(index, StreamTransactions):
                 for id in index.open:
                     state = view.peek(f"txn:{name}/{id}")

@@ -113,7 +113,7 @@ class TransactionPreparer:
         """Use or discard what others have left. The view must be at the end of the journal."""
         self._unopened[partition] = 0
         view = self._journal.views()[partition]
-        for name, index in list(view.indexes()):
+        for name, index in list(view.projections()):
             if isinstance(index, StreamTransactions) and index.ranges:
                 id = StreamId.of(name)
                 self._use(id)

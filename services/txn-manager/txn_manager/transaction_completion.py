@@ -74,7 +74,7 @@ class TransactionCompletion:
                 self._run(partition, aggregate)
             else:
                 self._commit(partition, state.stream)
-        for name, index in list(view.indexes()):
+        for name, index in list(view.projections()):
             if isinstance(index, StreamTransactions) and index.committing:
                 self._commit(partition, StreamId.of(name))
 

@@ -71,7 +71,7 @@ class TransactionMetrics:
 
     def _count(self, partition: int) -> Count:
         view, now, count, left = self._journal.views()[partition], self._journal.clock.now_ms(), Count(), LEASES_MOST
-        for name, index in view.indexes():
+        for name, index in view.projections():
             if not isinstance(index, StreamTransactions):
                 continue
             count.open += len(index.open)

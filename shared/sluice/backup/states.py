@@ -96,7 +96,7 @@ def read_states(target: Target, manifest: Manifest) -> BackedUp:
                 found.base = max(found.base, state.base)
             else:
                 found.states[name] = state
-        transactions = ((name, index) for name, index in view.indexes() if isinstance(index, StreamTransactions))
+        transactions = ((name, index) for name, index in view.projections() if isinstance(index, StreamTransactions))
         found.transactions.update(transactions)
     return found
 

@@ -25,13 +25,13 @@ from sluice.domain.table.state import Table
 
 SCOPES = "scopes"
 MEMBERS = "members"
-"""The names of the projections; no stream's index has such a name, see `names.transactions_index`."""
+"""The names of the projections; no stream's index has such a name, see `StreamId.transactions`."""
 
 COUNTED_MOST = 10_000
 """Of each kind, to say what is in a scope: some milliseconds."""
 
 
-Indexes = dict[str, Any]
+Projections = dict[str, Any]
 
 
 _BEHIND_INTERNAL = chr(ord("_") + 1)
@@ -41,10 +41,10 @@ _BEHIND_INTERNAL = chr(ord("_") + 1)
 _NO_TAGS: tuple[str, ...] = ()
 
 
-class Indexed(Protocol):
-    """Whatever shows the indexes of a partition."""
+class ProjectionReader(Protocol):
+    """Whatever shows the projections of a partition."""
 
-    def index(self, name: str) -> Any | None: ...
+    def projection(self, name: str) -> Any | None: ...
 
 
 class Scopes(msgspec.Struct):
@@ -149,18 +149,18 @@ _EMPTY = Members()
 """What a partition has of a scope without anything; never changed."""
 
 
-def scopes_of(view: Indexed) -> Scopes:
-    found = view.index(SCOPES)
+def scopes_of(view: ProjectionReader) -> Scopes:
+    found = view.projection(SCOPES)
     return found if isinstance(found, Scopes) else Scopes()
 
 
-def members_of(view: Indexed, scope: str) -> Members:
+def members_of(view: ProjectionReader, scope: str) -> Members:
     """What the partition holds of the scope."""
-    found = view.index(MEMBERS)
+    found = view.projection(MEMBERS)
     return found.get(scope, _EMPTY) if isinstance(found, dict) else _EMPTY
 
 
-def in_words(views: Sequence[Indexed], scope: str) -> str:
+def in_words(views: Sequence[ProjectionReader], scope: str) -> str:
     """How much of what is in the scope, in words; empty if nothing is. Of a kind it counts only so many."""
     members = [found for view in views if not (found := members_of(view, scope)).is_empty()]
     return ", ".join(filter(None, (_counted(kind, members) for kind in ResourceKind)))
@@ -173,63 +173,63 @@ def _counted(kind: ResourceKind, members: Iterable[Members]) -> str:
     return f"{number} {kind.value.replace('-', ' ')}{'s' if count > 1 else ''}" if count else ""
 
 
-def is_empty(views: Sequence[Indexed], scope: str) -> bool:
+def is_empty(views: Sequence[ProjectionReader], scope: str) -> bool:
     """Whether the views show nothing in the scope."""
     return all(members_of(view, scope).is_empty() for view in views)
 
 
-def _scopes(indexes: Indexes) -> Scopes:
-    found = indexes.get(SCOPES)
+def _scopes(projections: Projections) -> Scopes:
+    found = projections.get(SCOPES)
     if found is None:
-        found = indexes[SCOPES] = Scopes()
+        found = projections[SCOPES] = Scopes()
     assert isinstance(found, Scopes)
     return found
 
 
-def _members(indexes: Indexes, scope: str) -> Members:
-    members: dict[str, Members] | None = indexes.get(MEMBERS)
+def _members(projections: Projections, scope: str) -> Members:
+    members: dict[str, Members] | None = projections.get(MEMBERS)
     if members is None:
-        members = indexes[MEMBERS] = {}
+        members = projections[MEMBERS] = {}
     found = members.get(scope)
     if found is None:
         found = members[scope] = Members()
     return found
 
 
-def _scope_created(indexes: Indexes, event: ScopeCreated, _offset: int) -> None:
-    _add(_scopes(indexes).names, event.scope)
+def _scope_created(projections: Projections, event: ScopeCreated, _offset: int) -> None:
+    _add(_scopes(projections).names, event.scope)
 
 
-def _scope_deletion_started(indexes: Indexes, event: ScopeDeletionStarted, offset: int) -> None:
-    _scopes(indexes).deletions[event.scope] = offset + 1
+def _scope_deletion_started(projections: Projections, event: ScopeDeletionStarted, offset: int) -> None:
+    _scopes(projections).deletions[event.scope] = offset + 1
 
 
-def _scope_kept(indexes: Indexes, event: ScopeKept, _offset: int) -> None:
-    _scopes(indexes).deletions.pop(event.scope, None)
+def _scope_kept(projections: Projections, event: ScopeKept, _offset: int) -> None:
+    _scopes(projections).deletions.pop(event.scope, None)
 
 
-def _scope_deleted(indexes: Indexes, event: ScopeDeleted, _offset: int) -> None:
-    scopes = _scopes(indexes)
+def _scope_deleted(projections: Projections, event: ScopeDeleted, _offset: int) -> None:
+    scopes = _scopes(projections)
     _discard(scopes.names, event.scope)
     scopes.deletions.pop(event.scope, None)
 
 
-def _stream_created(indexes: Indexes, event: StreamCreationStarted, _offset: int) -> None:
-    members = _members(indexes, event.scope)
+def _stream_created(projections: Projections, event: StreamCreationStarted, _offset: int) -> None:
+    members = _members(projections, event.scope)
     _add(members.streams, event.stream)
     _set_tags(members, event.stream, event.config.tags)
 
 
-def _stream_updated(indexes: Indexes, event: StreamUpdateStarted | StreamUpdated, _offset: int) -> None:
+def _stream_updated(projections: Projections, event: StreamUpdateStarted | StreamUpdated, _offset: int) -> None:
     config = event.config
     if config is not None:
-        _set_tags(_members(indexes, event.scope), event.stream, config.tags)
+        _set_tags(_members(projections, event.scope), event.stream, config.tags)
 
 
-def _stream_deleted(indexes: Indexes, event: StreamDeleted, _offset: int) -> None:
-    members = _members(indexes, event.scope)
+def _stream_deleted(projections: Projections, event: StreamDeleted, _offset: int) -> None:
+    members = _members(projections, event.scope)
     _set_tags(members, event.stream, _NO_TAGS)
-    _remove(indexes, members, event.scope, ResourceKind.STREAM, event.stream)
+    _remove(projections, members, event.scope, ResourceKind.STREAM, event.stream)
 
 
 def _set_tags(members: Members, stream: str, now: tuple[str, ...]) -> None:
@@ -251,47 +251,47 @@ def _set_tags(members: Members, stream: str, now: tuple[str, ...]) -> None:
             _add(members.tagged.setdefault(tag, []), stream)
 
 
-def _group_created(indexes: Indexes, event: ReaderGroupCreationStarted, _offset: int) -> None:
-    _add(_members(indexes, event.scope).groups, event.group)
+def _group_created(projections: Projections, event: ReaderGroupCreationStarted, _offset: int) -> None:
+    _add(_members(projections, event.scope).groups, event.group)
 
 
-def _group_deleted(indexes: Indexes, event: ReaderGroupDeleted, _offset: int) -> None:
-    _remove(indexes, _members(indexes, event.scope), event.scope, ResourceKind.READER_GROUP, event.group)
+def _group_deleted(projections: Projections, event: ReaderGroupDeleted, _offset: int) -> None:
+    _remove(projections, _members(projections, event.scope), event.scope, ResourceKind.READER_GROUP, event.group)
 
 
-def _table_created(indexes: Indexes, event: TableCreationStarted, _offset: int) -> None:
-    _add(_members(indexes, event.scope).tables, event.table)
+def _table_created(projections: Projections, event: TableCreationStarted, _offset: int) -> None:
+    _add(_members(projections, event.scope).tables, event.table)
 
 
-def _table_deleted(indexes: Indexes, event: TableDeleted, _offset: int) -> None:
-    _remove(indexes, _members(indexes, event.scope), event.scope, ResourceKind.TABLE, event.table)
+def _table_deleted(projections: Projections, event: TableDeleted, _offset: int) -> None:
+    _remove(projections, _members(projections, event.scope), event.scope, ResourceKind.TABLE, event.table)
 
 
-def _remove(indexes: Indexes, members: Members, scope: str, kind: ResourceKind, name: str) -> None:
+def _remove(projections: Projections, members: Members, scope: str, kind: ResourceKind, name: str) -> None:
     _discard(members.names(kind), name)
     if members.is_empty():
-        del indexes[MEMBERS][scope]
+        del projections[MEMBERS][scope]
 
 
-def restore(indexes: Indexes, state: Any, offset: int) -> None:
+def restore(projections: Projections, state: Any, offset: int) -> None:
     """List what a back-up knew; states of other kinds are in no list."""
     match state:
         case Scope():
-            _add(_scopes(indexes).names, state.name)
+            _add(_scopes(projections).names, state.name)
             if state.workflow is not None:
                 # Its deletion goes on: the fences are raised to where it stands in this journal.
-                _scopes(indexes).deletions[state.name] = offset + 1
+                _scopes(projections).deletions[state.name] = offset + 1
         case Stream():
-            members = _members(indexes, state.id.scope)
+            members = _members(projections, state.id.scope)
             _add(members.streams, state.id.name)
             _set_tags(members, state.id.name, state.config.tags)
         case ReaderGroup():
-            _add(_members(indexes, state.id.scope).groups, state.id.name)
+            _add(_members(projections, state.id.scope).groups, state.id.name)
         case Table():
-            _add(_members(indexes, state.id.scope).tables, state.id.name)
+            _add(_members(projections, state.id.scope).tables, state.id.name)
 
 
-PROJECT: dict[type, Callable[[Indexes, Any, int], None]] = {
+PROJECT: dict[type, Callable[[Projections, Any, int], None]] = {
     ScopeCreated: _scope_created,
     ScopeDeletionStarted: _scope_deletion_started,
     ScopeKept: _scope_kept,

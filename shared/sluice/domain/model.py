@@ -46,7 +46,7 @@ class DomainModel:
     """See Model and WorkflowRules of the engine."""
 
     evolve = staticmethod(registry.evolve)
-    project = staticmethod(registry.index)
+    project = staticmethod(registry.project)
 
     def forget(self, projection: Any, name: str, now_ms: int) -> Iterable[str]:
         """See Model."""

@@ -45,9 +45,9 @@ EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
 }
 
 
-def _stream_deleted(indexes: dict[str, Any], event: StreamDeleted, offset: int) -> None:
-    listings.PROJECT[StreamDeleted](indexes, event, offset)
-    transaction_index.note_stream_deleted(indexes, event.stream_id.transactions)
+def _stream_deleted(projections: dict[str, Any], event: StreamDeleted, offset: int) -> None:
+    listings.PROJECT[StreamDeleted](projections, event, offset)
+    transaction_index.note_stream_deleted(projections, event.stream_id.transactions)
 
 
 PROJECT: dict[type, Callable[[dict[str, Any], Any, int], Iterable[str] | None]] = {
@@ -85,10 +85,10 @@ def evolve(state: Any, event: Event) -> Any:
     return EVOLVE[type(event)](state, event)
 
 
-def index(indexes: dict[str, Any], event: Event, offset: int) -> Iterable[str]:
-    """Bring the indexes up to date with an event of the record at `offset`; names the aggregates of no more use."""
+def project(projections: dict[str, Any], event: Event, offset: int) -> Iterable[str]:
+    """Bring the projections up to date with an event of the record at `offset`; names the aggregates of no more use."""
     projected = PROJECT.get(type(event))
-    return (projected(indexes, event, offset) if projected is not None else None) or ()
+    return (projected(projections, event, offset) if projected is not None else None) or ()
 
 
 def cancel(reader: Reader, context: Context, state: Any) -> Decision:

@@ -48,7 +48,7 @@ class View(Protocol):
         """The state of an aggregate, None if there is none."""
         ...
 
-    def index(self, name: str) -> Any | None:
+    def projection(self, name: str) -> Any | None:
         """What is stored about several aggregates at once."""
         ...
 
@@ -81,6 +81,6 @@ class Reader(Protocol):
         """How many entries have changed an aggregate; reading this guards nothing."""
         ...
 
-    def index(self, name: str) -> Any | None:
+    def projection(self, name: str) -> Any | None:
         """What is stored about several aggregates at once; reading it guards nothing."""
         ...

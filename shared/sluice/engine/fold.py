@@ -126,11 +126,11 @@ class PartitionView:
             return 0
         return _version_of(cell) if isinstance(cell, bytes) else cell.version
 
-    def index(self, name: str) -> Any | None:
+    def projection(self, name: str) -> Any | None:
         """A projection: what the events were folded into beside the aggregates; it has no version."""
         return self._projections.get(name)
 
-    def indexes(self) -> Iterator[tuple[str, Any]]:
+    def projections(self) -> Iterator[tuple[str, Any]]:
         """All projections with their names."""
         return iter(self._projections.items())
 
@@ -381,8 +381,8 @@ class GuardedReader:
     def version(self, aggregate: str) -> int:
         return self._view.version(aggregate)
 
-    def index(self, name: str) -> Any | None:
-        return self._view.index(name)
+    def projection(self, name: str) -> Any | None:
+        return self._view.projection(name)
 
     def elsewhere(self, key: str) -> PartitionView:
         """See PartitionView."""

@@ -8,7 +8,7 @@ from sluice.domain.events import Event
 from sluice.domain.ids import ResourceKind
 from sluice.domain.listings import MEMBERS, Members, in_words, is_empty, members_of, scopes_of
 from sluice.domain.reader_group.events import ReaderGroupCreationStarted, ReaderGroupDeleted
-from sluice.domain.registry import index
+from sluice.domain.registry import project
 from sluice.domain.scope.events import ScopeCreated, ScopeDeleted, ScopeDeletionStarted, ScopeKept
 from sluice.domain.segment import Segment
 from sluice.domain.stream.events import StreamCreationStarted, StreamDeleted, StreamUpdated, StreamUpdateStarted
@@ -24,15 +24,15 @@ class Shown:
     """The projections of one partition."""
 
     def __init__(self) -> None:
-        self.indexes: dict[str, object] = {}
+        self.projections: dict[str, object] = {}
         self.offset = 0
 
-    def index(self, name: str) -> object:
-        return self.indexes.get(name)
+    def projection(self, name: str) -> object:
+        return self.projections.get(name)
 
     def fold(self, *events: Event) -> None:
         for event in events:
-            assert list(index(self.indexes, event, self.offset)) == []
+            assert list(project(self.projections, event, self.offset)) == []
         self.offset += 1
 
     def members(self, scope: str = "sc") -> Members:
@@ -82,7 +82,7 @@ def test_streams_and_tags_are_as_the_events_leave_them(script: list[tuple[str, s
             assert list(members.tagged_after(tag, "")) == tagged
             assert list(members.tagged_after(tag, "", internal=False)) == [n for n in tagged if n in plain]
         assert is_empty([shown], scope) is (not here)
-    held = shown.indexes.get(MEMBERS, {})
+    held = shown.projections.get(MEMBERS, {})
     assert isinstance(held, dict) and held.keys() == {scope for scope, _ in model}, "nothing is left of the others"
 
 

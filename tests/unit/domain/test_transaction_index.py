@@ -144,7 +144,7 @@ def test_an_idle_stream_forgets_as_the_time_of_its_partition_goes_by() -> None:
     for days in (4, 5, 6):
         goes_by(days * KEPT_MS)
         goes_by(days * KEPT_MS + 2 * FORGET_EVERY_MS)
-    assert STREAM.transactions not in dict(ends.view.indexes()), "nothing is left of it"
+    assert STREAM.transactions not in dict(ends.view.projections()), "nothing is left of it"
 
 
 def test_a_record_of_several_ends_forgets_and_remembers_alike() -> None:

@@ -110,19 +110,19 @@ def test_what_a_workflow_changes_is_under_way_from_begin_to_end() -> None:
 
 def test_a_projection_forgets_by_the_time_of_the_log_alone() -> None:
     view = view_of(record(entry(Added("a"), expect={"a": 0})), record(entry(Dropped("a"), expect={"a": 1})))
-    assert view.index("dropped") == {"a": 1} and [name for name, _ in view.indexes()] == ["dropped"]
+    assert view.projection("dropped") == {"a": 1} and [name for name, _ in view.projections()] == ["dropped"]
     view.fold(record(), 2, FORGET_EVERY_MS - 1)
     assert total(view, "a") == 1
     view.fold(record(), 3, FORGET_EVERY_MS)
     view.fold(record(), 4, FORGET_EVERY_MS)
-    assert view.get("a") is None and view.version("a") == 0 and view.index("dropped") == {}
+    assert view.get("a") is None and view.version("a") == 0 and view.projection("dropped") == {}
 
 
 def test_a_reader_guards_what_it_got_and_nothing_else() -> None:
     view = view_of(record(entry(Added("a"), expect={"a": 0})), record(entry(Dropped("b"), expect={"b": 0})))
     reader = GuardedReader(view)
     assert reader.get("a") is view.get("a") and reader.get("none") is None
-    assert reader.version("b") == 1 and reader.index("dropped") == {"b": 1}
+    assert reader.version("b") == 1 and reader.projection("dropped") == {"b": 1}
     assert reader.elsewhere("b") is view and list(reader.everywhere()) == [view]
     assert reader.seen == {"a": 1, "none": 0}
 

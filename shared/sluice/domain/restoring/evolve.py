@@ -27,19 +27,19 @@ def _restored(_state: Any, event: AggregateRestored) -> Any:
 EVOLVE: dict[type, Callable[[Any, Any], Any]] = {NumbersMoved: _moved, AggregateRestored: _restored}
 
 
-def project(indexes: dict[str, Any], event: AggregateRestored, offset: int) -> Iterable[str]:
+def project(projections: dict[str, Any], event: AggregateRestored, offset: int) -> Iterable[str]:
     """Bring the listings, and the index of the stream's transactions, up to date."""
     state = decode_state(event.state)
     match state:
         case Transaction():
-            index.restore_live(indexes, state.id.stream_id, state)
+            index.restore_live(projections, state.id.stream_id, state)
         case EndedTransaction():
             stream = StreamId.of(event.aggregate.partition(":")[2].rpartition("/")[0])
-            index.restore_ended(indexes, stream, state.uuid)
+            index.restore_ended(projections, stream, state.uuid)
         case PreparedRange():
-            index.restore_range(indexes, state.id)
+            index.restore_range(projections, state.id)
         case DeletedStream():
-            index.note_stream_deleted(indexes, event.aggregate.partition(":")[2])
+            index.note_stream_deleted(projections, event.aggregate.partition(":")[2])
         case _:
-            listings.restore(indexes, state, offset)
+            listings.restore(projections, state, offset)
     return ()

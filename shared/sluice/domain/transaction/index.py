@@ -78,7 +78,7 @@ NOTHING = StreamTransactions()
 
 
 def transactions_of(reader: Reader, id: StreamId) -> StreamTransactions:
-    found = reader.index(id.transactions)
+    found = reader.projection(id.transactions)
     return found if isinstance(found, StreamTransactions) else NOTHING
 
 
@@ -149,9 +149,9 @@ def _forget(index: StreamTransactions, now: int) -> Iterable[str]:
     return forgotten
 
 
-def note_stream_deleted(indexes: dict[str, Any], name: str) -> None:
+def note_stream_deleted(projections: dict[str, Any], name: str) -> None:
     """A stream is deleted when all its transactions have ended."""
-    index = indexes.get(name)
+    index = projections.get(name)
     if index is not None:
         index.of_deleted = len(index.older) + len(index.newest)
 
@@ -183,28 +183,28 @@ _FOLD: dict[type, Callable[[StreamTransactions, Any], Iterable[str]]] = {
 }
 
 
-Projection = Callable[[dict[str, Any], Any, int], Iterable[str]]
+Project = Callable[[dict[str, Any], Any, int], Iterable[str]]
 
 
-def _projection(fold: Callable[[StreamTransactions, Any], Iterable[str]]) -> Projection:
-    return lambda indexes, event, _offset: fold(_index_of(indexes, event.stream_id), event)
+def _project_with(fold: Callable[[StreamTransactions, Any], Iterable[str]]) -> Project:
+    return lambda projections, event, _offset: fold(_index_of(projections, event.stream_id), event)
 
 
-PROJECT: dict[type, Projection] = {kind: _projection(fold) for kind, fold in _FOLD.items()}
+PROJECT: dict[type, Project] = {kind: _project_with(fold) for kind, fold in _FOLD.items()}
 """Brings the index that an event concerns up to date; the aggregates of what it makes forgotten."""
 
 
-def _index_of(indexes: dict[str, Any], stream: StreamId) -> StreamTransactions:
-    found = indexes.get(stream.transactions)
+def _index_of(projections: dict[str, Any], stream: StreamId) -> StreamTransactions:
+    found = projections.get(stream.transactions)
     if found is None:
-        found = indexes[stream.transactions] = StreamTransactions()
+        found = projections[stream.transactions] = StreamTransactions()
     assert isinstance(found, StreamTransactions)
     return found
 
 
-def restore_live(indexes: dict[str, Any], stream: StreamId, transaction: Transaction) -> None:
+def restore_live(projections: dict[str, Any], stream: StreamId, transaction: Transaction) -> None:
     """List a transaction of a back-up; they come in the order in which their commits were requested."""
-    index = _index_of(indexes, stream)
+    index = _index_of(projections, stream)
     listed = {
         TransactionState.OPEN: index.open,
         TransactionState.COMMITTING: index.committing,
@@ -213,11 +213,11 @@ def restore_live(indexes: dict[str, Any], stream: StreamId, transaction: Transac
     listed[transaction.state][transaction.uuid] = None
 
 
-def restore_ended(indexes: dict[str, Any], stream: StreamId, uuid: str) -> None:
+def restore_ended(projections: dict[str, Any], stream: StreamId, uuid: str) -> None:
     """List a transaction of a back-up that has ended, in the order of their ends; it is remembered a day longer."""
-    _index_of(indexes, stream).newest[uuid] = None
+    _index_of(projections, stream).newest[uuid] = None
 
 
-def restore_range(indexes: dict[str, Any], first: TransactionId) -> None:
+def restore_range(projections: dict[str, Any], first: TransactionId) -> None:
     """List a range of a back-up: it is being discarded."""
-    _index_of(indexes, first.stream_id).ranges[first.transaction] = 0
+    _index_of(projections, first.stream_id).ranges[first.transaction] = 0

@@ -163,8 +163,8 @@ async def _transactions(backend: Backend, uuid: str) -> AsyncIterator[Hit]:
     slices = Slices()
     await backend.reads.scope_names()
     for view in backend.reads.views():
-        for name in [name for name, index in view.indexes() if isinstance(index, StreamTransactions)]:
-            index, id = view.index(name), StreamId.of(name)
+        for name in [name for name, index in view.projections() if isinstance(index, StreamTransactions)]:
+            index, id = view.projection(name), StreamId.of(name)
             if (
                 isinstance(index, StreamTransactions)
                 and (state := _state_in(index, uuid))
