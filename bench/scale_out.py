@@ -24,7 +24,7 @@ from harness import System, eventually
 from sluice.kafka.topics import ABORT, COMMIT, REQUESTS_TRANSACTIONS
 from sluice_local.settings import LocalSettings
 
-MOST = 3
+INSTANCES = 3
 SERVICES = ("stream-workflows", "txn-manager", "api-gateway")
 GROUPS = {
     "stream-workflows": ["stream-workflows"],
@@ -42,7 +42,7 @@ def main() -> int:
     folder = LocalSettings().home / "bench"
     folder.mkdir(parents=True, exist_ok=True)
     home = Path(tempfile.mkdtemp(prefix="scale-out-", dir=folder))
-    system = System(home, segment_stores=1, api_gateways=MOST, stream_workflows=MOST, txn_managers=MOST)
+    system = System(home, segment_stores=1, api_gateways=INSTANCES, stream_workflows=INSTANCES, txn_managers=INSTANCES)
     try:
         with system, Balancer(system.grpc_addresses) as balancer:
             _measure(system, balancer.address, arguments.spell_s)
@@ -61,7 +61,7 @@ def _measure(system: System, address: str, spell_s: float) -> None:
         _per_s(address, call, spell_s)
     _throughput(address, "1 of each", spell_s)
     for service in SERVICES:
-        _change(system, address, service, MOST)
+        _change(system, address, service, INSTANCES)
     _throughput(address, "3 of each", spell_s)
     for service in SERVICES:
         _change(system, address, service, 1)
@@ -88,7 +88,7 @@ def _change(system: System, address: str, service: str, instances: int) -> None:
 
 
 def _spare(service: str) -> list[str]:
-    return [f"{service}-{number}" for number in range(1, MOST)]
+    return [f"{service}-{number}" for number in range(1, INSTANCES)]
 
 
 def _settle(system: System, instances: Mapping[str, int]) -> None:

@@ -7,7 +7,7 @@ import typer
 from sluice_cli.addresses import Address, find
 
 TIMEOUT_S = 0.5
-MOST = 100
+MAX_NAMES = 100
 
 
 def _names(context: typer.Context, path: tuple[str, ...], prefix: str) -> list[str]:
@@ -18,7 +18,7 @@ def _names(context: typer.Context, path: tuple[str, ...], prefix: str) -> list[s
         before, after = context.find_root().params.get("api"), context.params.get("api")
         address = find(Address.API, {"api": after or before or ""}).value
         with Api(address, connect_s=TIMEOUT_S, read_s=TIMEOUT_S) as api:
-            found = [str(item["name"]) for item in api.pages(path_of(*path), MOST, prefix=prefix or None)]
+            found = [str(item["name"]) for item in api.pages(path_of(*path), MAX_NAMES, prefix=prefix or None)]
     except Exception:  # noqa: BLE001 - see above
         return []
     return [name for name in found if name.startswith(prefix)]

@@ -20,7 +20,7 @@ from sluice.telemetry import metrics
 from sluice.telemetry.scrape import on_scrape
 
 POLL_S = 5.0
-COUNTED_MOST = 20_000
+MAX_COUNTED = 20_000
 """Workflows looked at in one scrape: some ten milliseconds. More than that are not counted one by one."""
 
 STATES = ("running", "waiting", "failing")
@@ -71,7 +71,7 @@ class JournalWatch:
         now = self._journal.clock.now_ms()
         counts = {(kind.value, state): 0 for kind in WorkflowKind for state in STATES}
         oldest = dict.fromkeys(counts, now)
-        for kind, state, since in islice(self._under_way(now), COUNTED_MOST):
+        for kind, state, since in islice(self._under_way(now), MAX_COUNTED):
             counts[kind, state] = counts.get((kind, state), 0) + 1
             oldest[kind, state] = min(oldest.get((kind, state), now), since)
         for (kind, state), count in counts.items():

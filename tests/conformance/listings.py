@@ -14,7 +14,7 @@ from conformance.case import Step, call, step
 from conformance.run import Run, ScopeName
 from sluice.controller_api import controller_pb2 as pb
 
-_MOST_PAGES = 60
+_MAX_PAGES = 60
 
 
 async def _walk(
@@ -23,7 +23,7 @@ async def _walk(
     """Sorted names, with duplicates if there are any; a refusal or a status that is not SUCCESS instead of them."""
     found: list[str] = []
     token = pb.ContinuationToken()
-    for _ in range(_MOST_PAGES):
+    for _ in range(_MAX_PAGES):
         page = await run.ask(rpc, build(token))
         if isinstance(page, Refused):
             return page

@@ -22,7 +22,7 @@ from sluice.pravega.client import SegmentStoreClient
 from sluice.pravega.errors import RouteStale, SegmentMissing, SegmentSealed, TryLater
 from sluice.pravega.event_frames import split_events
 
-LEAST_LEASE_MS, LEASE_MS, MOST_LEASE_MS = 10_000, 90_000, 600_000
+LEAST_LEASE_MS, LEASE_MS, LONGEST_LEASE_MS = 10_000, 90_000, 600_000
 NO_TIMESTAMP = -(2**63)
 """What clients send with a commit that says no time (controller-grpc-api 9.4)."""
 

@@ -24,7 +24,7 @@ RPCS = set(pb.DESCRIPTOR.services_by_name["ControllerService"].methods_by_name)
 CREATE_STREAM = [
     ("createStream", "api-gateway", "caller"),
     ("send CreateStream", "api-gateway", "createStream"),
-    ("await answer", "api-gateway", "createStream"),
+    ("await reply", "api-gateway", "createStream"),
     ("handle CreateStream", "stream-workflows", "send CreateStream"),
     ("decide together", "stream-workflows", "handle CreateStream"),
     ("append StreamCreationStarted", "stream-workflows", "decide together"),
@@ -74,7 +74,7 @@ def test_a_stream_s_creation_is_one_trace_over_the_gateway_and_stream_workflows(
     call, *inner = spans
     assert call.name == "createStream"
     known = {span.name: span for span in inner}
-    assert known["await answer"].end_ns >= known["append StreamCreated"].begin_ns
+    assert known["await reply"].end_ns >= known["append StreamCreated"].begin_ns
     assert all(span.begin_ns <= span.end_ns for span in spans)
     others = {span.trace for span in traces.spans} - {TRACE}
     names = {span.name for trace in others for span in traces.of(trace) if not span.parent}

@@ -14,7 +14,7 @@ app = typer.Typer()
 
 WAIT_S = 60.0
 LOOK_S = 0.25
-MOST = 10_000
+MAX_SEGMENTS = 10_000
 """Segments of a stream."""
 
 _Segment = Annotated[str, typer.Argument(metavar="SEGMENT", help="Its id, or its name 0.#epoch.0.", show_default=False)]
@@ -26,7 +26,9 @@ def scale(
     stream: Stream,
     to: Annotated[
         int | None,
-        typer.Option("--to", min=1, max=MOST, metavar="N", help="Have so many segments, each of the same share."),
+        typer.Option(
+            "--to", min=1, max=MAX_SEGMENTS, metavar="N", help="Have so many segments, each of the same share."
+        ),
     ] = None,
     seal: Annotated[
         list[str] | None, typer.Option("--seal", metavar="SEGMENT", help="Which segments go; repeated or with commas.")

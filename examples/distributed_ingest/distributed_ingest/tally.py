@@ -21,7 +21,7 @@ from sluice_coordination import ConflictError, CoordinationError, DocumentStore
 
 log = logging.getLogger(__name__)
 
-MOST_ORIGINS = 1_000
+MAX_ORIGINS = 1_000
 OTHERS = "(others)"
 AGAIN_S = 60.0
 _PROBLEMS_KEPT = 20
@@ -63,7 +63,7 @@ class Tally:
     def add(self, origin: str, counts: Counts) -> None:
         """Count what was written."""
         self.total += counts
-        name = origin if origin in self.by_origin or len(self.by_origin) < MOST_ORIGINS else OTHERS
+        name = origin if origin in self.by_origin or len(self.by_origin) < MAX_ORIGINS else OTHERS
         self.by_origin[name] = self.by_origin.get(name, Counts()) + counts
 
     def problem(self, text: str) -> None:

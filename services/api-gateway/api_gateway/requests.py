@@ -67,30 +67,30 @@ class Requests:
             reason = f"{self._max_of_a_key} requests on {key} are waiting for their replies, no more may wait"
             raise OverloadedError(reason)
         id = id or self.new_id(trace)
-        reply = journal.expect_reply(id, _keys(command, journal.partitions))
+        expected = journal.expect_reply(id, _keys(command, journal.partitions))
         self._of_key[key] += 1
 
         def sent(sending: asyncio.Future[None]) -> None:
             error = sending.exception()
-            if error is not None and not reply.done():
-                reply.set_exception(error)
+            if error is not None and not expected.done():
+                expected.set_exception(error)
 
         try:
             self._runtime.sender.send(id, command, calling_principal()).add_done_callback(sent)
-            with tracing.within(tracing.child("await answer", "internal", {"sluice.request": id})) as span:
-                answer: Reply = await at_most(self._timeout_s, reply)
-                span.note({"sluice.status": answer.status})
+            with tracing.within(tracing.child("await reply", "internal", {"sluice.request": id})) as span:
+                reply: Reply = await at_most(self._timeout_s, expected)
+                span.note({"sluice.status": reply.status})
         except TimeoutError:
             log.warning("no reply in time", extra={"request": id, "command": type(command).__name__})
             raise RequestTimeoutError(f"no reply to request {id} within {self._timeout_s:g} s, it goes on") from None
         finally:
-            reply.cancel()
+            expected.cancel()
             self._of_key[key] -= 1
             if not self._of_key[key]:
                 del self._of_key[key]
-        if answer.reason:
-            log.info("refused", extra={"request": id, "status": answer.status, "reason": answer.reason})
-        return answer
+        if reply.reason:
+            log.info("refused", extra={"request": id, "status": reply.status, "reason": reply.reason})
+        return reply
 
 
 def _keys(command: Command, partitions: int) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from sluice.domain.cluster.commands import Host
 
-_MOST_WAITS = 4
+_MAX_WAITS = 4
 
 
 class StabilizationWindow:
@@ -27,5 +27,5 @@ class StabilizationWindow:
         came = [at for (_, there), at in self._since.items() if there]
         ends = [at + self._settle_s for (_, there), at in self._since.items() if not there]
         if came:
-            ends.append(min(max(came) + self._settle_s, min(came) + _MOST_WAITS * self._settle_s))
+            ends.append(min(max(came) + self._settle_s, min(came) + _MAX_WAITS * self._settle_s))
         return max(0.0, max(ends, default=now) - now)

@@ -17,7 +17,7 @@ from sluice.runtime import Runtime
 from stream_workflows.segment_events import read_events
 from stream_workflows.stream_index import StreamIndex
 
-MOST = 10_000
+MAX_WATERMARKS = 10_000
 """Watermarks that are looked at in one round; the next one goes on."""
 
 _HeadPosition = tuple[str, dict[int, int]]
@@ -29,7 +29,7 @@ class WatermarkTruncation:
     name = "marks"
 
     def __init__(
-        self, runtime: Runtime, store: SegmentStore, index: StreamIndex, interval_s: float, most: int = MOST
+        self, runtime: Runtime, store: SegmentStore, index: StreamIndex, interval_s: float, most: int = MAX_WATERMARKS
     ) -> None:
         self.interval_s = interval_s
         self._sender = runtime.sender

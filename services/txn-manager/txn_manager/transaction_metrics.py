@@ -17,7 +17,7 @@ from sluice.telemetry.scrape import on_scrape
 from txn_manager import metrics
 
 BUDGET_S = 0.005
-LEASES_MOST = 2_000
+MAX_LEASES = 2_000
 """Of a partition's open transactions so many are looked at for their lease, of each stream those opened first."""
 
 Owned = Callable[[], Collection[int]]
@@ -70,7 +70,7 @@ class TransactionMetrics:
         metrics.WAITING.set(sum(count.waiting for p, count in self._counts.items() if p in commits))
 
     def _count(self, partition: int) -> Count:
-        view, now, count, left = self._journal.views()[partition], self._journal.clock.now_ms(), Count(), LEASES_MOST
+        view, now, count, left = self._journal.views()[partition], self._journal.clock.now_ms(), Count(), MAX_LEASES
         for name, index in view.projections():
             if not isinstance(index, StreamTransactions):
                 continue

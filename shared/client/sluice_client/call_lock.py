@@ -9,11 +9,11 @@ from contextlib import asynccontextmanager
 
 from sluice_client.errors import NotSent
 
-MOST_WAITING = 1000
+MAX_WAITING = 1000
 
 
 class CallLock:
-    """A lock that is waited for no longer than a call may last, by `MOST_WAITING` calls at most."""
+    """A lock that is waited for no longer than a call may last, by `MAX_WAITING` calls at most."""
 
     def __init__(self, of: str) -> None:
         self._of = of
@@ -23,7 +23,7 @@ class CallLock:
     @asynccontextmanager
     async def acquired(self, patience_s: float) -> AsyncIterator[float]:
         """Holds the lock for the block, which is given the seconds that are left. Raises NotSent."""
-        if self._waiting >= MOST_WAITING:
+        if self._waiting >= MAX_WAITING:
             raise NotSent(f"{self._of}: {self._waiting} calls wait already")
         clock = asyncio.get_running_loop().time
         end = clock() + patience_s

@@ -28,7 +28,7 @@ _OPTIONS = (
     ("grpc.max_receive_message_length", -1),
     ("grpc.use_local_subchannel_pool", 1),
 )
-_MOST_LEAVING = 4
+_MAX_LEAVING = 4
 Request = TypeVar("Request")
 Answer = TypeVar("Answer")
 Rpc = Callable[["ControllerServiceAsyncStub"], grpc.aio.UnaryUnaryMultiCallable[Request, Answer]]
@@ -112,7 +112,7 @@ class ControllerChannel:
             raise ClientClosed(self._target)
 
     def _replace(self) -> None:
-        if len(self._leaving) < _MOST_LEAVING:
+        if len(self._leaving) < _MAX_LEAVING:
             leaving = asyncio.create_task(self._leave(self._channel), name=f"leave {self._target}")
             self._leaving[self._channel] = leaving
             self._connect()

@@ -27,7 +27,7 @@ SCOPES = "scopes"
 MEMBERS = "members"
 """The names of the projections; no stream's index has such a name, see `StreamId.transactions`."""
 
-COUNTED_MOST = 10_000
+MAX_COUNTED = 10_000
 """Of each kind, to say what is in a scope: some milliseconds."""
 
 
@@ -168,8 +168,8 @@ def in_words(views: Sequence[ProjectionReader], scope: str) -> str:
 
 def _counted(kind: ResourceKind, members: Iterable[Members]) -> str:
     names = chain.from_iterable(one.resources(kind) for one in members)
-    count = sum(1 for _ in islice(names, COUNTED_MOST + 1))
-    number = str(count) if count <= COUNTED_MOST else f"more than {COUNTED_MOST}"
+    count = sum(1 for _ in islice(names, MAX_COUNTED + 1))
+    number = str(count) if count <= MAX_COUNTED else f"more than {MAX_COUNTED}"
     return f"{number} {kind.value.replace('-', ' ')}{'s' if count > 1 else ''}" if count else ""
 
 

@@ -22,8 +22,8 @@ from sluice.kafka_config import clients
 LEAST_AGE_MS = 100
 AGE_STEP = 1.1
 """Ages are found to within ten percent."""
-_MOST_AGE_MS = 30 * 24 * 3600 * 1000
-_AGES = math.ceil(math.log(_MOST_AGE_MS / LEAST_AGE_MS, AGE_STEP))
+_MAX_AGE_MS = 30 * 24 * 3600 * 1000
+_AGES = math.ceil(math.log(_MAX_AGE_MS / LEAST_AGE_MS, AGE_STEP))
 
 Place = tuple[str, int]
 """Topic and partition."""

@@ -28,7 +28,7 @@ from sluice.lookback.jobs import Job, JobContext
 from sluice.lookback.times import show_time
 
 
-class Described(msgspec.Struct, frozen=True):
+class ResourceQuestion(msgspec.Struct, frozen=True):
     """What is described, and the moment in epoch ms; `containers` is how many segment containers there are."""
 
     scope: str
@@ -37,14 +37,14 @@ class Described(msgspec.Struct, frozen=True):
     containers: int = 0
 
 
-class DescribedScope(msgspec.Struct, frozen=True):
+class ScopeQuestion(msgspec.Struct, frozen=True):
     """Which scope, and the moment in epoch ms."""
 
     scope: str
     at_ms: int
 
 
-class DescribedCluster(msgspec.Struct, frozen=True):
+class ClusterQuestion(msgspec.Struct, frozen=True):
     """The moment in epoch ms."""
 
     at_ms: int
@@ -63,7 +63,7 @@ class ClusterDescription(msgspec.Struct, frozen=True):
     members: dict[str, Any]
 
 
-def _stream(context: JobContext, question: Described) -> Description:
+def _stream(context: JobContext, question: ResourceQuestion) -> Description:
     id = StreamId(question.scope, question.name)
     partition, view = _view(context, id.key, question.at_ms)
     state = view.get(id.aggregate)
@@ -72,7 +72,7 @@ def _stream(context: JobContext, question: Described) -> Description:
     return _description(stream_description(view, state, question.containers), question.at_ms, partition, view)
 
 
-def _group(context: JobContext, question: Described) -> Description:
+def _group(context: JobContext, question: ResourceQuestion) -> Description:
     id = GroupId(question.scope, question.name)
     partition, view = _view(context, id.key, question.at_ms)
     group = find_group(view, id)
@@ -81,7 +81,7 @@ def _group(context: JobContext, question: Described) -> Description:
     return _description(group_description(group), question.at_ms, partition, view)
 
 
-def _table(context: JobContext, question: Described) -> Description:
+def _table(context: JobContext, question: ResourceQuestion) -> Description:
     id = TableId(question.scope, question.name)
     partition, view = _view(context, id.key, question.at_ms)
     state = view.get(id.aggregate)
@@ -90,7 +90,7 @@ def _table(context: JobContext, question: Described) -> Description:
     return _description(table_description(state), question.at_ms, partition, view)
 
 
-def _scope(context: JobContext, question: DescribedScope) -> Description:
+def _scope(context: JobContext, question: ScopeQuestion) -> Description:
     own, view = _view(context, question.scope, question.at_ms)
     scope: Scope | None = find_scope(view, question.scope)
     if scope is None:
@@ -99,7 +99,7 @@ def _scope(context: JobContext, question: DescribedScope) -> Description:
     return _description(scope_description(members, scope), question.at_ms, own, view)
 
 
-def _cluster(context: JobContext, question: DescribedCluster) -> ClusterDescription:
+def _cluster(context: JobContext, question: ClusterQuestion) -> ClusterDescription:
     partition, view = _view(context, CLUSTER, question.at_ms)
     cluster, as_of = cluster_of(view), _as_of(question.at_ms, partition, view)
     return ClusterDescription({**containers_description(cluster), **as_of}, {**members_description(cluster), **as_of})
@@ -123,8 +123,8 @@ def _absent(what: str, at_ms: int, *, was_deleted: bool = False) -> NotFoundErro
     return NotFoundError(f"{what} did not exist at {show_time(at_ms)}{deleted}")
 
 
-STREAM = Job("describe-stream", Described, Description, _stream)
-GROUP = Job("describe-group", Described, Description, _group)
-TABLE = Job("describe-table", Described, Description, _table)
-SCOPE = Job("describe-scope", DescribedScope, Description, _scope)
-CLUSTER_AT = Job("describe-cluster", DescribedCluster, ClusterDescription, _cluster)
+STREAM = Job("describe-stream", ResourceQuestion, Description, _stream)
+GROUP = Job("describe-group", ResourceQuestion, Description, _group)
+TABLE = Job("describe-table", ResourceQuestion, Description, _table)
+SCOPE = Job("describe-scope", ScopeQuestion, Description, _scope)
+CLUSTER_AT = Job("describe-cluster", ClusterQuestion, ClusterDescription, _cluster)

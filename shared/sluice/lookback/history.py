@@ -23,7 +23,7 @@ MAX_RECORDS = 50_000
 LEFT, MISSED, STARTED_ANEW = "it said that it leaves", "its heartbeats were missed", "it was started anew"
 
 
-class Interval(msgspec.Struct, frozen=True):
+class HistoryQuestion(msgspec.Struct, frozen=True):
     """Epoch ms, both included; `to_ms` 0 is now."""
 
     from_ms: int
@@ -139,7 +139,7 @@ class _Members:
         return [*self.ended, *present]
 
 
-def _follow(context: JobContext, question: Interval, changed: Changed) -> tuple[int, bool]:
+def _follow(context: JobContext, question: HistoryQuestion, changed: Changed) -> tuple[int, bool]:
     """The last moment that is taken in, and whether it is the end of the interval."""
     to_ms = question.to_ms or context.now_ms
     partition = context.partition_of(CLUSTER)
@@ -156,17 +156,17 @@ def _follow(context: JobContext, question: Interval, changed: Changed) -> tuple[
     return to_ms if is_complete else max(watching.last_ms, question.from_ms), is_complete
 
 
-def _containers(context: JobContext, question: Interval) -> Holdings:
+def _containers(context: JobContext, question: HistoryQuestion) -> Holdings:
     holders = _Holders()
     searched_to, complete = _follow(context, question, holders.changed)
     return Holdings(holders.all(), searched_to, complete)
 
 
-def _members(context: JobContext, question: Interval) -> Memberships:
+def _members(context: JobContext, question: HistoryQuestion) -> Memberships:
     members = _Members()
     searched_to, complete = _follow(context, question, members.changed)
     return Memberships(members.all(), searched_to, complete)
 
 
-CONTAINERS = Job("containers-history", Interval, Holdings, _containers)
-MEMBERS = Job("members-history", Interval, Memberships, _members)
+CONTAINERS = Job("containers-history", HistoryQuestion, Holdings, _containers)
+MEMBERS = Job("members-history", HistoryQuestion, Memberships, _members)

@@ -31,7 +31,7 @@ MAX_GAP_MS = 10 * 60_000
 _decode = msgspec.json.Decoder(RetentionReport).decode
 
 
-class RateHistoryQuery(msgspec.Struct, frozen=True):
+class RateHistoryQuestion(msgspec.Struct, frozen=True):
     """Of a stream the rates from `from_ms` to `to_ms`, epoch ms; 0 is now. In buckets of about `bucket_ms`."""
 
     scope: str
@@ -41,7 +41,7 @@ class RateHistoryQuery(msgspec.Struct, frozen=True):
     bucket_ms: int
 
 
-class UnreadQuery(msgspec.Struct, frozen=True):
+class UnreadQuestion(msgspec.Struct, frozen=True):
     """Since when is there something unread behind these offsets of a stream? Nothing before `from_ms` is looked at."""
 
     scope: str
@@ -163,17 +163,21 @@ def _samples(context: JobContext, stream: StreamId, from_ms: int, to_ms: int) ->
     return samples, to_ms if is_complete else last_ms, is_complete
 
 
-def _rate_history(context: JobContext, query: RateHistoryQuery) -> RateHistory:
-    to_ms = query.to_ms or context.now_ms
-    samples, searched_to, complete = _samples(context, StreamId(query.scope, query.stream), query.from_ms, to_ms)
-    bucket_ms, segments = history_of(samples, query.from_ms, to_ms, query.bucket_ms)
-    return RateHistory(query.from_ms, bucket_ms, segments, searched_to, complete)
+def _rate_history(context: JobContext, question: RateHistoryQuestion) -> RateHistory:
+    to_ms = question.to_ms or context.now_ms
+    samples, searched_to, complete = _samples(
+        context, StreamId(question.scope, question.stream), question.from_ms, to_ms
+    )
+    bucket_ms, segments = history_of(samples, question.from_ms, to_ms, question.bucket_ms)
+    return RateHistory(question.from_ms, bucket_ms, segments, searched_to, complete)
 
 
-def _unread_since(context: JobContext, query: UnreadQuery) -> Unread:
-    samples, _, complete = _samples(context, StreamId(query.scope, query.stream), query.from_ms, context.now_ms)
+def _unread_since(context: JobContext, question: UnreadQuestion) -> Unread:
+    samples, _, complete = _samples(
+        context, StreamId(question.scope, question.stream), question.from_ms, context.now_ms
+    )
     # Of a part of them the later ones are missing, which may be those that matter.
-    return Unread(unread_since(samples, query.position) if complete else None)
+    return Unread(unread_since(samples, question.position) if complete else None)
 
 
 def _sample(record: KafkaRecord, stream: StreamId) -> Sample | None:
@@ -187,5 +191,5 @@ def _sample(record: KafkaRecord, stream: StreamId) -> Sample | None:
     return Sample(report.at, report.sample.cut)
 
 
-UNREAD = Job("unread-since", UnreadQuery, Unread, _unread_since)
-RATE_HISTORY = Job("rate-history", RateHistoryQuery, RateHistory, _rate_history)
+UNREAD = Job("unread-since", UnreadQuestion, Unread, _unread_since)
+RATE_HISTORY = Job("rate-history", RateHistoryQuestion, RateHistory, _rate_history)

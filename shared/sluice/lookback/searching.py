@@ -22,7 +22,7 @@ MAX_PAGE_BYTES = 4 * 1024 * 1024
 """How much of values one result holds, unless one event alone is larger."""
 
 
-class Search(msgspec.Struct, frozen=True):
+class SearchQuestion(msgspec.Struct, frozen=True):
     """What to find: at most `limit` events, appended in [from_ms, to_ms], epoch ms; `to_ms` 0 is now.
 
     `key` is an aggregate (`stream:demo/orders`, `cluster`), a name in a scope (`demo/orders`: all that has it), or a
@@ -76,7 +76,7 @@ class FoundEvents(msgspec.Struct, frozen=True):
 class _Wanted:
     """Which events fit, and in which partitions they are."""
 
-    def __init__(self, question: Search) -> None:
+    def __init__(self, question: SearchQuestion) -> None:
         self._key = question.key
         self._types = frozenset(question.types)
         self._is_aggregate = ":" in question.key or question.key == CLUSTER
@@ -127,7 +127,7 @@ class _Collector:
                     self.found.append((order, _Candidate(order, record.by, entry, event, outcome)))
 
 
-def _search(context: JobContext, question: Search) -> FoundEvents:
+def _search(context: JobContext, question: SearchQuestion) -> FoundEvents:
     """Raises TimeIsOverError if even what is kept takes too long to be unpacked: then a `key` helps."""
     wanted = _Wanted(question)
     before = question.before or ((question.to_ms or context.now_ms) + 1, 0, 0, 0, 0)
@@ -171,4 +171,4 @@ def _found(one: _Candidate) -> FoundEvent:
     )
 
 
-JOURNAL_SEARCH = Job("search-journal", Search, FoundEvents, _search)
+JOURNAL_SEARCH = Job("search-journal", SearchQuestion, FoundEvents, _search)

@@ -25,7 +25,7 @@ FIRST_MS = 60_000
 GROWTH = 4
 
 
-class TraceRequest(msgspec.Struct, frozen=True):
+class TraceQuestion(msgspec.Struct, frozen=True):
     """The request, and what to search: records appended in [since_ms, before_ms), epoch ms; `before_ms` 0 is now."""
 
     request: str
@@ -47,7 +47,7 @@ class TraceFound(msgspec.Struct, frozen=True):
     complete: bool
 
 
-def _trace(context: JobContext, submitted: TraceRequest) -> TraceFound:
+def _trace(context: JobContext, submitted: TraceQuestion) -> TraceFound:
     found, searched_to, complete = _search_back(context, submitted)
     followers: list[Follower] = []
     try:
@@ -66,7 +66,7 @@ def _trace(context: JobContext, submitted: TraceRequest) -> TraceFound:
     )
 
 
-def _search_back(context: JobContext, submitted: TraceRequest) -> tuple[list[Found], int, bool]:
+def _search_back(context: JobContext, submitted: TraceQuestion) -> tuple[list[Found], int, bool]:
     """What names the request, the moment back to which that is all, and whether more of it can be before that."""
     found: list[Found] = []
     searched_to = submitted.before_ms or context.now_ms + 1
@@ -81,7 +81,7 @@ def _search_back(context: JobContext, submitted: TraceRequest) -> tuple[list[Fou
     return found, searched_to, searched_to <= submitted.since_ms
 
 
-def _windows(context: JobContext, submitted: TraceRequest) -> Iterator[tuple[int, list[Span]]]:
+def _windows(context: JobContext, submitted: TraceQuestion) -> Iterator[tuple[int, list[Span]]]:
     """What to search, the latest first, each with the moment at which it begins."""
     there = {topic.name for topic in context.source.topics()}
     names = [topic.name for topic in topics.TOPICS if topic.name in there]
@@ -126,4 +126,4 @@ def _follow(context: JobContext, partition: int, follower: Follower, found: list
     )
 
 
-TRACE = Job("trace-request", TraceRequest, TraceFound, _trace)
+TRACE = Job("trace-request", TraceQuestion, TraceFound, _trace)

@@ -24,7 +24,7 @@ from conformance.data import write
 from conformance.table_calls import create_table
 from conformance.txn_calls import (
     LEAST_LEASE_MS,
-    MOST_LEASE_MS,
+    LONGEST_LEASE_MS,
     begin,
     ids_are_right,
     part,
@@ -150,7 +150,7 @@ case(
 )
 
 case("with_least_lease", *STREAM, begin(lease=LEAST_LEASE_MS), state())
-case("with_longest_lease", *STREAM, begin(lease=MOST_LEASE_MS, grace=2**62), state())
+case("with_longest_lease", *STREAM, begin(lease=LONGEST_LEASE_MS, grace=2**62), state())
 case("with_too_short_a_lease", *STREAM, _too_short(9_999))
 case("with_too_long_a_lease", *STREAM, _too_long(600_001))
 case("without_lease", *STREAM, _too_short(0))

@@ -11,7 +11,7 @@ from conformance.case import Subject
 from conformance.data import fate
 from conformance.txn_calls import (
     LEAST_LEASE_MS,
-    MOST_LEASE_MS,
+    LONGEST_LEASE_MS,
     NEVER_GIVEN,
     NOT_WRITTEN,
     abort,
@@ -42,8 +42,8 @@ case(
     ping(),
     ping(),
     ping(lease=LEAST_LEASE_MS),
-    ping(lease=MOST_LEASE_MS),
-    ping(lease=MOST_LEASE_MS),
+    ping(lease=LONGEST_LEASE_MS),
+    ping(lease=LONGEST_LEASE_MS),
     state(),
 )
 case(
@@ -81,7 +81,7 @@ case(
 case(
     "with_less_than_the_least_lease",
     *STREAM,
-    *(begin(name, lease=MOST_LEASE_MS) for name in "abcde"),
+    *(begin(name, lease=LONGEST_LEASE_MS) for name in "abcde"),
     put("x"),
     ping("a", lease=0),
     ping("b", lease=-1),

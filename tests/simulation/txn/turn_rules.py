@@ -20,7 +20,7 @@ from sluice.domain.stream.events import (
 )
 from sluice.domain.transaction.events import CommitBatchStarted, TransactionCommitting
 
-MOST = 2
+MAX_PASSED = 2
 _WORKFLOWS = (
     StreamScaleStarted,
     StreamUpdateStarted,
@@ -51,10 +51,10 @@ class TurnRules:
         for event in entry.events:
             self._count(event, (getattr(event, "scope", ""), getattr(event, "stream", "")))
         for key, passed in self._batches.items():
-            if passed > MOST:
+            if passed > MAX_PASSED:
                 raise Violation(f"{key}: a workflow waits behind {passed} batches")
         for key, passed in self._workflows.items():
-            if passed > MOST:
+            if passed > MAX_PASSED:
                 raise Violation(f"{key}: commits wait behind {passed} workflows")
 
     def _count(self, event: Any, key: tuple[str, str]) -> None:

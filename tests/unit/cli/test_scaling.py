@@ -73,7 +73,7 @@ def test_a_stream_without_segments_is_not_scaled(cli: Cli) -> None:
 
 
 def test_a_scale_has_a_limit_and_is_put_together_quickly(cli: Cli) -> None:
-    assert scaling.MOST == MAX_SEGMENTS
+    assert scaling.MAX_SEGMENTS == MAX_SEGMENTS
     assert cli("stream", "scale", "demo/orders", "--to", str(MAX_SEGMENTS + 1)).code == 2 and cli.calls == []
     ranges = equal_ranges(MAX_SEGMENTS - 1)
     segments = [{"id": id, "low": low, "high": high} for id, (low, high) in enumerate(ranges)]

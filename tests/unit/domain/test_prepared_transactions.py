@@ -83,7 +83,7 @@ def test_an_open_that_takes_none_in_hand_or_finds_none_opens_a_new_one() -> None
 
 
 def test_an_open_of_an_id_that_another_open_has_taken_is_void_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index_module, "KEPT_MOST", 1)
+    monkeypatch.setattr(index_module, "MAX_KEPT", 1)
     log = TxnLog()
     taken = log.prepare(2).transaction
     late, id = entry_of(log)

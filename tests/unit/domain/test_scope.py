@@ -100,7 +100,7 @@ def test_a_scope_that_holds_something_is_refused_in_words(monkeypatch: pytest.Mo
     log.decide(CreateStream("sc", "other", StreamConfig()))
     log.decide(CREATE_GROUP)
     assert log.ask(DeleteScope("sc")) == Reply(Status.SCOPE_NOT_EMPTY, "2 streams, 1 reader group, 1 table")
-    monkeypatch.setattr(listings, "COUNTED_MOST", 1)
+    monkeypatch.setattr(listings, "MAX_COUNTED", 1)
     assert log.ask(DeleteScope("sc")).reason == "more than 1 streams, 1 reader group, 1 table"
     assert find_scope(log, "sc") == find_scope(Log("sc"), "sc"), "there is no workflow"
 

@@ -71,7 +71,7 @@ def test_they_are_remembered_for_a_day_and_forgotten_after_two() -> None:
 
 
 def test_no_more_are_remembered_than_twice_the_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "KEPT_MOST", 3)
+    monkeypatch.setattr(module, "MAX_KEPT", 3)
     ends = Ends()
     ids = []
     for i in range(20):

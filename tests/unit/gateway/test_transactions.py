@@ -8,7 +8,7 @@ from unit.gateway.conftest import Gateway
 from unit.gateway.support import SYNC_INTERNAL, failure
 
 from api_gateway.handlers.submitting import REASON
-from api_gateway.handlers.transactions import LISTED_MOST
+from api_gateway.handlers.transactions import MAX_LISTED
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.decision import Reply
 from sluice.domain.events import Event
@@ -171,7 +171,7 @@ async def test_a_reason_may_be_any_text_and_is_bounded(gateway: Gateway) -> None
 
 
 async def test_the_latest_ended_transactions_are_listed_up_to_the_limit(gateway: Gateway) -> None:
-    ids = [transaction_id(0, f"r{i}") for i in range(LISTED_MOST + 20)]
+    ids = [transaction_id(0, f"r{i}") for i in range(MAX_LISTED + 20)]
     events: list[Event] = []
     for i, id in enumerate(ids):
         end = TransactionCommitted("sc", "st", id, at=i) if i % 2 else TransactionAborted("sc", "st", id, at=i)
@@ -181,4 +181,4 @@ async def test_the_latest_ended_transactions_are_listed_up_to_the_limit(gateway:
     answer = await gateway.stub.listCompletedTransactions(pb.ListCompletedTxnRequest(streamInfo=STREAM))
     listed = [(text(t.txnId), t.status) for t in answer.response]
     committed, aborted = pb.TxnResponse.COMMITTED, pb.TxnResponse.ABORTED
-    assert listed == [(ids[i], committed if i % 2 else aborted) for i in reversed(range(20, LISTED_MOST + 20))]
+    assert listed == [(ids[i], committed if i % 2 else aborted) for i in reversed(range(20, MAX_LISTED + 20))]

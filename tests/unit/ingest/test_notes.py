@@ -12,7 +12,7 @@ from distributed_ingest.ledger import Ledger, positions
 from distributed_ingest.run import Timing
 from distributed_ingest.settle import settled, together
 from distributed_ingest.stores import is_new_file, opened
-from distributed_ingest.tally import AGAIN_S, MOST_ORIGINS, OTHERS, Counts, Tally, Totals
+from distributed_ingest.tally import AGAIN_S, MAX_ORIGINS, OTHERS, Counts, Tally, Totals
 from sluice_cli.errors import RefusedError, UsageError
 from sluice_coordination import (
     Document,
@@ -136,9 +136,9 @@ def test_origins_are_bounded_and_problems_logged_now_and_then(
     now = 100.0
     monkeypatch.setattr("distributed_ingest.tally.time.monotonic", lambda: now)
     tally = Tally()
-    for number in range(MOST_ORIGINS + 10):
+    for number in range(MAX_ORIGINS + 10):
         tally.add(str(number), Counts(1))
-    assert len(tally.by_origin) == MOST_ORIGINS + 1 and tally.by_origin[OTHERS].records == 10
+    assert len(tally.by_origin) == MAX_ORIGINS + 1 and tally.by_origin[OTHERS].records == 10
     for text in ("a", "b", "a"):
         tally.problem(text)
     now += AGAIN_S

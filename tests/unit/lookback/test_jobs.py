@@ -14,15 +14,15 @@ from sluice.domain.stream.commands import CreateStream, DeleteStream, ScaleStrea
 from sluice.engine.partition import partition_of
 from sluice.kafka.topics import JOURNAL
 from sluice.lookback import backwards, jobs
-from sluice.lookback.describing import STREAM, Described
+from sluice.lookback.describing import STREAM, ResourceQuestion
 from sluice.lookback.errors import LookbackError, TimeIsOverError
 from sluice.lookback.folded import FoldedPartitions
 from sluice.lookback.jobs import JobLimit, run_job
 from sluice.lookback.progress import unseen
-from sluice.lookback.searching import JOURNAL_SEARCH, FoundEvent, FoundEvents, Search
+from sluice.lookback.searching import JOURNAL_SEARCH, FoundEvent, FoundEvents, SearchQuestion
 from sluice.lookback.source import KafkaRecord, Span
 from sluice.lookback.tracing import document, trace
-from sluice.lookback.tracing_job import TRACE, TraceRequest
+from sluice.lookback.tracing_job import TRACE, TraceQuestion
 
 KEY = "demo/orders"
 PARTITION = partition_of(KEY, PARTITIONS)
@@ -71,7 +71,9 @@ class Counted(MemorySource):
             yield item
 
 
-def search(history: History, wanted: Search, folded: FoldedPartitions | None = None, looks: int = 10**6) -> FoundEvents:
+def search(
+    history: History, wanted: SearchQuestion, folded: FoldedPartitions | None = None, looks: int = 10**6
+) -> FoundEvents:
     return run_job(JOURNAL_SEARCH, wanted, history.source, history.now, folded, limit(looks))
 
 
@@ -79,7 +81,7 @@ def all_pages(history: History, looks: int = 10**6, **submitted: Any) -> list[Fo
     """Following `next` to the end; what is kept is kept from call to call."""
     folded, items, before = FoldedPartitions(), list[FoundEvent](), None
     for _ in range(2_000):
-        found = search(history, Search(before=before, **submitted), folded, looks)
+        found = search(history, SearchQuestion(before=before, **submitted), folded, looks)
         items += found.items
         if found.complete:
             assert found.next is None
@@ -92,7 +94,7 @@ def all_pages(history: History, looks: int = 10**6, **submitted: Any) -> list[Fo
 def test_small_windows_and_little_time_find_what_one_search_finds(
     history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = search(history, Search(limit=1000))
+    whole = search(history, SearchQuestion(limit=1000))
     assert whole.complete and len(whole.items) > 60
     assert [one.order for one in whole.items] == sorted((one.order for one in whole.items), reverse=True)
     assert all_pages(history, limit=7) == whole.items
@@ -105,12 +107,12 @@ def test_small_windows_and_little_time_find_what_one_search_finds(
 
 def test_an_event_that_did_not_count_says_why(history: History) -> None:
     history.twin(KEY, decides=False)
-    latest = search(history, Search(key=KEY, limit=2)).items
+    latest = search(history, SearchQuestion(key=KEY, limit=2)).items
     assert [(one.type, one.why) for one in latest] == [("StreamSealed", "stale"), ("StreamSealed", "")]
 
 
 def test_a_description_that_takes_too_long_comes_further_each_time(history: History) -> None:
-    submitted, folded = Described("demo", "orders", history.now), FoldedPartitions()
+    submitted, folded = ResourceQuestion("demo", "orders", history.now), FoldedPartitions()
     wanted = run_job(STREAM, submitted, history.source, history.now)
     came = []
     while True:
@@ -124,7 +126,7 @@ def test_a_description_that_takes_too_long_comes_further_each_time(history: Hist
 
 def test_a_moment_that_is_kept_reads_nothing(history: History) -> None:
     folded, source = FoldedPartitions(), Counted(history.source)
-    submitted = Described("demo", "orders", history.now)
+    submitted = ResourceQuestion("demo", "orders", history.now)
     first = run_job(STREAM, submitted, source, history.now, folded)
     whole, source.read_records = source.read_records, 0
     assert run_job(STREAM, submitted, source, history.now, folded) == first and source.read_records == 0 < whole
@@ -134,10 +136,10 @@ async def test_a_snapshot_spares_the_records_before_it(history: History, monkeyp
     before = history.now
     manifest = await snapshot_of(history, KEY)
     await snapshot_of(history, KEY)
-    submitted, source = Described("demo", "orders", manifest.at), Counted(history.source)
+    submitted, source = ResourceQuestion("demo", "orders", manifest.at), Counted(history.source)
     wanted = run_job(STREAM, submitted, source, history.now)
     source.read_records = 0
-    later = Described("demo", "orders", manifest.at + 1)
+    later = ResourceQuestion("demo", "orders", manifest.at + 1)
     with monkeypatch.context() as patched:
         patched.setattr(jobs, "WORTH_A_SNAPSHOT", 1)
         found = await asyncio.to_thread(run_job, STREAM, later, source, history.now)
@@ -146,7 +148,9 @@ async def test_a_snapshot_spares_the_records_before_it(history: History, monkeyp
     history.source.trim(JOURNAL.name, PARTITION, manifest.offset)
     assert (await asyncio.to_thread(run_job, STREAM, later, history.source, history.now)) == found
     with pytest.raises(LookbackError, match="they were trimmed"):
-        await asyncio.to_thread(run_job, STREAM, Described("demo", "orders", before), history.source, history.now)
+        await asyncio.to_thread(
+            run_job, STREAM, ResourceQuestion("demo", "orders", before), history.source, history.now
+        )
 
 
 async def test_a_search_of_a_trimmed_journal_goes_back_to_the_oldest_snapshot(
@@ -154,14 +158,14 @@ async def test_a_search_of_a_trimmed_journal_goes_back_to_the_oldest_snapshot(
 ) -> None:
     manifest = await snapshot_of(history, KEY)
     history.ask(DeleteStream("demo", "orders"), "late")
-    wanted = Search(key=KEY, limit=1000)
+    wanted = SearchQuestion(key=KEY, limit=1000)
     whole = await asyncio.to_thread(search, history, wanted)
     history.source.trim(JOURNAL.name, PARTITION, manifest.offset - 2)
     monkeypatch.setattr(backwards, "FIRST_RECORDS", 1)
     found = await asyncio.to_thread(search, history, wanted)
     assert found.items == [one for one in whole.items if one.order[2] > manifest.offset] != []
     assert found.complete and found.kept_from == manifest.at + 1, "of that moment more may be missing"
-    later = await asyncio.to_thread(search, history, Search(key=KEY, from_ms=manifest.at + 2, limit=1000))
+    later = await asyncio.to_thread(search, history, SearchQuestion(key=KEY, from_ms=manifest.at + 2, limit=1000))
     assert later.complete and later.kept_from is None
 
 
@@ -180,7 +184,7 @@ async def test_a_trimmed_partition_does_not_hold_up_the_search_of_the_others(
 
 def test_the_trace_is_that_of_the_command_line(history: History) -> None:
     for request in ("create", "scale", "seal", "create-7", "scope", "none"):
-        found = run_job(TRACE, TraceRequest(request, 0), history.source, history.now)
+        found = run_job(TRACE, TraceQuestion(request, 0), history.source, history.now)
         assert found.document == document(trace(history.source, request, 0, unseen)), request
         assert found.complete and len(found.steps) == len(found.document["steps"])
         assert request == "none" or all(found.steps)
@@ -190,11 +194,11 @@ def test_a_request_is_searched_backwards_up_to_where_it_was_sent(history: Histor
     sent_after = history.now
     history.ask(CreateScope("late"), "late")
     history.source.now += 3 * 3_600_000
-    submitted = TraceRequest("late", history.now - 3_600_000)
+    submitted = TraceQuestion("late", history.now - 3_600_000)
     recent = run_job(TRACE, submitted, history.source, history.now)
     assert (recent.document["steps"], recent.complete, recent.searched_to) == ([], True, submitted.since_ms)
     source = Counted(history.source)
-    found = run_job(TRACE, TraceRequest("late", 0, recent.searched_to), source, history.now)
+    found = run_job(TRACE, TraceQuestion("late", 0, recent.searched_to), source, history.now)
     assert [step["what"] for step in found.document["steps"]] == ["requested", "answered"]
     assert found.complete and found.searched_to > sent_after - 6 * 3_600_000
 

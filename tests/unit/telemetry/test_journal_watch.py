@@ -137,7 +137,7 @@ async def test_a_queued_workflow_shows_until_its_notice_expires(world: EngineWor
 async def test_workflows_are_counted_up_to_a_limit(
     world: EngineWorld, watch: JournalWatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "COUNTED_MOST", 3)
+    monkeypatch.setattr(module, "MAX_COUNTED", 3)
     for number in range(5):
         await seed(world, creation(f"s{number}"), key=f"sc/s{number}")
     watch.publish_workflows()

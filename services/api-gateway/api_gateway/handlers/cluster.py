@@ -47,11 +47,11 @@ class ClusterHandlers:
     async def servers(self, _request: pb.ServerRequest, _context: Context) -> pb.ServerResponse:
         members = self._reads.cluster().members.values()
         known = (m.endpoints.get(PROTOCOL) for m in members if m.service == SERVICE)
-        answer = pb.ServerResponse()
+        response = pb.ServerResponse()
         for endpoint in dict.fromkeys((self._own, *sorted(filter(None, known)))):
             host, _, port = endpoint.rpartition(":")
-            answer.nodeURI.add(endpoint=host, port=int(port))
-        return answer
+            response.nodeURI.add(endpoint=host, port=int(port))
+        return response
 
     async def buckets(
         self, request: pb.ControllerToBucketMappingRequest, _context: Context
@@ -64,8 +64,8 @@ class ClusterHandlers:
         """
         if request.serviceType not in pb.ControllerToBucketMappingRequest.BucketType.values():
             raise BadRequestError(f"{request.serviceType} is no serviceType")
-        answer = pb.ControllerToBucketMappingResponse()
+        response = pb.ControllerToBucketMappingResponse()
         for member in self._reads.cluster().members.values():
             if member.service == WORKERS:
-                answer.mapping[member.instance].id.append(ALL_STREAMS)
-        return answer
+                response.mapping[member.instance].id.append(ALL_STREAMS)
+        return response

@@ -11,7 +11,7 @@ from google.protobuf.message import Message
 from api_gateway.convert import name_of, scope_of
 from api_gateway.convert_groups import group_config_message, group_config_of, id_of
 from api_gateway.handlers import Context, Handler
-from api_gateway.handlers.submitting import answered, submit
+from api_gateway.handlers.submitting import response_to, submit
 from api_gateway.reads import Reads
 from api_gateway.requests import Requests
 from api_gateway.rpc import trace_of
@@ -46,12 +46,12 @@ class GroupHandlers:
         id = str(uuid4()) if config.id == ZERO_ID else config.id
         config = msgspec.structs.replace(config, id=id, generation=0)
         command = CreateReaderGroup(scope=scope, group=name_of(request.readerGroupName), config=config)
-        answer: pb.CreateReaderGroupResponse = await submit(self._requests, command, context)
-        if answer.status == pb.CreateReaderGroupResponse.SUCCESS:
+        response: pb.CreateReaderGroupResponse = await submit(self._requests, command, context)
+        if response.status == pb.CreateReaderGroupResponse.SUCCESS:
             # The view has what the reply is about, unless another client deletes the group this very moment.
             stored = self._reads.known_group(command.group_id)
-            answer.config.CopyFrom(group_config_message(command.group_id, stored.config if stored else config))
-        return answer
+            response.config.CopyFrom(group_config_message(command.group_id, stored.config if stored else config))
+        return response
 
     async def configuration(self, request: pb.ReaderGroupInfo, _context: Context) -> pb.ReaderGroupConfigResponse:
         id = GroupId(scope_of(request.scope), name_of(request.readerGroup))
@@ -66,10 +66,10 @@ class GroupHandlers:
         await self._reads.group_or_none(id)
         command = UpdateReaderGroup(*id, config=config)
         reply = await self._requests.submit(command, trace_of(context))
-        answer: pb.UpdateReaderGroupResponse = answered(command, reply, context)
-        succeeded = answer.status == pb.UpdateReaderGroupResponse.SUCCESS
-        answer.generation = reply.generation if succeeded else config.generation
-        return answer
+        response: pb.UpdateReaderGroupResponse = response_to(command, reply, context)
+        succeeded = response.status == pb.UpdateReaderGroupResponse.SUCCESS
+        response.generation = reply.generation if succeeded else config.generation
+        return response
 
     async def delete(self, request: pb.ReaderGroupInfo, context: Context) -> Message:
         """An id that is no UUID matters only if there is a group that it could be compared with."""

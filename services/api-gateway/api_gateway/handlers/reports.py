@@ -49,10 +49,10 @@ class ReportHandlers:
             generation=request.generation,
             cut=dict(request.streamCut.cut),
         )
-        answer = await submit(self._requests, command, context)
-        if not command.cut and answer.status == pb.UpdateSubscriberStatus.STREAM_CUT_NOT_VALID:
+        response = await submit(self._requests, command, context)
+        if not command.cut and response.status == pb.UpdateSubscriberStatus.STREAM_CUT_NOT_VALID:
             raise InvalidArgumentError("the stream cut is empty")
-        return answer
+        return response
 
     async def note_time(self, request: pb.TimestampFromWriter, context: Context) -> Any:
         id = stream_of(request.position.streamInfo)

@@ -2,7 +2,7 @@
 
 from api_gateway.convert import epoch_of, fill_range, ranges_of, stream_of
 from api_gateway.handlers import Context, Handler
-from api_gateway.handlers.submitting import answered
+from api_gateway.handlers.submitting import response_to
 from api_gateway.reads import Reads
 from api_gateway.requests import Requests
 from api_gateway.rpc import trace_of
@@ -47,11 +47,11 @@ class ScaleHandlers:
         reply = answer_at_once(await self._reads.stream_or_none(id), command)
         if reply is None:
             reply = await self._requests.submit(command, trace_of(context))
-        answer: pb.ScaleResponse = answered(command, reply, context)
-        answer.epoch = reply.epoch
+        response: pb.ScaleResponse = response_to(command, reply, context)
+        response.epoch = reply.epoch
         for segment in reply.segments:
-            fill_range(answer.segments.add(), id, segment)
-        return answer
+            fill_range(response.segments.add(), id, segment)
+        return response
 
     async def check(self, request: pb.ScaleStatusRequest, _context: Context) -> pb.ScaleStatusResponse:
         epoch = epoch_of(request.epoch)

@@ -73,10 +73,10 @@ class ScopeHandlers:
         )
         if page is None:
             return pb.StreamsInScopeResponse(status=pb.StreamsInScopeResponse.SCOPE_NOT_FOUND)
-        answer = pb.StreamsInScopeResponse(continuationToken=page[1])
+        response = pb.StreamsInScopeResponse(continuationToken=page[1])
         for name in page[0]:
-            answer.streams.add(scope=scope, stream=name)
-        return answer
+            response.streams.add(scope=scope, stream=name)
+        return response
 
     async def list_tables(self, request: pb.KVTablesInScopeRequest, _context: Context) -> pb.KVTablesInScopeResponse:
         scope = scope_of(request.scope.scope)
@@ -87,10 +87,10 @@ class ScopeHandlers:
         )
         if page is None:
             return pb.KVTablesInScopeResponse(status=pb.KVTablesInScopeResponse.SCOPE_NOT_FOUND)
-        answer = pb.KVTablesInScopeResponse(continuationToken=page[1])
+        response = pb.KVTablesInScopeResponse(continuationToken=page[1])
         for name in page[0]:
-            answer.kvtables.add(scope=scope, kvtName=name)
-        return answer
+            response.kvtables.add(scope=scope, kvtName=name)
+        return response
 
 
 async def _page(

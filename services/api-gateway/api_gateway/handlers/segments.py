@@ -34,35 +34,35 @@ class SegmentHandlers:
 
     async def current(self, request: pb.StreamInfo, _context: Context) -> pb.SegmentRanges:
         id = stream_of(request)
-        answer = ranges_message(id, queries.current_segments(await self._reads.stream(id)))
+        response = ranges_message(id, queries.current_segments(await self._reads.stream(id)))
         if request.accessOperation != pb.StreamInfo.NONE:
-            answer.delegationToken = self._tokens.of(Permission.READ_UPDATE, mapped_resource(*id))
-        return answer
+            response.delegationToken = self._tokens.of(Permission.READ_UPDATE, mapped_resource(*id))
+        return response
 
     async def of_epoch(self, request: pb.GetEpochSegmentsRequest, _context: Context) -> pb.SegmentRanges:
         id = stream_of(request.streamInfo)
         epoch = epoch_of(request.epoch)
-        answer = ranges_message(id, queries.epoch_segments(await self._reads.stream(id), epoch))
-        answer.delegationToken = self._tokens.of(Permission.READ_UPDATE, stream_resource(*id))
-        return answer
+        response = ranges_message(id, queries.epoch_segments(await self._reads.stream(id), epoch))
+        response.delegationToken = self._tokens.of(Permission.READ_UPDATE, stream_resource(*id))
+        return response
 
     async def head(self, request: pb.GetSegmentsRequest, _context: Context) -> pb.SegmentsAtTime:
         id = stream_of(request.streamInfo)
-        answer = pb.SegmentsAtTime()
+        response = pb.SegmentsAtTime()
         for segment, offset in queries.head(await self._reads.stream(id)).items():
-            location = answer.segments.add(offset=offset)
+            location = response.segments.add(offset=offset)
             fill_segment_id(location.segmentId, id, segment)
         if request.streamInfo.accessOperation != pb.StreamInfo.NONE:
-            answer.delegationToken = self._tokens.of(Permission.READ_UPDATE, stream_resource(*id))
-        return answer
+            response.delegationToken = self._tokens.of(Permission.READ_UPDATE, stream_resource(*id))
+        return response
 
     async def following(self, request: pb.SegmentId, _context: Context) -> pb.SuccessorResponse:
         id = stream_of(request.streamInfo)
         stream = await self._reads.stream(id)
-        answer = pb.SuccessorResponse()
+        response = pb.SuccessorResponse()
         for successor, replaced in queries.successors_with_predecessors(stream, request.segmentId):
-            fill_range(answer.segments.add(value=replaced).segment, id, successor)
-        return answer
+            fill_range(response.segments.add(value=replaced).segment, id, successor)
+        return response
 
     async def between(self, request: pb.StreamCutRange, _context: Context) -> pb.StreamCutRangeResponse:
         id = stream_of(request.streamInfo)
@@ -70,11 +70,11 @@ class SegmentHandlers:
         start, end = dict(getattr(request, "from")), dict(request.to)
         if not start and not end:
             raise BadRequestError("both cuts are empty")
-        answer = pb.StreamCutRangeResponse()
+        response = pb.StreamCutRangeResponse()
         for segment in cuts.segments_between(await self._reads.stream(id), start, end):
-            fill_segment_id(answer.segments.add(), id, segment)
-        answer.delegationToken = self._tokens.of(Permission.READ, stream_resource(*id))
-        return answer
+            fill_segment_id(response.segments.add(), id, segment)
+        response.delegationToken = self._tokens.of(Permission.READ, stream_resource(*id))
+        return response
 
     async def is_current(self, request: pb.SegmentId, _context: Context) -> pb.SegmentValidityResponse:
         stream = await self._reads.stream(stream_of(request.streamInfo))

@@ -59,6 +59,6 @@ class TableHandlers:
         table = await self._reads.table_or_none(id)
         if table is None:
             raise NotFoundError(f"key-value table {id} does not exist")
-        answer = ranges_message(id, current_segments(table))
-        answer.delegationToken = self._tokens.of(Permission.READ_UPDATE, table_resource(*id))
-        return answer
+        response = ranges_message(id, current_segments(table))
+        response.delegationToken = self._tokens.of(Permission.READ_UPDATE, table_resource(*id))
+        return response

@@ -10,7 +10,7 @@ from typing import Any
 from api_gateway.convert import fill_range, stream_of
 from api_gateway.errors import OverloadedError
 from api_gateway.handlers import Context, Handler
-from api_gateway.handlers.submitting import answered
+from api_gateway.handlers.submitting import response_to
 from api_gateway.reads import Reads
 from api_gateway.requests import Requests
 from api_gateway.rpc import trace_of
@@ -27,7 +27,7 @@ from sluice.security.tokens import TokenSigner
 LONGEST_ANSWER_S = 0.1
 """How long the answer to checkTransactionState waits for a commit or an abort that is under way to end."""
 
-LISTED_MOST = 500
+MAX_LISTED = 500
 """How many ended transactions a list has (stream-and-transaction-semantics 6.9)."""
 
 _REFUSALS: dict[str, type[Exception]] = {
@@ -65,11 +65,11 @@ class TransactionHandlers:
         if reply.status != Status.OK:
             raise _refusal(reply)
         high, low = halves(reply.transaction)
-        answer = pb.CreateTxnResponse(txnId=pb.TxnId(highBits=high, lowBits=low))
+        response = pb.CreateTxnResponse(txnId=pb.TxnId(highBits=high, lowBits=low))
         for segment in reply.segments:
-            fill_range(answer.activeSegments.add(), id, segment)
-        answer.delegationToken = self._tokens.of(Permission.READ_UPDATE, stream_resource(*id))
-        return answer
+            fill_range(response.activeSegments.add(), id, segment)
+        response.delegationToken = self._tokens.of(Permission.READ_UPDATE, stream_resource(*id))
+        return response
 
     async def ping(self, request: pb.PingTxnRequest, context: Context) -> Any:
         id = stream_of(request.streamInfo)
@@ -98,19 +98,19 @@ class TransactionHandlers:
 
     async def completed(self, request: pb.ListCompletedTxnRequest, _context: Context) -> pb.ListCompletedTxnResponse:
         """The last that have ended, the latest first."""
-        answer = pb.ListCompletedTxnResponse()
-        for ended in await self._reads.ended_transactions(stream_of(request.streamInfo), LISTED_MOST):
+        response = pb.ListCompletedTxnResponse()
+        for ended in await self._reads.ended_transactions(stream_of(request.streamInfo), MAX_LISTED):
             high, low = halves(ended.uuid)
             committed = ended.state is TransactionState.COMMITTED
             status = pb.TxnResponse.COMMITTED if committed else pb.TxnResponse.ABORTED
-            answer.response.add(txnId=pb.TxnId(highBits=high, lowBits=low), status=status)
-        return answer
+            response.response.add(txnId=pb.TxnId(highBits=high, lowBits=low), status=status)
+        return response
 
     async def _submit(self, command: PingTransaction | CommitTransaction | AbortTransaction, context: Context) -> Any:
         reply = await self._requests.submit(command, trace_of(context))
         if reply.status == Status.TOO_MANY_WAITING:
             raise _refusal(reply)
-        return answered(command, reply, context)
+        return response_to(command, reply, context)
 
 
 def _id_of(id: pb.TxnId) -> str:

@@ -43,7 +43,7 @@ PROBLEM_TYPE = "application/problem+json"
 _MAY_BE_OURS = (HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT)
 """Answers that also say what is wrong with this process, which may be the cause."""
 
-MOST_BODY_BYTES = MAX_REQUEST_BYTES
+MAX_BODY_BYTES = MAX_REQUEST_BYTES
 """No request can be larger than what a topic takes."""
 
 BODY_S = 30.0
@@ -199,7 +199,7 @@ async def _admitted(guard: Guard, rule: Rule, request: Request) -> Caller | None
 async def _with_body(request: Request) -> Request:
     """The call with its body at hand. Raises RefusedError, OverloadedError, BadRequestError."""
     length = request.headers.get("content-length", "")
-    if length.isdecimal() and int(length) > MOST_BODY_BYTES:
+    if length.isdecimal() and int(length) > MAX_BODY_BYTES:
         raise _too_large()
     bodies: Slots = request.app.state.bodies
     bounded = Request(request.scope, _bounded(request.receive))
@@ -223,7 +223,7 @@ def _bounded(receive: Receive) -> Receive:
         nonlocal size
         message = await receive()
         size += len(message.get("body", b""))
-        if size > MOST_BODY_BYTES:
+        if size > MAX_BODY_BYTES:
             raise _too_large()
         return message
 
@@ -231,7 +231,7 @@ def _bounded(receive: Receive) -> Receive:
 
 
 def _too_large() -> RefusedError:
-    return RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body has more than {MOST_BODY_BYTES} bytes")
+    return RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body has more than {MAX_BODY_BYTES} bytes")
 
 
 def _noted(request: Request, path: str, error: Exception, not_a_number: HTTPStatus) -> Failure:

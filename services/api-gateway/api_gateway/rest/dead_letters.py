@@ -35,19 +35,19 @@ from sluice.kafka.requests import decode_request, encode_request
 from sluice.kafka.topics import REPLAYABLE
 from sluice.security.caller import calling_principal
 
-KEPT_MOST = 20_000
+MAX_KEPT = 20_000
 """How many letters, the latest ones, are held."""
 
 PAGE_BYTES = 8 * 1024 * 1024
 """How much of values one page holds, unless one letter alone is larger."""
 
-MOST_S = 30.0
+MAX_READ_S = 30.0
 """How long one reading may take; what is known is brought up to date from where it ended the next time."""
 
-MOST_BESIDE = 100
+MAX_BESIDE = 100
 """So many records between two letters are read with them; more are passed over."""
 
-MOST_READINGS = 8
+MAX_READINGS = 8
 """How often one page goes to Kafka at most."""
 
 RecordOffset = tuple[int, int]
@@ -216,8 +216,8 @@ class DeadLetters:
         await send_settlement(self._producer, letter.key, settled)
 
     async def _catch_up(self) -> None:
-        await asyncio.to_thread(self._read, dict(self._next), {}, _in_time(self._take_in, MOST_S))
-        self._keep(KEPT_MOST)
+        await asyncio.to_thread(self._read, dict(self._next), {}, _in_time(self._take_in))
+        self._keep(MAX_KEPT)
         self._settled = {
             record_offset: how for record_offset, how in self._settled.items() if record_offset in self._letters
         }
@@ -233,11 +233,11 @@ class DeadLetters:
             return
         letter = _letter(message, (partition, offset))
         self._letters[letter.record_offset] = letter
-        self._keep(2 * KEPT_MOST)
+        self._keep(2 * MAX_KEPT)
 
     def _keep(self, most: int) -> None:
         if len(self._letters) > most:
-            latest = heapq.nlargest(KEPT_MOST, self._letters.values(), key=lambda letter: letter.order)
+            latest = heapq.nlargest(MAX_KEPT, self._letters.values(), key=lambda letter: letter.order)
             self._letters = {letter.record_offset: letter for letter in latest}
 
     async def _fetch(self, record_offsets: Iterable[RecordOffset]) -> dict[RecordOffset, FailedRecord]:
@@ -250,7 +250,7 @@ class DeadLetters:
             if record_offset in wanted:
                 found[record_offset] = failed_record_of(message)
 
-        in_time = _in_time(take, MOST_S)
+        in_time = _in_time(take)
         for first, last in readings(wanted):
             await asyncio.to_thread(self._read, first, last, in_time)
         for record_offset in wanted - found.keys():
@@ -272,14 +272,14 @@ def _letter(message: Message, record_offset: RecordOffset) -> Letter:
     )
 
 
-def _in_time(take: Callable[[Message], None], most_s: float) -> Callable[[Message], None]:
-    """The same until so many seconds have passed from now on. What that gives raises DeadLettersUnavailableError."""
-    end = time.monotonic() + most_s
+def _in_time(take: Callable[[Message], None]) -> Callable[[Message], None]:
+    """The same until MAX_READ_S have passed from now on. What that gives raises DeadLettersUnavailableError."""
+    end = time.monotonic() + MAX_READ_S
 
     def taken(message: Message) -> None:
         take(message)
         if time.monotonic() > end:
-            raise DeadLettersUnavailableError(f"the dead letters could not be read within {most_s:g} s")
+            raise DeadLettersUnavailableError(f"the dead letters could not be read within {MAX_READ_S:g} s")
 
     return taken
 
@@ -300,8 +300,8 @@ def readings(record_offsets: Iterable[RecordOffset]) -> list[tuple[dict[int, int
 
 def _runs(offsets: list[int]) -> list[tuple[int, int]]:
     """The first and the last of the offsets between their longest gaps; they are in order."""
-    gaps = [(before, after) for before, after in pairwise(offsets) if after - before > MOST_BESIDE]
-    longest = sorted(heapq.nlargest(MOST_READINGS - 1, gaps, key=lambda gap: gap[1] - gap[0]))
+    gaps = [(before, after) for before, after in pairwise(offsets) if after - before > MAX_BESIDE]
+    longest = sorted(heapq.nlargest(MAX_READINGS - 1, gaps, key=lambda gap: gap[1] - gap[0]))
     firsts, lasts = [after for _, after in longest], [before for before, _ in longest]
     return list(zip((offsets[0], *firsts), (*lasts, offsets[-1]), strict=True))
 

@@ -30,7 +30,7 @@ from sluice.domain.segment import parse_segment_name, segment_name
 from sluice.domain.stream.backlog import Backlog, backlog
 from sluice.domain.stream.topology import snapshot
 from sluice.engine.ports import Clock
-from sluice.lookback.rate_history import UNREAD, UnreadQuery
+from sluice.lookback.rate_history import UNREAD, UnreadQuestion
 from sluice.pravega.store import SegmentStore
 
 T = TypeVar("T")
@@ -137,7 +137,7 @@ class GroupReaders:
         if key in self._ages:
             return self._ages[key]
         position = {segment: at for segment, at in readers.unread[stream].position.items() if at >= 0}
-        query = UnreadQuery(*stream, position, max(readers.at - AGE_SEARCHED_MS, 0))
+        query = UnreadQuestion(*stream, position, max(readers.at - AGE_SEARCHED_MS, 0))
         since = (await self._lookback.run(UNREAD, query)).since
         age = self._ages[key] = max(readers.at - since, 0) if since is not None else None
         asyncio.get_running_loop().call_later(AGE_SHARED_S, self._ages.pop, key, None)

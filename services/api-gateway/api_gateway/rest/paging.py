@@ -17,9 +17,9 @@ from fastapi import Query
 from api_gateway.errors import BadRequestError
 from api_gateway.listing import Listing
 
-MOST = 1000
+MAX_ITEMS = 1000
 
-Limit = Annotated[int, Query(ge=1, le=MOST, description="How many items the answer may have.")]
+Limit = Annotated[int, Query(ge=1, le=MAX_ITEMS, description="How many items the answer may have.")]
 After = Annotated[
     str,
     Query(

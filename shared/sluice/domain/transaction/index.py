@@ -5,7 +5,7 @@ guarded by what it reads of the aggregates themselves. That suffices here. A tra
 its commit stays so until a batch takes it, and batches guard each other; one that opens while its stream is being
 sealed is void by the version of the stream.
 
-Ended transactions are remembered for at least KEPT_MS, or until KEPT_MOST newer ones have ended, and for at most twice
+Ended transactions are remembered for at least KEPT_MS, or until MAX_KEPT newer ones have ended, and for at most twice
 as long (stream-and-transaction-semantics 6.9). Of a stream in which nothing ends any more they are forgotten as the
 journal's time goes by: so a partition that is written to forgets, whatever stream the writing is about. Those of a
 deleted stream are remembered as long, for clients that look for the end of one; a stream made anew does not list them.
@@ -38,7 +38,7 @@ from sluice.domain.transaction.ids import range_of
 from sluice.domain.transaction.state import Transaction, TransactionState
 
 KEPT_MS = 24 * 3600 * 1000
-KEPT_MOST = 20_000
+MAX_KEPT = 20_000
 
 
 class StreamTransactions(msgspec.Struct, array_like=True):
@@ -111,7 +111,7 @@ def _ended(index: StreamTransactions, event: TransactionCommitted | TransactionA
     index.committing.pop(event.transaction, None)
     index.aborting.pop(event.transaction, None)
     forgotten: Iterable[str] = ()
-    if len(index.newest) >= KEPT_MOST or event.at - index.newest_since >= KEPT_MS:
+    if len(index.newest) >= MAX_KEPT or event.at - index.newest_since >= KEPT_MS:
         forgotten = _aggregates(event.stream_id, _forget(index, event.at))
     index.newest[event.transaction] = None
     return forgotten

@@ -80,7 +80,7 @@ async def test_a_body_that_does_not_end_times_out(world: World, path: str, monke
 async def test_a_body_that_is_too_large_is_refused_in_the_form_of_its_interface(
     world: World, scope: str, is_announced: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(boundary, "MOST_BODY_BYTES", 100)
+    monkeypatch.setattr(boundary, "MAX_BODY_BYTES", 100)
 
     async def parts() -> Any:
         for _ in range(3):

@@ -20,7 +20,7 @@ from sluice.telemetry.health import STOP_GRACE_S, HttpServer
 PATH = "/sluice/v1/events"
 DEADLINE_S = 10.0
 PAGES = 50
-MOST_S = STOP_GRACE_S - 0.5
+MAX_S = STOP_GRACE_S - 0.5
 """A server that waits for its feeds takes all of that."""
 
 Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -58,7 +58,7 @@ async def test_a_gateway_with_fifty_pages_stops_at_once_and_says_goodbye(
         began = loop.time()
         await world.backend.feeds.stop()
         await server.stop()
-        assert loop.time() - began < MOST_S
+        assert loop.time() - began < MAX_S
     for reader, writer in pages:
         assert b'event: bye\ndata: {"reason":"stopping"}' in await reader.read()
         writer.close()

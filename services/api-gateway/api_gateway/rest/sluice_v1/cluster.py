@@ -7,7 +7,7 @@ from api_gateway.rest.backend import Served, as_document, as_json
 from api_gateway.rest.looking_back import At, LookBack
 from api_gateway.rest.paging import DEFAULT, After, Limit, position_in, token_of
 from api_gateway.rest.sluice_v1.base import Model, Moment, refusals, router
-from sluice.lookback.describing import CLUSTER_AT, DescribedCluster
+from sluice.lookback.describing import CLUSTER_AT, ClusterQuestion
 
 routes = router("cluster")
 
@@ -56,7 +56,7 @@ class MemberList(Moment):
 async def containers(backend: Served, look_back: LookBack, at: At = None) -> Response:
     """Show the container map, and the members of the data plane."""
     if at is not None:
-        found = (await look_back(CLUSTER_AT, DescribedCluster(look_back.moment(at)))).containers
+        found = (await look_back(CLUSTER_AT, ClusterQuestion(look_back.moment(at)))).containers
         with_store = {item["container"]: item for item in found["items"]}
         shown = sorted({*range(backend.container_count), *with_store})
         return as_document({**found, "items": [with_store.get(c, {"container": c}) for c in shown]})
@@ -77,7 +77,7 @@ async def members(
 ) -> Response:
     """List the instances of our services; those of the past are on one page."""
     if at is not None:
-        return as_document((await look_back(CLUSTER_AT, DescribedCluster(look_back.moment(at)))).members)
+        return as_document((await look_back(CLUSTER_AT, ClusterQuestion(look_back.moment(at)))).members)
     behind = position_in(after)
     found = sorted((f"{m.service}/{m.instance}", m) for m in backend.reads.cluster().members.values())
     rest = [(order, member) for order, member in found if order > behind]

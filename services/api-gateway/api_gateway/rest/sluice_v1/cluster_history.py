@@ -8,7 +8,7 @@ from pydantic import Field
 from api_gateway.rest.backend import as_document
 from api_gateway.rest.looking_back import From, LookBack, To
 from api_gateway.rest.sluice_v1.base import Model, refusals, router
-from sluice.lookback.history import CONTAINERS, MEMBERS, Interval
+from sluice.lookback.history import CONTAINERS, MEMBERS, HistoryQuestion
 
 routes = router("cluster")
 
@@ -59,7 +59,7 @@ class MembersHistory(Model):
 )
 async def containers_history(look_back: LookBack, from_: From = "", to: To = "") -> Response:
     """Say which segment store ran which container, and when."""
-    found = await look_back(CONTAINERS, Interval(look_back.since(from_, DAY_MS), look_back.time(to)))
+    found = await look_back(CONTAINERS, HistoryQuestion(look_back.since(from_, DAY_MS), look_back.time(to)))
     items = [{"container": one.container, "store": one.store, **_span(one.since, one.to)} for one in found.items]
     return as_document({"items": items, "searchedTo": found.searched_to, "complete": found.complete})
 
@@ -67,7 +67,7 @@ async def containers_history(look_back: LookBack, from_: From = "", to: To = "")
 @routes.get("/members/history", operation_id="getMembersHistory", response_model=MembersHistory, responses=refusals())
 async def members_history(look_back: LookBack, from_: From = "", to: To = "") -> Response:
     """Say which instances of our services there were, when, and why they ended."""
-    found = await look_back(MEMBERS, Interval(look_back.since(from_, DAY_MS), look_back.time(to)))
+    found = await look_back(MEMBERS, HistoryQuestion(look_back.since(from_, DAY_MS), look_back.time(to)))
     items = [
         {
             "service": one.service,

@@ -38,7 +38,7 @@ from sluice.domain.reader_group.commands import CreateReaderGroup, DeleteReaderG
 from sluice.domain.reader_group.state import ReaderGroup
 from sluice.domain.status import Status
 from sluice.lookback.describing import GROUP as GROUP_AT
-from sluice.lookback.describing import Described
+from sluice.lookback.describing import ResourceQuestion
 from sluice.security.resources import reader_group_resource
 
 routes = router("reader groups")
@@ -159,7 +159,7 @@ async def describe_group(
 ) -> Response:
     """Describe a reader group. How far it has read stands in the descriptions of its streams."""
     if at is not None:
-        return as_document((await look_back(GROUP_AT, Described(scope, group, look_back.moment(at)))).document)
+        return as_document((await look_back(GROUP_AT, ResourceQuestion(scope, group, look_back.moment(at)))).document)
     found = await backend.reads.group_or_none(GroupId(scope, group))
     if found is None:
         raise RefusedError(404, f"reader group {scope}/{group} does not exist", "RG_NOT_FOUND")

@@ -14,7 +14,7 @@ from api_gateway.rest.looking_back import From, LookBack, LookingBack, To
 from api_gateway.rest.paging import DEFAULT, After, Limit, numbers_in, token_of
 from api_gateway.rest.sluice_v1.base import Model, ScopeName, StreamName, refusals, router
 from api_gateway.security.aggregates import may_see
-from sluice.lookback.searching import JOURNAL_SEARCH, FoundEvent, FoundEvents, Search
+from sluice.lookback.searching import JOURNAL_SEARCH, FoundEvent, FoundEvents, SearchQuestion
 
 routes = router("journal")
 
@@ -109,7 +109,7 @@ async def _answer(
     position = numbers_in(after, 5)
     names = tuple(name for text in types or () for name in text.split(",") if name)
     before = (position[0], position[1], position[2], position[3], position[4]) if position is not None else None
-    search = Search(key, names, look_back.time(from_), look_back.time(to), limit, before)
+    search = SearchQuestion(key, names, look_back.time(from_), look_back.time(to), limit, before)
     return as_document(_document(await look_back(JOURNAL_SEARCH, search)))
 
 

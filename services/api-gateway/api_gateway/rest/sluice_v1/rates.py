@@ -11,7 +11,7 @@ from api_gateway.rest.looking_back import From, LookBack, To
 from api_gateway.rest.sluice_v1.base import Model, ScopeName, StreamName, refusals, router
 from api_gateway.rest.sluice_v1.segments_shown import Shown
 from sluice.domain.ids import StreamId
-from sluice.lookback.rate_history import RATE_HISTORY, RateHistoryQuery
+from sluice.lookback.rate_history import RATE_HISTORY, RateHistoryQuestion
 
 routes = router("segments")
 
@@ -96,7 +96,7 @@ async def get_rates_history(
     begin, end = look_back.time(from_), look_back.time(to) or backend.clock.now_ms()
     if not 0 < end - begin <= MAX_SPAN_MS:
         raise BadRequestError("from must be before to, and not more than 8 days")
-    found = await look_back(RATE_HISTORY, RateHistoryQuery(scope, stream, begin, end, bucket))
+    found = await look_back(RATE_HISTORY, RateHistoryQuestion(scope, stream, begin, end, bucket))
     segments = [
         PastRate(id=one.id, bytes_per_s=[_rounded(rate) or 0.0 for rate in one.bytes_per_s]) for one in found.segments
     ]

@@ -11,7 +11,7 @@ from api_gateway.rest.looking_back import LookBack, Since
 from api_gateway.rest.sluice_v1.base import INT64_MAX, Model, refusals, router
 from api_gateway.security.aggregates import may_see
 from sluice.kafka.topics import JOURNAL
-from sluice.lookback.tracing_job import TRACE, TraceFound, TraceRequest
+from sluice.lookback.tracing_job import TRACE, TraceFound, TraceQuestion
 from sluice.security.caller import ForbiddenError
 from sluice.security.resources import ROOT
 
@@ -81,7 +81,7 @@ async def request_history(
     ] = 0,
 ) -> Response:
     """Say what became of a request, over all topics, in order and with times."""
-    found = await look_back(TRACE, TraceRequest(id, look_back.since(since, HOUR_MS), before))
+    found = await look_back(TRACE, TraceQuestion(id, look_back.since(since, HOUR_MS), before))
     return as_document(_visible(id, found))
 
 

@@ -15,7 +15,7 @@ from api_gateway.rest.sluice_v1.workflow_models import RunningWorkflow, workflow
 from sluice.domain.scope.commands import CreateScope, DeleteScope, DeleteScopeRecursive
 from sluice.domain.status import Status
 from sluice.lookback.describing import SCOPE as SCOPE_AT
-from sluice.lookback.describing import DescribedScope
+from sluice.lookback.describing import ScopeQuestion
 from sluice.security.resources import scope_resource
 
 routes = router("scopes")
@@ -61,7 +61,7 @@ async def list_scopes(backend: Served, prefix: Prefix = "", limit: Limit = DEFAU
 async def describe_scope(backend: Served, look_back: LookBack, scope: ScopeName, at: At = None) -> Response:
     """Describe a scope."""
     if at is not None:
-        found = await look_back(SCOPE_AT, DescribedScope(scope, look_back.moment(at)))
+        found = await look_back(SCOPE_AT, ScopeQuestion(scope, look_back.moment(at)))
         # Names are listed elsewhere, each for those who may see it.
         return as_document({key: value for key, value in found.document.items() if key != "names"})
     contents = await backend.reads.contents(scope)

@@ -50,7 +50,7 @@ from sluice.domain.stream.decisions import last_decisions
 from sluice.domain.stream.effects import Act, why_not
 from sluice.domain.stream.state import Stream, StreamState
 from sluice.lookback.describing import STREAM as STREAM_AT
-from sluice.lookback.describing import Described
+from sluice.lookback.describing import ResourceQuestion
 from sluice.security.resources import reader_group_resource, stream_resource
 
 routes = router("streams")
@@ -99,7 +99,7 @@ async def describe_stream(
 ) -> Response:
     """Describe a stream: its configuration, where it stands and what is being done with it."""
     if at is not None:
-        question = Described(scope, stream, look_back.moment(at), backend.container_count)
+        question = ResourceQuestion(scope, stream, look_back.moment(at), backend.container_count)
         return as_document(_visible((await look_back(STREAM_AT, question)).document))
     full = await backend.reads.stream_in_full(StreamId(scope, stream))
     found, transactions = full.stream, full.transactions

@@ -33,7 +33,7 @@ from sluice.domain.status import Status
 from sluice.domain.table.commands import CreateTable, DeleteTable
 from sluice.domain.table.state import Table
 from sluice.lookback.describing import TABLE as TABLE_AT
-from sluice.lookback.describing import Described
+from sluice.lookback.describing import ResourceQuestion
 from sluice.security.resources import table_resource
 
 routes = router("key-value tables")
@@ -120,7 +120,7 @@ async def describe_table(
 ) -> Response:
     """Describe a key-value table."""
     if at is not None:
-        return as_document((await look_back(TABLE_AT, Described(scope, table, look_back.moment(at)))).document)
+        return as_document((await look_back(TABLE_AT, ResourceQuestion(scope, table, look_back.moment(at)))).document)
     found = await backend.reads.table_or_none(TableId(scope, table))
     if found is None:
         raise RefusedError(404, f"key-value table {scope}/{table} does not exist", "TABLE_NOT_FOUND")

@@ -18,7 +18,7 @@ from sluice_client import (
     StreamSealed,
     Unavailable,
 )
-from sluice_client.call_lock import MOST_WAITING
+from sluice_client.call_lock import MAX_WAITING
 
 SEGMENT = "s/t/0.#epoch.0"
 START = Revision(SEGMENT, 0)
@@ -251,13 +251,13 @@ async def test_an_append_too_many_is_refused_at_once(stream: RevisionedStream, s
         await gate.wait()
 
     store.fault = lambda moment, *_: wait() if moment == "before" else None
-    calls = [asyncio.create_task(stream.append(b"x")) for _ in range(MOST_WAITING + 1)]
+    calls = [asyncio.create_task(stream.append(b"x")) for _ in range(MAX_WAITING + 1)]
     await asyncio.sleep(0)
     with pytest.raises(NotSent, match="1000 calls wait already"):
         await stream.append(b"y")
     gate.set()
     await asyncio.gather(*calls)
-    assert await entries(stream) == [b"x"] * (MOST_WAITING + 1)
+    assert await entries(stream) == [b"x"] * (MAX_WAITING + 1)
 
 
 async def test_a_stream_that_is_sealed_or_gone(stream: RevisionedStream, store: InMemorySegmentStore) -> None:
