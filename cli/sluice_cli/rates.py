@@ -1,12 +1,16 @@
-"""Rates of segments: asked until they are known, or for as long as that may take."""
+"""Rates of segments: measured until they are known, or for as long as that may take; and how they are shown."""
 
 import time
 from typing import Any
 
 from sluice_cli.session import Session
+from sluice_cli.units import segment_text, show_size
 
 WAIT_S = 60.0
 LOOK_S = 1.0
+
+RATE_COLUMNS = ("segment", ">bytes/s", ">events/s", ">length", "segment store")
+_PAST_COLUMNS = ("segment", ">mean/s", ">least/s", ">most/s", ">buckets known")
 
 
 def measured(session: Session, path: str) -> Any:
@@ -21,9 +25,33 @@ def measured(session: Session, path: str) -> Any:
 def show_past(session: Session, path: str, begin: str | None, end: str | None, bucket: str | None) -> None:
     """Print the mean, the least and the most of each segment; as JSON every bucket."""
     from sluice.lookback.times import duration_of
-    from sluice_cli.rendering_rates import PAST_COLUMNS, past_row
 
     length = duration_of(bucket) if bucket is not None else None
     found = session.rest.get(path, **{"from": begin}, to=end, bucket=length)
     empty = "nothing was sampled: that is done where there is a retention policy"
-    session.show(found, lambda out, f: out.table(PAST_COLUMNS, map(past_row, f["segments"]), empty=empty))
+    session.show(found, lambda out, f: out.table(_PAST_COLUMNS, map(_past_row, f["segments"]), empty=empty))
+
+
+def rate_row(segment: dict[str, Any]) -> tuple[object, ...]:
+    return (
+        segment_text(segment["id"]),
+        _size(segment.get("bytesPerS")),
+        segment.get("eventsPerS"),
+        _size(segment.get("length")),
+        segment.get("store"),
+    )
+
+
+def _past_row(segment: dict[str, Any]) -> tuple[object, ...]:
+    known = [rate for rate in segment["bytesPerS"] if rate >= 0]
+    if not known:
+        return segment_text(segment["id"]), "", "", "", 0
+    return (
+        segment_text(segment["id"]),
+        *(_size(rate) for rate in (sum(known) / len(known), min(known), max(known))),
+        len(known),
+    )
+
+
+def _size(amount: float | None) -> str:
+    return show_size(round(amount)) if amount is not None else ""

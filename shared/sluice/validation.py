@@ -60,9 +60,9 @@ def sentence(problem: Mapping[str, Any], name: str) -> str:
     return f"{name}{_shown(problem.get('input'))}: {rule}"
 
 
-def sentences(problems: Iterable[Mapping[str, Any]], *, separator: str = ".") -> list[str]:
+def sentences(problems: Iterable[Mapping[str, Any]]) -> list[str]:
     """A sentence for each problem, named after its place: `body.scaling.minSegments`."""
-    return [sentence(one, separator.join(str(part) for part in one["loc"])) for one in problems]
+    return [sentence(one, ".".join(str(part) for part in one["loc"])) for one in problems]
 
 
 def _shown(value: object) -> str:

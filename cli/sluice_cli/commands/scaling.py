@@ -173,8 +173,7 @@ def rates(
     ] = None,
 ) -> None:
     """Show what is written to each segment now; with --from, what was, where the stream has a retention policy."""
-    from sluice_cli.rates import measured, show_past
-    from sluice_cli.rendering_rates import RATE_COLUMNS, rate_row
+    from sluice_cli.rates import RATE_COLUMNS, measured, rate_row, show_past
 
     if begin is None and end is None and bucket is None:
         found = measured(session, path(stream, "rates"))

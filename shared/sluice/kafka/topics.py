@@ -179,6 +179,8 @@ STATISTICS = Topic(
     read_by=("txn-manager",),
     retention_ms=3 * _DAY_MS,
 )
+STATISTICS_GROUP = "txn-manager-sluice.statistics"
+"""Faust's: its members do not divide requests, so no one waits for them."""
 STATISTICS_WINDOWS = Topic(
     name="sluice.statistics.windows",
     key="scope/stream window begin",

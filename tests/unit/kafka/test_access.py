@@ -3,8 +3,7 @@
 import pytest
 
 from sluice.kafka.access import MEMBERS, Kind, Operation, rights
-from sluice.kafka.topics import DEAD_LETTERS, JOURNAL, REPLAYABLE, STATISTICS, TOPICS, TRIMMED
-from txn_manager.statistics.app import GROUP as STATISTICS_GROUP
+from sluice.kafka.topics import DEAD_LETTERS, JOURNAL, REPLAYABLE, STATISTICS, STATISTICS_GROUP, TOPICS, TRIMMED
 
 RIGHTS = rights()
 SERVICES = [name for name in RIGHTS if name not in ("keda", "operator")]

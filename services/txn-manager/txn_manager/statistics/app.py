@@ -22,7 +22,7 @@ from mode.threads import WorkerThread
 
 from sluice.domain.statistics import Folded, WindowStatistics, mark_key
 from sluice.kafka.headers import cloud_event_headers
-from sluice.kafka.topics import MAX_RECORD_BYTES, STATISTICS, STATISTICS_WINDOWS
+from sluice.kafka.topics import MAX_RECORD_BYTES, STATISTICS, STATISTICS_GROUP, STATISTICS_WINDOWS
 from sluice.kafka_config.conf import Conf
 from sluice.kafka_config.python import python_security
 from sluice.kafka_config.security import TokenLogin
@@ -30,7 +30,6 @@ from txn_manager.settings import TxnSettings
 from txn_manager.statistics.token_provider import TokenProvider
 from txn_manager.statistics.windows import Windows
 
-GROUP = "txn-manager-sluice.statistics"
 SIGN_OF_LIFE_S = 5.0
 THREADS_END_S = 2.0
 PRODUCER_TIMEOUT_S = 120.0
@@ -85,7 +84,7 @@ def build_app(settings: TxnSettings, alive: Callable[[], None]) -> faust.App:
     """The app; `alive` is called every SIGN_OF_LIFE_S while it runs and has its table."""
     addresses = settings.kafka_bootstrap.split(",")
     app = _App(
-        GROUP,
+        STATISTICS_GROUP,
         # It begins with the first one, and waits for it however long it is silent: after that another one is the first.
         broker=[f"aiokafka://{address.strip()}" for address in sample(addresses, len(addresses))],
         broker_client_id=settings.instance,
