@@ -162,6 +162,9 @@ class Folder:
 
         Raises OSError when that did not help. A file that is gone is reported and passed by.
         """
+        if max(slice.start, progress.offset) >= slice.end:
+            # All of it was noted before the task was begun anew; the file may have gone since.
+            return
         copy, outlet = self._copy_whole if self._whole else self._copy_lines, self._scene.outlet
 
         async def find_and_copy() -> None:
@@ -199,11 +202,9 @@ class Folder:
                 skipped = splitter.skipped
 
     async def _copy_whole(
-        self, context: TaskContext, file: Named, slice: Slice, start: int, progress: "_InWindow"
+        self, context: TaskContext, file: Named, slice: Slice, _start: int, progress: "_InWindow"
     ) -> None:
         outlet = self._scene.outlet
-        if start >= slice.end:
-            return
         if slice.size > MAX_EVENT_BYTES:
             outlet.skipped(slice.path, 1, f"{slice.path}: the file has more than {MAX_EVENT_BYTES} bytes")
             return

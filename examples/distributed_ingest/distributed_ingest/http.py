@@ -172,7 +172,7 @@ class Http:
                 failures = 0
                 if moved:
                     continue
-            except (httpx.HTTPError, PollError) as error:
+            except (httpx.HTTPError, httpx.InvalidURL, PollError) as error:
                 why = str(error) or type(error).__name__
                 self._scene.outlet.tally.problem(f"{url}: {why}")
                 failures += 1
@@ -186,7 +186,10 @@ class Http:
         return min(self._every_s, PAUSES_S[failures - 1]) if soon else self._every_s
 
     async def _once(self, context: TaskContext, url: str, ledger: Ledger) -> bool:
-        """Poll once; return whether the cursor has moved. Raises PollError, httpx.HTTPError, SinkError."""
+        """Poll once; return whether the cursor has moved.
+
+        Raises PollError, httpx.HTTPError, httpx.InvalidURL, SinkError.
+        """
         before = _state(ledger.position)
         cursor = before.cursor or self._cursor_start
         headers = {} if self._cursor_field else _conditions(before)
@@ -260,8 +263,9 @@ class Http:
 
 
 def _conditions(before: State) -> dict[str, str]:
+    """Servers answer with any text; what is not ASCII cannot go into a request."""
     headers = {"If-None-Match": before.etag, "If-Modified-Since": before.modified}
-    return {name: value for name, value in headers.items() if value}
+    return {name: value for name, value in headers.items() if value and value.isascii()}
 
 
 def _retry_after_s(text: str) -> float:

@@ -10,6 +10,7 @@ Concurrency: belongs to one event loop; each task's consumer is called in one th
 import asyncio
 import functools
 import logging
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -34,7 +35,13 @@ NAME = "kafka"
 _FUNCTION = "read-partitions"
 ANSWER_S = 10.0
 POLL_S = 0.2
+ID_EVERY_S = 10.0
+"""How often it is looked whether the topic is still the same one."""
 BATCH_RECORDS = 2_000
+
+
+class TopicRenewedError(Exception):
+    """The topic was deleted and made anew while it was read."""
 
 
 class Kafka:
@@ -53,6 +60,8 @@ class Kafka:
         self._watching: Consumer | None = None
         self._ends: dict[int, int] = {}
         self._id = ""
+        """Which of all topics of the name there is, as found last; each task compares it with the one it reads."""
+        self._id_found_at = float("-inf")
 
     async def open(self) -> None:
         """See Feed."""
@@ -76,13 +85,15 @@ class Kafka:
 
     async def reach(self, state: SourceState) -> Reach:  # noqa: ARG002 - positions say it all
         """See Feed. Counts offsets; the end is that of when this process began, unless it goes on for ever."""
-        if not self._scene.once:
-            try:
+        try:
+            if time.monotonic() - self._id_found_at >= ID_EVERY_S:
+                await self._look_at_topic()
+            if not self._scene.once:
                 self._ends = await self._watch(self._find_ends)
-            except (KafkaException, RefusedError) as error:
-                self._scene.outlet.tally.problem(f"Kafka at {self._bootstrap}: {error}")
+        except (KafkaException, RefusedError) as error:
+            self._scene.outlet.tally.problem(f"Kafka at {self._bootstrap}: {error}")
         noted = await positions(self._scene.store, self._scene.job.progress())
-        done = {number: self._next(noted.get(_part(number), {})) or 0 for number in self._ends}
+        done = {number: _next(noted.get(_part(number), {}), self._id) or 0 for number in self._ends}
         finished = all(done[number] >= end for number, end in self._ends.items())
         reached = sum(min(done[number], end) for number, end in self._ends.items())
         return Reach(reached, sum(self._ends.values()), "offsets", finished)
@@ -104,20 +115,28 @@ class Kafka:
     # --- the part of any node
 
     async def _read(self, context: TaskContext, partitions: list[int]) -> None:
-        """Read these partitions until stopped."""
+        """Read these partitions until stopped. Raises TopicRenewedError; begun anew it reads the new one."""
         store, job = self._scene.store, self._scene.job
-        ledgers = {number: await Ledger.begin(store, job.progress(_part(number)), context) for number in partitions}
         thread, consumer = ThreadPoolExecutor(1, thread_name_prefix="kafka"), self._consumer()
 
         async def call(ask: Callable[[], T]) -> T:
             return await asyncio.get_running_loop().run_in_executor(thread, ask)
 
         try:
+            topic_id = await self._look_at_topic()
+            ledgers = {
+                number: _Offset(await Ledger.begin(store, job.progress(_part(number)), context), topic_id)
+                for number in partitions
+            }
             starts = [TopicPartition(self._topic, n, self._start(n, ledger)) for n, ledger in ledgers.items()]
             await call(functools.partial(consumer.assign, starts))
             while True:
                 context.check()
                 messages = await call(functools.partial(consumer.consume, BATCH_RECORDS, POLL_S))
+                if any(message.partition() in ledgers and _is_trouble(message) for message in messages):
+                    await self._look_at_topic()
+                if self._id != topic_id:
+                    raise TopicRenewedError(self._topic)
                 for number in await self._deliver(context, messages, ledgers):
                     low, high = await call(functools.partial(_marks, consumer, self._topic, number))
                     at = await self._go_on(number, ledgers[number], low, high)
@@ -130,16 +149,17 @@ class Kafka:
             thread.submit(consumer.close)
             thread.shutdown(wait=False)
 
-    def _start(self, number: int, ledger: Ledger) -> int:
+    def _start(self, number: int, at: "_Offset") -> int:
         from confluent_kafka import OFFSET_BEGINNING, OFFSET_END
 
-        noted = self._next(ledger.position)
-        if noted is None and ledger.position:
+        if at.is_of_another:
             self._scene.outlet.tally.problem(f"{self._topic}/{number}: the topic was made anew, so it is begun anew")
+            return OFFSET_BEGINNING
+        noted = at.next
         return noted if noted is not None else OFFSET_END if self._latest else OFFSET_BEGINNING
 
     async def _deliver(
-        self, context: TaskContext, messages: Sequence[Message], ledgers: Mapping[int, Ledger]
+        self, context: TaskContext, messages: Sequence[Message], ledgers: "Mapping[int, _Offset]"
     ) -> set[int]:
         """Write what has come; return the partitions whose next offset Kafka has refused."""
         outlet = self._scene.outlet
@@ -176,11 +196,11 @@ class Kafka:
         context: TaskContext,
         by_partition: Mapping[int, list[Event]],
         ahead: Mapping[int, int],
-        ledgers: Mapping[int, Ledger],
+        ledgers: "Mapping[int, _Offset]",
     ) -> None:
         outlet = self._scene.outlet
         for number, offset in ahead.items():
-            note = functools.partial(ledgers[number].note, self._position(offset))
+            note = functools.partial(ledgers[number].note, offset)
             await outlet.deliver(context, f"{self._topic}/{number}", by_partition.get(number, []), note)
 
     def _events(self, message: Message, number: int) -> list[Event]:
@@ -195,36 +215,33 @@ class Kafka:
         key = message.key()
         return [outlet.event(data, origin, key.encode() if isinstance(key, str) else key)]
 
-    async def _go_on(self, number: int, ledger: Ledger, low: int, high: int) -> int:
+    async def _go_on(self, number: int, ledger: "_Offset", low: int, high: int) -> int:
         """Return where to go on in a partition whose next offset was refused; note it, and say what is missing.
 
         `low` and `high`: the first offset that Kafka has, and the one behind the last.
         """
-        origin, outlet, noted = f"{self._topic}/{number}", self._scene.outlet, self._next(ledger.position)
+        origin, outlet, noted = f"{self._topic}/{number}", self._scene.outlet, ledger.next
         if noted is not None and low <= noted <= high:
             outlet.tally.problem(f"{origin}: Kafka has refused offset {noted}, which it has; asking again")
             return noted
-        at = high if noted is None and self._latest else low
-        await ledger.note(self._position(at))
+        at = high if noted is None and self._latest and not ledger.is_of_another else low
+        await ledger.note(at)
         what = "where it begins" if noted is None else f"offset {noted}"
         outlet.skipped(origin, 1, f"{origin}: Kafka does not have {what} any more; going on with offset {at}")
         return at
 
-    # --- positions
-
-    def _position(self, offset: int) -> dict[str, Any]:
-        """What is noted of a partition of which everything before the offset is copied."""
-        return {"next": offset, "topic": self._id}
-
-    def _next(self, position: Mapping[str, Any]) -> int | None:
-        """Return the offset of the next record to read, None if nothing of this topic was read yet.
-
-        One that is made anew has the name and offsets of the topic before, but another id.
-        """
-        found = position.get("next")
-        return found if isinstance(found, int) and position.get("topic", self._id) == self._id else None
-
     # --- Kafka
+
+    async def _look_at_topic(self) -> str:
+        """Find which topic of the name there is and, if it is another one, where it ends; return its id.
+
+        Raises KafkaException, RefusedError.
+        """
+        found = await self._watch(self._find_id)
+        if found != self._id:
+            self._ends = await self._watch(self._find_ends)
+        self._id, self._id_found_at = found, time.monotonic()
+        return found
 
     def _consumer(self) -> Consumer:
         more = {"enable.partition.eof": True, "auto.offset.reset": "error", "fetch.wait.max.ms": 100}
@@ -248,6 +265,39 @@ class Kafka:
 
     async def _watch(self, ask: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, ask)
+
+
+class _Offset:
+    """Where a partition stands in the topic of an id: one made anew has the name of the one before, but another id."""
+
+    def __init__(self, ledger: Ledger, topic_id: str) -> None:
+        self._ledger = ledger
+        self._topic_id = topic_id
+
+    @property
+    def next(self) -> int | None:
+        """The offset of the next record to read, None if nothing of this topic was read yet."""
+        return _next(self._ledger.position, self._topic_id)
+
+    @property
+    def is_of_another(self) -> bool:
+        """Whether another topic of the name was read before."""
+        return bool(self._ledger.position) and self.next is None
+
+    async def note(self, offset: int) -> None:
+        """Note that everything before the offset is copied. Raises LockLostError."""
+        await self._ledger.note({"next": offset, "topic": self._topic_id})
+
+
+def _next(position: Mapping[str, Any], topic_id: str) -> int | None:
+    found = position.get("next")
+    return found if isinstance(found, int) and position.get("topic", topic_id) == topic_id else None
+
+
+def _is_trouble(message: Message) -> bool:
+    """Whether it is an error that says more than that a partition ends here."""
+    error = message.error()
+    return error is not None and error.code() != KafkaError._PARTITION_EOF  # noqa: SLF001 - its public name
 
 
 def _marks(consumer: Consumer, topic: str, number: int) -> tuple[int, int]:

@@ -13,10 +13,10 @@ from distributed_ingest.options import Common
 from distributed_ingest.records import KeyRule, RecordForm
 from distributed_ingest.run import Run, Timing
 from distributed_ingest.stores import default_url
-from distributed_ingest.stream_sink import StreamSink
+from distributed_ingest.stream_sink import opened
 from sluice_cli.api import path_of
 from sluice_cli.errors import RefusedError, UnreachableError, UsageError
-from sluice_cli.session import Session
+from sluice_cli.session import Session, open_client
 from sluice_cli.units import scoped
 
 T = TypeVar("T", bound=str)
@@ -71,7 +71,7 @@ def launch(session: Session, common: Common, plan: Plan, make_feed: Callable[[Sc
     state = session.rest.get(path_of("scopes", scope, "streams", name))["state"]
     if state not in _WRITABLE:
         raise RefusedError(f"the stream {scope}/{name} is {state}", "nothing can be written into it")
-    controller = session.controller(common.controller)
+    client = open_client(session.controller(common.controller))
     run = Run(
         job=job,
         store_url=common.store or default_url(job.name),
@@ -79,7 +79,7 @@ def launch(session: Session, common: Common, plan: Plan, make_feed: Callable[[Sc
         workers=common.workers,
         once=once,
         display=Display(bars=common.progress, verbose=common.verbose),
-        make_sink=lambda: StreamSink(controller, scope, name),
+        sink=opened(client, scope, name),
         make_feed=make_feed,
     )
     summary = run.run()

@@ -1,6 +1,6 @@
 """The one way from a source into the stream: check the lock, write, wait until it is stored, note the position.
 
-A batch whose writing failed is written again a few times before the task gives up; the part of it that was stored is
+A batch whose writing failed is written anew a few times before the task gives up; the part of it that was stored is
 then in the stream twice. Nothing is ever noted that is not stored: **at least once**.
 
 Concurrency: belongs to one event loop; used by all tasks of a node.
@@ -67,6 +67,6 @@ class Outlet:
     async def _write(self, context: TaskContext, events: Sequence[Event]) -> None:
         async def write() -> None:
             context.check()
-            await self._sink.write(events, context.left_s)
+            await self._sink.write(events)
 
         await tried(write, SinkError, self._pauses_s, lambda error: self.tally.problem(f"writing failed: {error}"))

@@ -14,7 +14,7 @@ import socket
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,7 +83,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class Run:
-    """One process. `make_sink` and `make_feed` open what it writes to and reads from."""
+    """One process. `sink` is opened for as long as it runs; `make_feed` makes what it reads from."""
 
     job: Job
     store_url: str
@@ -91,7 +91,7 @@ class Run:
     workers: int
     once: bool
     display: Display
-    make_sink: Callable[[], Sink]
+    sink: AbstractAsyncContextManager[Sink]
     make_feed: Callable[[Scene], Feed]
 
     def run(self) -> Summary:
@@ -106,9 +106,7 @@ class Run:
             store = await stack.enter_async_context(opened(self.store_url, self.timing.store_timeout_s))
             await register(store, self.job)
             totals = Totals(store, self.job.totals)
-            sink = self.make_sink()
-            stack.push_async_callback(sink.close)
-            outlet = Outlet(sink, KeyRule(self.job.definition.key), tally)
+            outlet = Outlet(await stack.enter_async_context(self.sink), KeyRule(self.job.definition.key), tally)
             scene = Scene(store, self.job, outlet, self.once, self.timing.settle_s, self.display.say)
             feed = self.make_feed(scene)
             stack.push_async_callback(feed.close)

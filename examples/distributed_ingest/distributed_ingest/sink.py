@@ -1,7 +1,7 @@
 """Where events go: the boundary to the stream, with a twin in memory for tests.
 
-Concurrency: any number of tasks may write at a time. The events of one call are in order; calls are in the order in
-which they began.
+Concurrency: any number of tasks may write at a time. The events of one call are in order; between calls that overlap
+there is none.
 """
 
 from collections.abc import Sequence
@@ -17,12 +17,5 @@ class SinkError(Exception):
 class Sink(Protocol):
     """Takes events for one stream."""
 
-    async def write(self, events: Sequence[Event], usable_s: float) -> None:
-        """Return when all events are stored for good.
-
-        `usable_s`: how long from now writing may still begin, in seconds: the caller's lock lasts no longer. Raises
-        SinkError.
-        """
-
-    async def close(self) -> None:
-        """Let go of connections and processes."""
+    async def write(self, events: Sequence[Event]) -> None:
+        """Return when all events are stored for good; when cancelled begin no further attempt. Raises SinkError."""

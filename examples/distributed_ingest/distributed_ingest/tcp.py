@@ -107,10 +107,13 @@ class Tcp:
                 copying.add_done_callback(connections.discard)
 
             server = await asyncio.start_server(accept, self._host, self._port, limit=READ_BYTES)
-            async with server:
+            try:
                 port = server.sockets[0].getsockname()[1]
                 self._scene.tell(f"listening on {self._host}:{port}")
-                await server.serve_forever()
+                await asyncio.Event().wait()
+            finally:
+                # Not as a context: from Python 3.12 on its end waits until every connection has been closed.
+                server.close()
 
     async def _copy(
         self, context: TaskContext, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, origin: str

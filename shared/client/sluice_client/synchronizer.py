@@ -193,11 +193,15 @@ class StateSynchronizer(Generic[State, Update]):
         return self._call_lock.acquired(self._stream.patience.deadline_s)
 
     def _pauses(self) -> Iterator[float]:
-        """Seconds to wait after each attempt; by chance, so that those who compete do not meet again."""
+        """Seconds to wait after each attempt; by chance, so that those who compete do not meet again.
+
+        The time begins to count behind the first attempt, for a copy that is far behind has much to read in it.
+        """
         clock = asyncio.get_running_loop().time
-        end, longest = clock() + self._stream.patience.deadline_s, _FIRST_PAUSE_S
+        end, longest = 0.0, _FIRST_PAUSE_S
         for _ in range(_ATTEMPTS):
             yield random.uniform(0.0, longest)
+            end = end or clock() + self._stream.patience.deadline_s
             if clock() >= end:
                 return
             longest = min(2 * longest, _LONGEST_PAUSE_S)

@@ -155,37 +155,31 @@ class HeldLock:
         if self._timeout is not None and not self._timeout.expired():
             self._timeout.reschedule(clock.loop_time(self._stops_at))
 
-    async def release(self, changes: Body | None = None) -> bool:
+    async def release(self, changes: Body | None = None) -> None:
         """Let others have the lock at once; change fields of its document in the same write.
 
         Without changes, a document that holds nothing but the lock is deleted. The caller has stopped using the lock.
-        Returns whether it was done; it was not if the lock is lost, or could not be reached before that. Raises
-        TypeError and ValueError for changes that no document holds, and has done nothing.
+        Nothing is done if the lock is lost, or could not be reached before that. Raises TypeError and ValueError for
+        changes that no document holds, and has done nothing.
         """
         clock, settings = self._leases.clock, self._leases.settings
         ended, self._ended = self._ended, True
-        is_unanswered = False
         async with self._writing:
             while not ended and clock.now() < self._stops_at:
                 try:
                     await self._let_go(changes or {})
                     self._leases.sightings.drop(self.id)
-                    return True
+                    return
                 except LockLostError:
-                    if not is_unanswered:
-                        break
-                    # No one takes a lock before its time, so the attempt without an answer was carried out.
-                    self._leases.sightings.drop(self.id)
-                    return True
+                    # Or an attempt without an answer was carried out.
+                    break
                 except (TypeError, ValueError):
                     self._ended = False
                     raise
                 except CoordinationError as error:
-                    is_unanswered = True
                     log.warning("lock not released", extra={"lock": self.id, "error": str(error)})
                     await sleep_until(clock, clock.now() + settings.retry_s * random.uniform(0.5, 1.5))
         self._give_up()
-        return False
 
     async def _keep(self) -> None:
         clock, settings = self._leases.clock, self._leases.settings

@@ -33,21 +33,15 @@ def restart_pause_s(failures: int) -> float:
 
 
 class Leading:
-    """The duties of the leader. Done tasks stay on the board for `keep_done_s`, for the nodes that wait for them.
+    """The duties of the leader. Done tasks stay for `keep_done_looks` looks, for the nodes that wait for them."""
 
-    Of the time between two views no more than `longest_gap_s` counts for that.
-    """
-
-    def __init__(
-        self, board: TaskBoard, nodes: Nodes, sources: Sequence[Source], keep_done_s: float, longest_gap_s: float
-    ) -> None:
+    def __init__(self, board: TaskBoard, nodes: Nodes, sources: Sequence[Source], keep_done_looks: int) -> None:
         self._board = board
         self._nodes = nodes
         self._sources = sources
-        self._keep_done_s = keep_done_s
-        self._longest_gap_s = longest_gap_s
-        self._looked_at = 0.0
-        self._done_s: dict[str, float] = {}
+        self._keep_done_looks = keep_done_looks
+        self._looks: dict[str, int] = {}
+        """By creation id, how many looks have shown a task done. Another one may have the same key later."""
 
     async def attend(self, view: View) -> None:
         """Do what the view requires. Raises StoreUnavailableError, StoreFailedError; the next view brings the rest."""
@@ -64,13 +58,11 @@ class Leading:
     async def _clear(self, view: View) -> None:
         """Remove submitted tasks that have been done for long enough for their submitters to have looked.
 
-        Time that no look fell into does not count: no other node may have reached the store then either.
+        Looks are counted and not seconds: while this node does not reach the store others may not reach it either.
         """
-        passed_s = min(view.requested_at - self._looked_at, self._longest_gap_s)
-        self._looked_at = view.requested_at
         done = [entry for entry in view.submitted.values() if entry.done]
-        self._done_s = {entry.id: self._done_s.get(entry.id, -passed_s) + passed_s for entry in done}
-        old = [entry for entry in done if self._done_s[entry.id] >= self._keep_done_s]
+        self._looks = {entry.creation_id: self._looks.get(entry.creation_id, 0) + 1 for entry in done}
+        old = [entry for entry in done if self._looks[entry.creation_id] > self._keep_done_looks]
         await _each(old, lambda entry: self._board.remove(entry.id, entry.document))
 
     async def _supply(self, source: Source, view: View) -> None:

@@ -119,10 +119,6 @@ class Sightings:
         self._seen = {id: seen for id, seen in self._seen.items() if keep(id)}
         self._mine = {id: holder for id, holder in self._mine.items() if keep(id)}
 
-    def overlook(self, id: str) -> None:
-        """Drop what was seen of a lock; what this process has abandoned of it stays known."""
-        self._seen.pop(id, None)
-
     def drop(self, id: str) -> None:
         """Drop all that is known of a lock that this process has released."""
         self._seen.pop(id, None)

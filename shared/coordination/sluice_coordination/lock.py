@@ -63,11 +63,7 @@ class Lock:
         leases.sightings.note(self.id, found)
         if not leases.sightings.is_free(self.id, found):
             return None
-        held_lock = await leases.take(self.id, found)
-        if held_lock is None:
-            # Another process was faster; the next look finds whose it is.
-            leases.sightings.overlook(self.id)
-        return held_lock
+        return await leases.take(self.id, found)
 
     async def _pause(self) -> None:
         clock = self._leases.clock

@@ -3,7 +3,7 @@
 Everything follows from looks: a look brings all documents of the topology in one request, settles futures, shows which
 locks have run out, and gives the candidates that free workers take tasks from until the next look, each one by one with
 a pause of random length between two. A node begins with its share of them, which follows from its position in
-the node list and the numbers of workers (`own_share`); what others leave lying for two looks it takes too. So tasks
+the node list and the numbers of workers (`shares`); what others leave lying for two looks it takes too. So tasks
 spread by numbers of workers without an assignment, and a list that is wrong costs two looks.
 
 Concurrency: belongs to one event loop. Functions must not block it: nothing renews locks meanwhile.
@@ -11,6 +11,7 @@ Concurrency: belongs to one event loop. Functions must not block it: nothing ren
 
 import asyncio
 import logging
+import math
 import random as chance
 import re
 import uuid
@@ -30,7 +31,7 @@ from sluice_coordination.leading import Leading
 from sluice_coordination.lease import LeaseSettings
 from sluice_coordination.lock import Leader, Lock
 from sluice_coordination.nodes import Nodes
-from sluice_coordination.shares import own_share
+from sluice_coordination.shares import shares
 from sluice_coordination.sources import Source
 from sluice_coordination.store import DocumentStore
 from sluice_coordination.task import Entry, Task
@@ -50,8 +51,8 @@ class NodeSettings:
 
     `workers`: how many tasks it runs at a time; 0 for one that only submits. `leads`: whether it may be leader.
     `look_s`: about how often it looks at the board. `pause_s`: about how long it waits between two tasks it takes.
-    `keep_done_s`: how long done tasks stay on the board for those who submitted them. `max_tasks`: how many submitted
-    tasks the board may hold.
+    `keep_done_s`: about how long done tasks stay on the board for those who submitted them, counted in looks; four or
+    more. `max_tasks`: how many submitted tasks the board may hold.
     """
 
     workers: int = 4
@@ -63,7 +64,7 @@ class NodeSettings:
     lease: LeaseSettings = field(default_factory=LeaseSettings)
 
     def __post_init__(self) -> None:
-        if self.workers < 0 or self.look_s <= 0 or self.pause_s < 0 or self.keep_done_s < 2 * self.look_s:
+        if self.workers < 0 or self.look_s <= 0 or self.pause_s < 0 or self.keep_done_s < 4 * self.look_s:
             raise ValueError(f"not settings of a node: {self}")
 
 
@@ -94,8 +95,8 @@ class Node:
         self.leader = Leader(self.leases, self.board.id("leader"))
         self.workers = Workers(functions, self.settings.workers)
         self._nodes = Nodes(self.board)
-        keep_s, gap_s = self.settings.keep_done_s, 2 * self.settings.look_s
-        self._leading = Leading(self.board, self._nodes, sources, keep_s, gap_s)
+        keep_looks = math.ceil(self.settings.keep_done_s / self.settings.look_s)
+        self._leading = Leading(self.board, self._nodes, sources, keep_looks)
         self._futures = Futures(self.board)
         self._clock = clock
         self._random = random or chance.Random()
@@ -137,9 +138,9 @@ class Node:
         """Put a task on the board, and return its end to come.
 
         With a `key` the task of that key that stands there already counts instead, also when it is done: the leader
-        removes it `keep_done_s` after its end. After `timeout_s` the future fails and the task is cancelled. Raises
-        TaskBoardFullError, StoreUnavailableError (it may be on the board), StoreFailedError; ValueError, TypeError for
-        arguments that are not JSON.
+        removes it about `keep_done_s` after its end. After `timeout_s` the future fails and the task is cancelled.
+        Raises TaskBoardFullError, StoreUnavailableError (it may be on the board), StoreFailedError; ValueError,
+        TypeError for arguments that are not JSON.
         """
         task, own_key = Task(function, arguments or {}), key or uuid.uuid4().hex
         timeout_at = None if timeout_s is None else self._clock.now() + timeout_s
@@ -188,7 +189,8 @@ class Node:
                 view = await self.board.look()
                 self._show(view)
                 self.workers.withdraw(view)
-                await self._nodes.join(self.me, view)
+                if self.me.workers:
+                    await self._nodes.join(self.me, view)
                 await self._futures.look(view)
                 await self._take(view, next_at)
             except CoordinationError as error:
@@ -208,9 +210,7 @@ class Node:
         Each worker takes for itself, so that the pace of a node goes by its workers however slow the store is.
         """
         free = [entry for entry in view.outstanding() if self._can_take(entry)]
-        own = own_share(view.nodes, self.me, len(free), seed=zlib.crc32(free[0].id.encode()) if free else 0)
-        others = [number for number in range(len(free)) if number not in own]
-        others = [*(n for n in others if n >= own.start), *(n for n in others if n < own.start)]
+        own, others = shares(view.nodes, self.me, len(free), seed=zlib.crc32(free[0].id.encode()) if free else 0)
         candidates = iter([free[n] for n in own] + [free[n] for n in others if self._is_left_over(free[n])])
         picking = [self._pick(candidates, until) for _ in range(min(self.settings.workers, len(free)))]
         for ended in await asyncio.gather(*picking, return_exceptions=True):

@@ -1,6 +1,7 @@
 """Who takes part: one document lists the nodes, each keeps itself in it and has a lock that shows that it lives.
 
-The list is advice, for an even spread of tasks and for sources that are partitioned by it. Nothing is wrong if it names
+Nodes without workers only submit tasks, and are not in it: whether they come or go changes no share and no cut. The
+list is advice, for an even spread of tasks and for sources that are partitioned by it. Nothing is wrong if it names
 who is gone or lacks who is there; so removing is done late and without a lock.
 
 Concurrency: belongs to one event loop.

@@ -13,6 +13,7 @@ on the versions in it.
 import logging
 import uuid
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import TypeVar
 
 import msgspec
@@ -148,13 +149,10 @@ class TaskBoard:
                 return entry_of(id, found)
         raise CoordinationError(f"{id} comes and goes faster than it can be submitted")
 
-    async def put_new(self, id: str, task: Task) -> bool:
-        """Put a task on the board; return False if there is one under that id already."""
-        try:
+    async def put_new(self, id: str, task: Task) -> None:
+        """Put a task on the board, unless there is one under that id already."""
+        with suppress(ConflictError):
             await self.leases.store.put(id, new_body(task), None)
-        except ConflictError:
-            return False
-        return True
 
     def is_free(self, entry: Entry) -> bool:
         """Whether the task can be taken, as far as this process has seen."""
@@ -184,21 +182,15 @@ class TaskBoard:
             return True
         raise CoordinationError(f"{id} changes faster than it can be cancelled")
 
-    async def replace(self, entry: Entry, body: Body) -> bool:
-        """Write the task's document anew; return False if it has changed since the view."""
-        try:
+    async def replace(self, entry: Entry, body: Body) -> None:
+        """Write the task's document anew, unless it has changed since the view."""
+        with suppress(ConflictError):
             await self.leases.store.put(entry.id, body, entry.document.version)
-        except ConflictError:
-            return False
-        return True
 
-    async def remove(self, id: str, document: Document) -> bool:
-        """Remove a document; return False if it has changed since the view."""
-        try:
+    async def remove(self, id: str, document: Document) -> None:
+        """Remove a document, unless it has changed since the view."""
+        with suppress(ConflictError):
             await self.leases.store.delete(id, document.version)
-        except ConflictError:
-            return False
-        return True
 
 
 def _read(document: Document | None, kind: type[T], missing: T) -> T:

@@ -126,12 +126,12 @@ def _failed(id: str, error: BaseException) -> Outcome:
     return Outcome(error=f"{type(error).__name__}: {error}"[:_MAX_ERROR])
 
 
-async def _end(held_lock: HeldLock, outcome: Outcome) -> bool:
+async def _end(held_lock: HeldLock, outcome: Outcome) -> None:
     """Give the lock back with what the task has come to; with less, if the task's document has no room for that."""
     try:
-        return await held_lock.release(done_fields(outcome))
+        await held_lock.release(done_fields(outcome))
     except (TypeError, ValueError) as error:
-        return await held_lock.release(done_fields(_failed(held_lock.id, error)))
+        await held_lock.release(done_fields(_failed(held_lock.id, error)))
 
 
 def _checked(result: Json) -> Json:

@@ -15,6 +15,7 @@ from harness import eventually_async
 from sluice_coordination import Document, StoreUnavailableError, Version
 from sluice_coordination.document import Body
 from sluice_coordination.memory import MemoryStore
+from sluice_coordination.task import new_body
 
 WHOLE = 100_000
 """Bytes of a window that holds all there is."""
@@ -223,6 +224,25 @@ async def test_a_file_that_is_gone_before_its_turn_is_reported_and_counted(
         await world.until(lambda: world.tally.total.skipped == 1, "it is given up after some searches")
         await world.until(lambda: world.sink.texts == lines, "the rest of the window is there")
     assert "gone: bytes 0 to 2 are not in the stream" in world.tally.problems[-1]
+
+
+async def test_a_file_that_is_gone_after_it_was_copied_is_not_reported(world: World, tmp_path: Path) -> None:
+    """Its task was stopped between the last note and its end, and is begun anew."""
+    (tmp_path / "gone").write_text("x\n")
+    feed = folder(world, tmp_path, once=True)
+    await cut_now(feed)
+    window = await feed.next_window(None)
+    assert window is not None
+    part = f"ingest/job/board/part/{feed.source().name}/000000000000"
+    await world.store.put(part, {**new_body(window.task), "reached": [0, 2]}, None)
+    (tmp_path / "gone").unlink()
+
+    async def through() -> bool:
+        return await world.store.get(part) is None
+
+    async with world.node(feed):
+        await eventually_async(through, SOON_S, "the task is done and removed")
+    assert world.sink.events == [] and not world.tally.problems and world.tally.total.skipped == 0
 
 
 async def test_a_file_renamed_before_its_turn_is_found(world: World, tmp_path: Path) -> None:

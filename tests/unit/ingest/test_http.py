@@ -80,6 +80,31 @@ async def test_it_asks_conditionally_also_after_a_restart(world: World) -> None:
     assert (last["If-None-Match"], last["If-Modified-Since"]) == ('"v1"', modified)
 
 
+async def test_validators_that_no_request_can_carry_are_not_sent(world: World) -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, text=f"{request.url.path}\n", headers=[(b"ETag", '"vé"'.encode())])
+
+    endpoint = Endpoint(answer)
+    for _ in range(2):
+        await world.run_to_completion(feed(world, endpoint, URL, "http://here/other", once=True))
+    assert sorted(world.sink.texts) == ["/data", "/other"] and not world.tally.problems
+    assert len(endpoint.requests) >= 4 and not any("If-None-Match" in each.headers for each in endpoint.requests)
+
+
+async def test_a_url_that_a_cursor_makes_unusable_stops_no_other(world: World) -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, text='{"id": "%s"}\n' % ("x" * 70_000 if request.url.path == "/long" else "1"))
+
+    urls = ("http://here/long?after={cursor}", f"{URL}?after={{cursor}}")
+    endpoint = Endpoint(answer)
+    polling = feed(world, endpoint, *urls, cursor="id")
+    async with world.node(polling):
+        await world.until(lambda: bool(world.tally.problems), "it is reported")
+        seen = len(endpoint.requests)
+        await world.until(lambda: len(endpoint.requests) > seen + 3, "the other is polled on")
+    assert all("here/long" in problem and "too long" in problem for problem in world.tally.problems)
+
+
 async def test_a_cursor_follows_pages_without_a_pause_and_goes_on_after_a_restart(world: World) -> None:
     requests: list[str] = []
     slow = asyncio.Event()

@@ -218,13 +218,44 @@ async def test_a_topic_made_anew_is_read_from_its_beginning_and_reported(world: 
     assert "does not have offset 5 any more; going on with offset 0" in world.tally.problems[0]
 
 
+@pytest.mark.parametrize("latest", [False, True])
 async def test_a_topic_made_anew_is_read_from_its_beginning_however_long_it_is(
-    world: World, read_topic: MemoryTopic
+    world: World, read_topic: MemoryTopic, latest: bool
 ) -> None:
+    """Also with `--from end`, which says where partitions begin of which nothing was read."""
     read_topic.id, read_topic.logs = "two", [[(None, b"new-%d" % number) for number in range(9)], [], []]
-    await world.run_to_completion(feed(world))
+    await world.run_to_completion(feed(world, latest=latest))
     assert {f"new-{number}" for number in range(9)} <= set(world.sink.texts)
     assert f"{TOPIC}/0: the topic was made anew" in world.tally.problems[0]
+
+
+@pytest.mark.parametrize("count", [3, 9], ids=["shorter", "longer"])
+async def test_a_topic_made_anew_while_it_is_read_is_read_from_its_beginning(
+    world: World, topic: MemoryTopic, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    """Kafka refuses the offset where the one before was longer, and says nothing where it was not."""
+    monkeypatch.setattr("distributed_ingest.kafka.ID_EVERY_S", 0.01)
+    monkeypatch.setattr("sluice_coordination.leading._FIRST_PAUSE_S", 0.01)
+    topic.fill(5)
+    reading = feed(world, once=False)
+    async with world.node(reading):
+        await world.until_finished(reading)
+        assert len(world.sink.events) == 15
+        topic.id, topic.logs = "two", [[(None, b"new-%d-%d" % (p, n)) for n in range(count)] for p in range(3)]
+
+        async def all_noted() -> bool:
+            await world.reach(reading)
+            noted = (await positions(world.store, NOTES)).values()
+            return all(position == {"next": count, "topic": "two"} for position in noted)
+
+        await eventually_async(all_noted, SOON_S, "the new one is through")
+    again = feed(world)
+    await world.run_to_completion(again)
+    wanted = {f"new-{p}-{n}" for p in range(3) for n in range(count)}
+    new = [text for text in world.sink.texts if text.startswith("new")]
+    # What was behind the old position may have been taken before it was seen that this is another topic.
+    assert set(new) == wanted and len(new) <= len(wanted) + 3 * max(0, count - 5)
+    assert world.tally.total.skipped == 0
 
 
 async def test_an_offset_that_is_there_and_was_refused_is_fetched_again(world: World, read_topic: MemoryTopic) -> None:

@@ -50,6 +50,24 @@ async def test_many_may_send_and_each_ones_lines_stay_in_order(world: World) -> 
     assert {event.key for event in world.sink.events} == {"127.0.0.1"}
 
 
+async def test_it_can_be_stopped_while_a_sender_is_connected(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As from Python 3.12 on, where a server's `wait_closed` waits until all connections have ended."""
+
+    async def wait_closed(_self: asyncio.Server) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(asyncio.base_events.Server, "wait_closed", wait_closed)
+
+    async def listen_and_stop() -> None:
+        async with listening(world) as port:
+            _, sender = await asyncio.open_connection("127.0.0.1", port)
+            sender.write(b"one\n")
+            await world.until(lambda: world.sink.texts == ["one"], "it is read")
+        sender.close()
+
+    await asyncio.wait_for(listen_and_stop(), SOON_S)
+
+
 async def test_while_the_stream_is_slow_the_sender_waits(world: World) -> None:
     world.sink.open.clear()
     async with listening(world) as port:

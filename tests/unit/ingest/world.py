@@ -38,14 +38,12 @@ class MemorySink:
         self.fails = 0
         self.closes_after = 0
         self.writes = 0
-        self.closed = False
 
     @property
     def texts(self) -> list[str]:
         return [event.data.decode() for event in self.events]
 
-    async def write(self, events: Sequence[Event], usable_s: float) -> None:
-        assert usable_s > 0
+    async def write(self, events: Sequence[Event]) -> None:
         self.writes += 1
         await self.open.wait()
         if self.fails:
@@ -54,9 +52,6 @@ class MemorySink:
         self.events += events
         if self.writes == self.closes_after:
             self.open.clear()
-
-    async def close(self) -> None:
-        self.closed = True
 
 
 @dataclass

@@ -271,6 +271,26 @@ async def test_others_are_always_first(store: InMemorySegmentStore) -> None:
     assert await one.fetch() == (0,) * total
 
 
+async def test_a_copy_far_behind_has_all_its_time_after_it_has_caught_up(store: InMemorySegmentStore) -> None:
+    """The first look at the stream takes longer than the patience lasts, and another process is first once."""
+    await synchronizer(store).update(lambda _: [1])
+    one, other, slow = synchronizer(store), RevisionedStream(store, SEGMENT), True
+
+    async def trouble(moment: str, operation: str) -> None:
+        nonlocal slow
+        if moment == "before" and operation == "ReadSegment" and slow:
+            slow = False
+            await asyncio.sleep(IMPATIENT.deadline_s - 0.1)
+        elif moment == "before" and operation == "ConditionalAppend":
+            store.fault = None
+            await asyncio.sleep(0.2)
+            await other.append(records.updates_record([b"2"]))
+
+    store.fault = lambda moment, operation, _: trouble(moment, operation)
+    assert await one.update(lambda _: [3]) == (1, 2, 3)
+    assert not slow
+
+
 async def test_a_turn_that_does_not_come_in_time(store: InMemorySegmentStore) -> None:
     """What waits behind a call that hangs ends when its own time is up, and is not written."""
     one, clock = synchronizer(store), asyncio.get_running_loop().time

@@ -138,11 +138,12 @@ async def test_a_lock_that_was_released_leaves_nothing_behind_and_fences_rise() 
 
 
 async def test_a_release_whose_answer_is_lost_was_done() -> None:
-    store = Faulty()
-    held = await Lock(Leases(store, LEASE, LoopClock()), "lock").try_acquire()
+    store, clock = Faulty(), LoopClock()
+    held = await Lock(Leases(store, LEASE, clock), "lock").try_acquire()
     assert held is not None
-    store.lost = 1
-    assert await held.release() and await store.get("lock") is None
+    store.lost, began = 1, clock.now()
+    await held.release()
+    assert await store.get("lock") is None and clock.now() - began < 2 * LEASE.retry_s
 
 
 async def test_what_was_abandoned_is_ours_after_a_conflict() -> None:

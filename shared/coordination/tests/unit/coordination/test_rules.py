@@ -39,7 +39,7 @@ from sluice_coordination.functions import Json
 from sluice_coordination.leading import restart_pause_s
 from sluice_coordination.lease import Sightings
 from sluice_coordination.memory import MemoryStore
-from sluice_coordination.shares import own_share
+from sluice_coordination.shares import shares
 from sluice_coordination.task import entry_of, new_body
 
 LEASE = LeaseSettings(lease_s=10, margin_s=2)
@@ -170,21 +170,22 @@ node_lists = st.lists(st.integers(0, 5), min_size=1, max_size=6).map(
 
 @given(node_lists, st.integers(0, 60), st.integers(0, 2**32))
 def test_every_task_is_in_the_share_of_one_node(nodes: list[NodeEntry], tasks: int, seed: int) -> None:
-    shares = [list(own_share(nodes, node, tasks, seed)) for node in nodes]
+    dealt = [shares(nodes, node, tasks, seed) for node in nodes]
+    assert all(sorted(own + others) == list(range(tasks)) for own, others in dealt)
     total = sum(node.workers for node in nodes)
-    assert sorted(number for share in shares for number in share) == (list(range(tasks)) if total else [])
-    for node, share in zip(nodes, shares, strict=True):
-        assert not total or abs(len(share) - tasks * node.workers / total) < 1
+    assert sorted(number for own, _ in dealt for number in own) == (list(range(tasks)) if total else [])
+    for node, (own, _) in zip(nodes, dealt, strict=True):
+        assert not total or abs(len(own) - tasks * node.workers / total) < 1
 
 
 def test_single_tasks_fall_to_all_nodes_in_turn() -> None:
     nodes = [NodeEntry("a", 1), NodeEntry("b", 3)]
-    to_a = sum(len(own_share(nodes, nodes[0], 1, seed)) for seed in range(400))
+    to_a = sum(len(shares(nodes, nodes[0], 1, seed)[0]) for seed in range(400))
     assert to_a == 100
 
 
 def test_a_node_that_is_not_listed_counts_as_the_last() -> None:
-    assert list(own_share([NodeEntry("a", 1)], NodeEntry("b", 1), 4, 0)) == [2, 3]
+    assert shares([NodeEntry("a", 1)], NodeEntry("b", 1), 4, 0) == ([2, 3], [0, 1])
 
 
 # --- sources
@@ -205,6 +206,27 @@ async def test_partitions_are_cut_anew_only_when_all_old_ones_are_gone() -> None
     assert list(second.tasks) == ["2-0", "2-1"]
     ended = source.ended(source.ended(second, "2-0"), "2-1")
     assert ended.complete and await source.plan(ended, Situation(one, 9, none)) == ended
+
+
+async def test_nodes_without_workers_come_and_go_and_nothing_is_cut_anew() -> None:
+    store, clock, functions, begun = MemoryStore(), LoopClock(), Functions(), list[str]()
+
+    @functions.register("f")
+    async def f(context: TaskContext) -> None:
+        begun.append(context.task)
+        await asyncio.Event().wait()
+
+    source = PartitionedSource("p", lambda nodes: [Task("f")] * len(nodes), settle_s=1)
+    idle = NodeSettings(workers=0, look_s=0.2, keep_done_s=5, lease=LEASE)
+    async with Node(store, "t", functions, settings=QUICK, sources=[source], clock=clock):
+        for _ in range(10):
+            async with Node(store, "t", functions, settings=idle, sources=[source], clock=clock):
+                await asyncio.sleep(0.5)
+            await asyncio.sleep(0.3)
+        assert begun == ["t/part/p/1-0"]
+        async with Node(store, "t", functions, settings=idle, sources=[source], clock=clock):
+            await asyncio.sleep(10 * source.settle_s)
+        assert begun == ["t/part/p/1-0"]
 
 
 async def test_windows_follow_each_other_and_wait_for_room() -> None:
@@ -437,9 +459,33 @@ async def test_a_key_is_free_when_its_done_task_has_stood_for_keep_done_s() -> N
         assert await (await node.submit("f", key="k")) == 2
 
 
+async def test_each_task_of_a_key_stands_for_keep_done_s_though_its_key_was_used_before() -> None:
+    """Also if a look shows the next one done where the look before it showed the former one done."""
+    store, clock, functions, runs = MemoryStore(), LoopClock(), Functions(), 0
+
+    @functions.register("f")
+    async def f(context: TaskContext) -> int:
+        nonlocal runs
+        runs += 1
+        return runs
+
+    async with Node(store, "t", functions, settings=QUICK, clock=clock) as node:
+        assert await (await node.submit("f", key="k")) == 1
+        await asyncio.sleep(QUICK.keep_done_s / 2)
+        former = await store.get("t/task/k")
+        assert former is not None
+        # Its submitter's hands are free to take it away, as the leader's are.
+        later = {**former.body, "creation_id": "later", "outcome": {"result": 2}}
+        await store.put("t/task/k", later, former.version)
+        await asyncio.sleep(QUICK.keep_done_s * 0.75)
+        assert await store.get("t/task/k") is not None, "the later one has its own time"
+        await asyncio.sleep(QUICK.keep_done_s)
+        assert await store.get("t/task/k") is None
+
+
 async def test_who_looks_seldom_learns_the_end_of_a_task_that_others_have_submitted_too() -> None:
     store, clock, functions = MemoryStore(), LoopClock(), Functions()
-    seldom = NodeSettings(workers=0, leads=False, look_s=2, keep_done_s=5, lease=LEASE)
+    seldom = NodeSettings(workers=0, leads=False, look_s=2, keep_done_s=8, lease=LEASE)
 
     @functions.register("f")
     async def f(context: TaskContext) -> int:
@@ -455,7 +501,7 @@ async def test_who_looks_seldom_learns_the_end_of_a_task_that_others_have_submit
 
 async def test_a_future_has_nothing_to_do_with_a_later_task_of_its_key() -> None:
     store, clock, functions, go = MemoryStore(), LoopClock(), Functions(), asyncio.Event()
-    seldom = NodeSettings(workers=0, leads=False, look_s=60, keep_done_s=120, lease=LEASE)
+    seldom = NodeSettings(workers=0, leads=False, look_s=60, keep_done_s=240, lease=LEASE)
 
     @functions.register("f")
     async def f(context: TaskContext, waits: bool) -> str:
