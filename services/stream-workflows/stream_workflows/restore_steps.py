@@ -174,17 +174,20 @@ async def _head(stores: _Stores, stream: Stream) -> dict[int, int]:
     """Where reading begins by what the stores have; empty if that is where it was."""
     before = head(stream)
     reached = await _frontier(stores, before, stream)
-    cut = {s: _begin(before.get(s, 0), info) for s, info in reached.items() if info is not None}
+    there = {s: info for s, info in reached.items() if info is not None}
+    index = cuts.RangeIndex(map(stream.history.segment, there))
+
+    def begin(segment: int, info: SegmentInfo) -> int:
+        """-1 for one that reading has not come to: it is as it was created, behind an older one that is there."""
+        own = stream.history.segment(segment)
+        if not info.start_offset and any(older.id < segment for older in index.overlapping(own.low, own.high)):
+            return -1
+        return max(before.get(segment, 0), info.start_offset, 0)
+
+    cut = {s: begin(s, info) for s, info in there.items()}
     if cut == before or not cut:
         return {}
-    if set(cut) == set(reached) and cuts.is_valid(stream, cut):
-        return cut
-    return await _whole_epoch(stores, stream, max(map(epoch_of, reached)))
-
-
-def _begin(known: int, info: SegmentInfo) -> int:
-    """Where a segment begins; -1 stands for one that reading has not come to."""
-    return max(known, info.start_offset) if info.start_offset else known
+    return cut if cuts.is_valid(stream, cut) else await _whole_epoch(stores, stream, max(map(epoch_of, reached)))
 
 
 async def _frontier(stores: _Stores, before: Mapping[int, int], stream: Stream) -> Infos:

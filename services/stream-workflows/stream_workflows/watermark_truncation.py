@@ -12,10 +12,10 @@ from sluice.domain.stream.commands import TruncateStream
 from sluice.domain.stream.queries import head
 from sluice.domain.stream.state import Stream, StreamState, find_stream
 from sluice.pravega.store import SegmentStore
-from sluice.pravega.watermarks import decode_watermark
 from sluice.runtime import Runtime
 from stream_workflows.segment_events import read_events
 from stream_workflows.stream_index import StreamIndex
+from stream_workflows.watermarks import read_watermark
 
 MAX_WATERMARKS = 10_000
 """Watermarks that are looked at in one round; the next one goes on."""
@@ -71,8 +71,11 @@ class WatermarkTruncation:
         async for found in read_events(self._store, name, start):
             for event in found.events:
                 # A watermark has a position on each segment of its stream: none is kept.
-                if passed == len(offsets) and is_passed(decode_watermark(event.data), at, ranges):
-                    passed += 1
+                if passed == len(offsets):
+                    watermark = read_watermark(name, event.data)
+                    if watermark is None:
+                        continue
+                    passed += is_passed(watermark, at, ranges)
                 offsets.append(event.start)
             is_whole = passed < len(offsets)
             if is_whole or len(offsets) >= self._most:

@@ -21,6 +21,7 @@ from sluice.domain.stream.state import Stream, StreamState, find_stream
 from sluice.domain.stream.watermark import Watermark, WriterActivity
 from sluice.domain.workflow import WorkflowKind
 from sluice.engine.journal import Journal
+from sluice.pravega.envelope import MalformedPayload
 from sluice.pravega.errors import LengthDiffers
 from sluice.pravega.store import MARK_ATTRIBUTE, SegmentStore
 from sluice.pravega.watermarks import decode_watermark, encode_watermark
@@ -111,10 +112,11 @@ class Watermarks:
             # A store may not have had it at hand, or another instance has just set it.
             mark = await self._store.attribute(segment, MARK_ATTRIBUTE)
         mark = start if mark is None else mark
-        end, last = max(mark, start), b""
+        end, last = max(mark, start), None
         async for found in read_events(self._store, segment, end):
-            end, last = found.end, found.events[-1].data
-        return _MarkSegment(segment, mark, end, decode_watermark(last) if last else None, {})
+            readable = (read_watermark(segment, event.data) for event in reversed(found.events))
+            end, last = found.end, next((watermark for watermark in readable if watermark is not None), last)
+        return _MarkSegment(segment, mark, end, last, {})
 
     async def _emit(self, stream: StreamId, creation_id: str, segment_state: _MarkSegment, mark: Watermark) -> None:
         """Append the watermark where the previous one ends, then have the mark attribute follow by one (3.6).
@@ -166,6 +168,15 @@ class Watermarks:
 
 _NOT_KNOWN = (StreamState.CREATING, StreamState.RESTORING)
 """The segments of such a stream are not all known yet, so positions may seem further behind than they are."""
+
+
+def read_watermark(segment: str, data: bytes) -> Watermark | None:
+    """None for an event that is none: clients may write to mark segments, and what they write must stop nothing."""
+    try:
+        return decode_watermark(data)
+    except MalformedPayload as error:
+        log.warning("not a watermark", extra={"segment": segment, "error": str(error)})
+        return None
 
 
 def _is_going(stream: Stream) -> bool:

@@ -192,12 +192,7 @@ _CANCELLABLE = (
 
 
 def can_cancel(state: Any) -> bool:
-    workflow = running(state)
-    if workflow is None:
-        return False
-    if workflow.kind is WorkflowKind.SCALE_STREAM:
-        return bool(state.history.count == state.active + 1)
-    return workflow.kind in _CANCELLABLE
+    return not why_not_cancel(state)
 
 
 def why_not_cancel(state: Any) -> str:
@@ -205,11 +200,10 @@ def why_not_cancel(state: Any) -> str:
     workflow = running(state)
     if workflow is None:
         return "nothing is under way there"
-    if can_cancel(state):
-        return ""
     if workflow.kind is WorkflowKind.SCALE_STREAM:
-        return "its epoch is named: readers and writers may know the new segments"
-    return f"{workflow.kind.value} cannot be taken back once it has begun"
+        is_unnamed = state.history.count == state.active + 1
+        return "" if is_unnamed else "its epoch is named: readers and writers may know the new segments"
+    return "" if workflow.kind in _CANCELLABLE else f"{workflow.kind.value} cannot be taken back once it has begun"
 
 
 def decide_step_failed(

@@ -5,7 +5,7 @@ Rules: background-and-other-workflows 3.6, stream-and-transaction-semantics appe
 
 from sluice.domain.segment import Segment
 from sluice.domain.stream.watermark import Watermark
-from sluice.pravega.envelope import PayloadReader, collection, double, envelope, int64
+from sluice.pravega.envelope import MalformedPayload, PayloadReader, collection, double, envelope, int64
 
 
 def encode_watermark(watermark: Watermark) -> bytes:
@@ -24,5 +24,8 @@ def _segment(segment: Segment) -> bytes:
 
 
 def _read_segment(data: PayloadReader) -> Segment:
-    segment = data.envelope()[0]
-    return Segment(segment.int64(), segment.double(), segment.double())
+    revision = data.envelope()[0]
+    segment = Segment(revision.int64(), revision.double(), revision.double())
+    if not 0.0 <= segment.low < segment.high <= 1.0:
+        raise MalformedPayload(f"segment {segment.id} has the key range {segment.low} to {segment.high}")
+    return segment

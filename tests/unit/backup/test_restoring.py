@@ -13,7 +13,7 @@ from sluice.backup.restoring import restoration
 from sluice.backup.states import read_states
 from sluice.catalog import examples
 from sluice.domain.commands import Command
-from sluice.domain.config import GroupRetention, ReaderGroupConfig, StreamConfig
+from sluice.domain.config import MAX_SEGMENTS, GroupRetention, ReaderGroupConfig, StreamConfig
 from sluice.domain.decision import Context, Decision
 from sluice.domain.ids import GroupId, ResourceKind, StreamId
 from sluice.domain.listings import members_of, scopes_of
@@ -21,7 +21,7 @@ from sluice.domain.model import DomainModel, JournalEntry, JournalRecord, decode
 from sluice.domain.names import key_of, scope_aggregate
 from sluice.domain.reader_group.events import ReaderGroupCreated, ReaderGroupCreationStarted
 from sluice.domain.registry import decide
-from sluice.domain.restoring.base import BaseUnfitError
+from sluice.domain.restoring.base import BaseUnfitError, base_at
 from sluice.domain.scope.commands import DeleteScope
 from sluice.domain.segment import epoch_of, number_of
 from sluice.domain.stream import scale
@@ -49,6 +49,8 @@ PARTITIONS = 4
 HISTORY = [decode_record(example.value) for example in examples.journal_records()]
 KEYS = [example.key for example in examples.journal_records()]
 
+LEFT_BEHIND = (b"p", b"L")
+"""Prepared transactions; the cluster, which is what members and ZooKeeper say of it."""
 UNCHANGED = (b"O", b"G", b"K", b"k", b"s", b"t")
 """The letters of states that a restore leaves as they are: scopes, groups, tables, what is deleted or has ended."""
 
@@ -85,7 +87,7 @@ def test_what_a_back_up_of_any_moment_knew_goes_on_in_any_partitions(tmp_path: P
         after = encoded(restored.views)
         brought = after.keys() - before.keys()
         assert len(brought) == len(restored.repairs) and brought <= {scope_aggregate("_system")}
-        assert after.keys() - brought == {name for name, value in before.items() if value[:1] != b"p"}, point
+        assert after.keys() - brought == {name for name, value in before.items() if value[:1] not in LEFT_BEHIND}, point
         for name, value in after.items():
             if name in brought:
                 continue
@@ -246,6 +248,16 @@ def test_a_clock_that_is_behind_the_known_numbers_is_refused(tmp_path: Path) -> 
     with pytest.raises(BaseUnfitError, match="clock"):
         restoration(read_states(target, read_manifest(target)), 1, NOW, "test")
     assert Restored(target, 1, NOW + 60_000).base > restored.base
+
+
+def test_a_restore_soon_after_one_that_is_named_says_how_long_to_wait(tmp_path: Path) -> None:
+    log = TxnLog()
+    target, first = back_up(tmp_path, [log.view]), base_at(NOW, 0)
+    for minutes in (1, 156):
+        with pytest.raises(BaseUnfitError, match=f"restore in {157 - minutes} minutes"):
+            restoration(read_states(*_opened(target)), 1, NOW + minutes * 60_000, "test", [first])
+    made = restoration(read_states(*_opened(target)), 1, NOW + 157 * 60_000, "test", [first])
+    assert made.base >= first + MAX_SEGMENTS
 
 
 # A cut that is of several moments.

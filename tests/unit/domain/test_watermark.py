@@ -10,12 +10,12 @@ from support.histories import segments_of
 from support.stream_log import STREAM, StreamLog
 
 from sluice.domain.config import StreamConfig
-from sluice.domain.segment import segment_id
+from sluice.domain.segment import Segment, segment_id
 from sluice.domain.stream import cuts
 from sluice.domain.stream.commands import NoteWriterTime, RemoveWriter
 from sluice.domain.stream.watermark import Watermark, forget_writers, next_watermark, note_emitted, writer_activity
 
-S2, S3, S4 = segment_id(1, 2), segment_id(1, 3), segment_id(2, 4)
+S2, S3, S4, S5 = segment_id(1, 2), segment_id(1, 3), segment_id(2, 4), segment_id(2, 5)
 
 
 def note(log: StreamLog, writer: str, timestamp: int, position: Mapping[int, int]) -> None:
@@ -89,6 +89,27 @@ def test_an_epoch_that_the_view_does_not_have_yet_is_waited_for() -> None:
     log = StreamLog(segments=2)
     note(log, "a", 1000, {0: 1})
     assert emit(log, Watermark(0, 0, {ahead.history.segment(s): 1 for s in (0, S2, S3)})) is None
+
+
+def test_the_cut_before_counts_over_the_ranges_that_the_stream_has_now() -> None:
+    """A restore may have assumed others than those that stand in the mark segment."""
+    log = upper_split()
+    log.scale((S3,), ((0.75, 0.875), (0.875, 1.0)))
+    stream = log.stream
+    note(log, "a", 1000, {0: 1, S2: 2, S3: 3})
+    old_ranges = [Segment(0, 0.0, 0.5), Segment(S2, 0.5, 0.6), Segment(S4, 0.6, 0.7), Segment(S5, 0.7, 1.0)]
+    assert by_id(emit(log, Watermark(0, 0, dict.fromkeys(old_ranges, 7)))) == {0: 7, S2: 7, S4: 7, S5: 7}
+    assert [s for s in stream.active_segments() if s.id == S4] == [Segment(S4, 0.75, 0.875)]
+
+
+def test_a_gap_beside_a_segment_that_the_stream_does_not_have_is_left_open() -> None:
+    log = upper_split()
+    note(log, "a", 1000, {0: 1})
+    unknown = Watermark(0, 0, {Segment(0, 0.0, 0.5): 1, Segment(segment_id(1, 9), 0.5, 0.6): 1})
+    assert emit(log, unknown) is None
+    log.scale((S3,), ((0.75, 0.875), (0.875, 1.0)))
+    note(log, "a", 1000, {0: 1, S4: 1})
+    assert emit(log, unknown) is None, "segment 9 is the newest over [0.5, 0.75), which it does not cover"
 
 
 def test_a_writer_that_has_not_gone_on_is_waited_for_until_its_time_is_up() -> None:

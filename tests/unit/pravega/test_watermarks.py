@@ -1,5 +1,7 @@
 """Watermarks as bytes: background-and-other-workflows 3.6."""
 
+from math import nan
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +16,8 @@ WATERMARK = bytes.fromhex(
     "0000000000000000 0000000000000000 3ff0000000000000 0000000000000049"
 )
 
-segments = st.builds(Segment, st.integers(0, 2**62), st.floats(0, 1, allow_nan=False), st.floats(0, 1, allow_nan=False))
+ranges = st.tuples(st.floats(0, 1), st.floats(0, 1)).filter(lambda bounds: bounds[0] != bounds[1]).map(sorted)
+segments = st.builds(lambda number, bounds: Segment(number, *bounds), st.integers(0, 2**62), ranges)
 offsets = st.integers(-(2**63), 2**63 - 1)
 
 
@@ -33,6 +36,12 @@ def test_a_watermark_is_read_as_it_was_written(mark: Watermark) -> None:
 def test_a_watermark_cut_short_is_malformed(cut: int) -> None:
     with pytest.raises(MalformedPayload):
         decode_watermark(WATERMARK[:cut])
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.5, 0.5), (0.5, 0.25), (-0.5, 1.0), (0.0, 1.5), (nan, 1.0), (0.0, nan)])
+def test_a_watermark_with_a_range_that_no_segment_has_is_malformed(low: float, high: float) -> None:
+    with pytest.raises(MalformedPayload):
+        decode_watermark(encode_watermark(Watermark(1000, 2000, {Segment(0, low, high): 73})))
 
 
 @given(st.binary(max_size=80))

@@ -287,6 +287,22 @@ async def test_a_truncation_within_a_segment_moves_the_head(before: System, tmp_
     assert after.stream.cut == {0: length}
 
 
+@pytest.mark.parametrize("head_before", ["nowhere", "before the merge"])
+async def test_a_head_within_a_merge_is_found_there(before: System, tmp_path: Path, head_before: str) -> None:
+    writer = Writer(before)
+    await before.split()
+    lower, upper = before.stream.active_epoch.segments
+    writer.write()
+    await before.merge()
+    (merged,) = before.stream.active_epoch.segments
+    if head_before != "nowhere":
+        assert (await before.ask_for(TruncateStream(*ST, {lower: 5, upper: 7, merged: -1}))).status == "SUCCESS"
+    target = backed_up(before, tmp_path)
+    for number, cut in enumerate([{upper: 9, merged: -1}, {merged: 0}]):
+        assert (await before.ask_for(TruncateStream(*ST, cut))).status == "SUCCESS"
+        assert (await restored(before, target, now=NOW + number * 60_000)).stream.cut == cut
+
+
 async def test_a_stream_that_was_sealed_since_is_sealed(before: System, tmp_path: Path) -> None:
     writer = Writer(before)
     target = backed_up(before, tmp_path)
@@ -389,7 +405,7 @@ async def test_what_was_scaled_in_a_life_that_the_back_up_does_not_know_is_found
     writer.system = first
     await first.split()
     writer.write()
-    again = await restored(first, target, now=NOW + 60_000, earlier=[first.stream.base])
+    again = await restored(first, target, now=NOW + 157 * 60_000, earlier=[first.stream.base])
     await assert_comes_back_whole(again, writer)
 
 

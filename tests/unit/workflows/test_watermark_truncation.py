@@ -1,15 +1,21 @@
 """Watermarks behind the head of their stream: dropped once no reader can need them, by any owner."""
 
+from math import nan
+from uuid import UUID
+
 import pytest
 from support.memory_world import Process
 from support.periodic_world import ALL, PeriodicWorld
 
 from sluice.domain.config import StreamConfig
 from sluice.domain.ids import StreamId
+from sluice.domain.segment import Segment
 from sluice.domain.stream import decide
 from sluice.domain.stream.commands import NoteWriterTime, TruncateStream
+from sluice.domain.stream.watermark import Watermark
 from sluice.kafka.topics import REQUESTS_STREAMS
 from sluice.pravega.store import MARK_ATTRIBUTE
+from sluice.pravega.watermarks import encode_watermark
 from stream_workflows.stream_index import StreamIndex
 from stream_workflows.watermark_truncation import WatermarkTruncation
 from stream_workflows.watermarks import Watermarks
@@ -133,3 +139,17 @@ async def test_a_stream_that_is_gone_or_busy_is_left_alone(world: PeriodicWorld,
     await jobs.look()
     assert truncations(world) == [2 * SIZE]
     await jobs.marks.work(StreamId("sc", "none"))
+
+
+async def test_an_event_that_is_no_watermark_is_passed_over(world: PeriodicWorld, jobs: Jobs) -> None:
+    await append_to_marks(world, Watermark(60, 60, {Segment(0, 0.0, nan): 60}))
+    await truncate(world, "st", 100)
+    assert await jobs.look() == [STREAM]
+    assert truncations(world) == [3 * SIZE], "of five watermarks two stay"
+
+
+async def append_to_marks(world: PeriodicWorld, forged: Watermark) -> None:
+    """As a client does that may write to the mark stream."""
+    at = len(world.store.segments[MARK].data)
+    event = encode_watermark(forged)
+    await world.store.append(MARK, UUID(int=7), event, event_number=1, expected_offset=at)

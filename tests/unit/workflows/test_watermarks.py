@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable
+from math import nan
 from uuid import UUID
 
 import pytest
@@ -11,6 +12,7 @@ from support.periodic_world import ALL, PeriodicWorld
 from sluice.domain.config import ScalingPolicy, StreamConfig
 from sluice.domain.decision import Decision
 from sluice.domain.ids import StreamId
+from sluice.domain.segment import Segment
 from sluice.domain.stream import events as ev
 from sluice.domain.stream.commands import NoteWriterTime, RemoveWriter
 from sluice.domain.stream.watermark import Watermark
@@ -239,6 +241,16 @@ async def test_a_truncated_mark_segment_is_read_from_its_start(world: PeriodicWo
     await one_round(job_of(world, world.first))
     end = split_events(mark_segment(world).data, 146).events
     assert [decode_watermark(event.data).lower for event in end] == [3000]
+
+
+async def test_the_last_event_that_is_a_watermark_is_gone_on_from(world: PeriodicWorld, job: Watermarks) -> None:
+    await round_after(world, job, 1000, {0: 1000})
+    forged, at = Watermark(9000, 9000, {Segment(0, 0.0, nan): 1}), len(mark_segment(world).data)
+    await world.store.append(MARK, UUID(int=7), encode_watermark(forged), event_number=1, expected_offset=at)
+    await note(world, 2000, {0: 2000})
+    await one_round(job_of(world, world.first))
+    events = split_events(mark_segment(world).data, 0).events
+    assert decode_watermark(events[-1].data).lower == 2000 and len(events) == 3
 
 
 @pytest.mark.parametrize("config", [StreamConfig(scaling=ScalingPolicy(min_segments=5000))], ids=["wide"])

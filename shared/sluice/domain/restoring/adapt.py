@@ -36,9 +36,8 @@ def adapted(state: Any, base: int, now: int, prepared: Container[str], earlier: 
             state.workflow = None
             return state
         case Cluster():
-            # Who is alive says so itself; the containers stay where they are.
-            state.members = {}
-            return state
+            # Who is alive says so itself; the containers are where ZooKeeper says, for the stores serve meanwhile.
+            return None
         case PreparedTransaction() | ScopeFences():
             return None
         case _:

@@ -30,7 +30,9 @@ def head(stream: Stream) -> dict[int, int]:
 
 
 def is_current(stream: Stream, segment: int) -> bool:
-    return any(s.id == segment for s in current_segments(stream))
+    if stream.state is StreamState.CREATING:
+        raise IllegalStateError(f"{stream.id} is being created")
+    return stream.state is not StreamState.SEALED and segment in stream.active_epoch.segments
 
 
 def successors_with_predecessors(stream: Stream, segment: int) -> list[tuple[Segment, list[int]]]:

@@ -5,7 +5,7 @@ writers' latest reports alone, in one step on one state. Rules: background-and-o
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -74,9 +74,9 @@ def next_watermark(stream: Stream, found: WriterActivity, previous: Watermark | 
             known = stream.history.find(segment)
             if known is not None:
                 bound.add(known, offset)
-    missing = list(bound.gaps())
+    missing = bound.gaps()
     for segment_before, offset in previous.cut.items() if previous is not None else ():
-        bound.add(segment_before, offset)
+        bound.add(stream.history.find(segment_before.id) or segment_before, offset)
     if not _fill(stream, bound, missing):
         return None
     return Watermark(min(times), max(times), bound.cut())
@@ -86,19 +86,21 @@ def _fill(stream: Stream, bound: "UpperBound", missing: list[tuple[float, float]
     """Cover what no writer spoke of by segments of the newest epoch there is; False if that epoch is not known.
 
     Two segments of one epoch never overlap, and one of an older epoch gives way, so each pass has more of this epoch
-    and the last one covers everything.
+    and the last one covers everything. That holds for segments of the history. The mark segment may name others, with
+    any ranges: where these leave a gap that no pass can cover it is False, too.
     """
+    newest = bound.newest_epoch()
+    if not stream.history.has(newest):
+        return False
+    epoch = RangeIndex(stream.history.segments_of(newest))
     while True:
-        newest = max((epoch_of(s) for s in bound.ids()), default=-1)
-        if not stream.history.has(newest):
-            return False
-        epoch = RangeIndex(stream.history.segments_of(newest))
         for low, high in missing:
-            for segment in list(epoch.overlapping(low, high)):
+            for segment in epoch.overlapping(low, high):
                 bound.add(segment, 0)
-        missing = list(bound.gaps())
-        if not missing:
-            return True
+        gaps = bound.gaps()
+        if not gaps or gaps == missing:
+            return not gaps
+        missing = gaps
 
 
 class UpperBound:
@@ -110,57 +112,41 @@ class UpperBound:
     """
 
     def __init__(self) -> None:
-        self._segments: list[Segment] = []
-        self._lows: list[float] = []
-        self._offsets: dict[int, int] = {}
-        self._passed: dict[int, Segment] = {}
+        self._given: dict[int, tuple[Segment, int]] = {}
 
     def add(self, segment: Segment, offset: int) -> None:
-        """The further offset counts; a segment replaces older ones over its range, never newer ones."""
-        known = self._offsets.get(segment.id)
-        if known is not None:
-            self._offsets[segment.id] = max(known, offset)
-            return
-        if segment.id in self._passed:
-            return
-        first = bisect_right(self._lows, segment.low) - 1
-        if first < 0 or self._segments[first].high <= segment.low:
-            first += 1
-        last = bisect_left(self._lows, segment.high)
-        over = self._segments[first:last]
-        kept = [s for s in over if s.id > segment.id]
-        if not kept and not any(_is_newer_over(s, segment) for s in self._passed.values()):
-            kept = [segment]
-            self._offsets[segment.id] = offset
-        else:
-            self._passed[segment.id] = segment
-        for older in over:
-            if older.id < segment.id:
-                del self._offsets[older.id]
-                self._passed[older.id] = older
-        self._segments[first:last] = kept
-        self._lows[first:last] = [s.low for s in kept]
+        """The further offset counts, and of two ranges of one segment the one that was given first."""
+        known, before = self._given.get(segment.id, (segment, offset))
+        self._given[segment.id] = known, max(before, offset)
 
-    def gaps(self) -> Iterator[tuple[float, float]]:
+    def newest_epoch(self) -> int:
+        """The last one of which a segment was given; -1 if none was."""
+        return max(map(epoch_of, self._given), default=-1)
+
+    def gaps(self) -> list[tuple[float, float]]:
         """The ranges of the key space that are not covered."""
-        reached = 0.0
-        for segment in self._segments:
+        found, reached = list[tuple[float, float]](), 0.0
+        for segment in self._counting():
             if segment.low != reached:
-                yield reached, segment.low
+                found.append((reached, segment.low))
             reached = segment.high
-        if reached != 1.0:
-            yield reached, 1.0
-
-    def ids(self) -> Iterator[int]:
-        return iter(self._offsets)
+        return found if reached == 1.0 else [*found, (reached, 1.0)]
 
     def cut(self) -> dict[Segment, int]:
         """The offsets by segment, in the order of the key ranges."""
-        return {s: self._offsets[s.id] for s in self._segments}
+        return {s: self._given[s.id][1] for s in self._counting()}
 
-
-def _is_newer_over(segment: Segment, other: Segment) -> bool:
-    return segment.id > other.id and segment.low < other.high and other.low < segment.high
+    def _counting(self) -> list[Segment]:
+        """The segments that count, by range: from the newest one on, each over whose range nothing was given before."""
+        counting, lows, highs = list[Segment](), list[float](), list[float]()
+        for id in sorted(self._given, reverse=True):
+            segment, _ = self._given[id]
+            first, last = bisect_right(highs, segment.low), bisect_left(lows, segment.high)
+            if first == last:
+                counting.append(segment)
+            lows[first:last] = [min([segment.low, *lows[first:last]])]
+            highs[first:last] = [max([segment.high, *highs[first:last]])]
+        return sorted(counting, key=lambda s: s.low)
 
 
 def note_emitted(reader: Reader, id: StreamId, creation_id: str, mark: Watermark, at: int) -> Decision:
