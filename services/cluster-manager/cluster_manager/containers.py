@@ -54,7 +54,8 @@ class ContainerManager:
     """Gives every container 0..count-1 a live host and writes the map for the segment stores.
 
     `me` is this instance as a member, `active` whether it is the one to decide, `now_ms` the time in epoch ms. Hosts
-    that come or go must have done so for `settle_s` (`StabilizationWindow`).
+    that come or go must have done so for `settle_s`; two assignments are `interval_s` apart, and for as long those that
+    come back after all had left are waited for (`StabilizationWindow`).
     """
 
     def __init__(
@@ -75,7 +76,8 @@ class ContainerManager:
         self._interval_ms = round(interval_s * 1000)
         self._active = active
         self._now_ms = now_ms
-        self._settling = StabilizationWindow(settle_s)
+        self._settling = StabilizationWindow(settle_s, interval_s)
+        self._refusal = ""
         self._differs_since: float | None = None
         self._took_over = False
         self._woken = asyncio.Event()
@@ -90,7 +92,9 @@ class ContainerManager:
         self.wake()
 
     def problem(self) -> str | None:
-        """Why segments cannot be found, for operators; None while the map covers all containers."""
+        """Why segments cannot be found, or will not be after a change, for operators; None while all is well."""
+        if self._refusal:
+            return f"the container map is not brought up to date: {self._refusal}"
         cluster = self._cluster()
         if not cluster.containers:
             return "no segment store has registered yet"
@@ -103,9 +107,13 @@ class ContainerManager:
             self._woken.clear()
             try:
                 pause_s = await self.round()
+                self._refusal = ""
             except (JournalError, NodesError) as error:
                 log.warning("container map not brought up to date", extra={"error": str(error)})
                 pause_s = RETRY_S
+                if isinstance(error, NodesError):
+                    self._refusal = str(error)
+                    self._settling.forget()
             try:
                 async with asyncio.timeout(pause_s):
                     await self._woken.wait()
@@ -119,9 +127,11 @@ class ContainerManager:
         """
         if not self._active() and not await self._is_neglected():
             HOSTS.set(0)
+            self._settling.forget()
             return LOOK_AGAIN_S
         await self._take_over()
         if not self._nodes.connected:
+            self._settling.forget()
             return LOOK_AGAIN_S
         settling_s = await self._assign()
         await self._publish()

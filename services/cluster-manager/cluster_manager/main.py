@@ -9,7 +9,7 @@ import time
 from collections import Counter
 
 from cluster_manager.containers import ContainerManager
-from cluster_manager.heartbeats import Heartbeats
+from cluster_manager.members import Members
 from cluster_manager.metrics import ACTIVE, MEMBERS, UNASSIGNED
 from cluster_manager.nodes import ZooKeeperNodes
 from cluster_manager.settings import ClusterManagerSettings
@@ -21,7 +21,6 @@ from sluice.domain.cluster.events import ContainersAssigned
 from sluice.domain.cluster.state import CLUSTER, cluster_of, uncovered
 from sluice.domain.model import JournalEntry
 from sluice.engine.consumer import Delivery, RequestConsumer
-from sluice.engine.executor import Permit
 from sluice.kafka.dead_letters import failed_record_of, send_dead_letter
 from sluice.kafka.topics import REQUESTS_CLUSTER
 from sluice.runtime import Runtime, run_service
@@ -40,14 +39,13 @@ class ClusterManager:
     def __init__(self, runtime: Runtime, settings: ClusterManagerSettings) -> None:
         self._runtime = runtime
         self._settings = settings
-        self._heartbeats = Heartbeats(runtime.journal, settings.member_timeout_s, time.monotonic)
+        self._members = Members(runtime.journal, settings.member_timeout_s, time.monotonic)
         self._consumer = RequestConsumer(
             runtime.request_source(REQUESTS_CLUSTER),
             runtime.journal,
             self._handle,
             self._on_assigned,
             self._on_failure,
-            max_running=1,
             is_keyed=False,
         )
         tls, password = settings.zookeeper_client_tls(), settings.zookeeper_password()
@@ -100,13 +98,13 @@ class ClusterManager:
             # Should this have ended by an error, another instance had better take over.
             await self._consumer.stop()
 
-    async def _handle(self, delivery: Delivery, _permit: Permit) -> None:
+    async def _handle(self, delivery: Delivery) -> None:
         command = request_of(delivery, REQUESTS_CLUSTER).command
         assert isinstance(command, Heartbeat), "no other command belongs in this topic"
-        await self._heartbeats.handle(command)
+        await self._members.handle(command)
 
     async def _on_assigned(self, _partition: int) -> None:
-        self._heartbeats.activated()
+        self._members.activated()
         self._containers.activated()
 
     async def _on_failure(self, delivery: Delivery, error: Exception) -> None:

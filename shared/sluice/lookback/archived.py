@@ -83,12 +83,14 @@ class ArchivedSource:
             return span
         archive = self._archive(span.topic)
         start, end = span.start, span.end
-        if since_ms is None:
-            start = min((file.start for file in archive.files(span.partition)), default=begin)
-        elif start == begin:
-            start = _before(begin, archive.offset_at(span.partition, since_ms))
         if until_ms is not None and end == begin:
             end = _before(begin, archive.offset_at(span.partition, until_ms))
+        if since_ms is not None:
+            start = _before(begin, archive.offset_at(span.partition, since_ms)) if start == begin else start
+        elif span.topic == JOURNAL.name:
+            start = _unbroken(archive.files(span.partition), min(begin, end))
+        else:
+            start = min((file.start for file in archive.files(span.partition)), default=begin)
         return Span(span.topic, span.partition, start, end)
 
     def _archived(self, span: Span) -> Iterator[KafkaRecord]:
@@ -112,6 +114,15 @@ class ArchivedSource:
 
 def _before(begin: int, offset: int | None) -> int:
     return begin if offset is None else min(offset, begin)
+
+
+def _unbroken(files: Iterable[ArchiveFile], end: int) -> int:
+    """From where on no offset up to `end` is missing: a fold that begins from a snapshot needs nothing before a gap."""
+    start = end
+    for file in sorted(files, key=lambda one: one.end, reverse=True):
+        if file.start < start <= file.end:
+            start = file.start
+    return start
 
 
 def _in_turn(partitions: list[Iterator[KafkaRecord]]) -> Iterator[KafkaRecord]:

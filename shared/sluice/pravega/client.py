@@ -43,11 +43,6 @@ class SegmentStoreClient(SegmentCalls):
         self._container_count = container_count
         self._pool = ConnectionPool(limits, tls)
 
-    @property
-    def connected_hosts(self) -> frozenset[Host]:
-        """The segment stores there is a connection to right now."""
-        return self._pool.hosts
-
     async def close(self) -> None:
         """Closes all connections; calls under way end with TryLater."""
         await self._pool.close()

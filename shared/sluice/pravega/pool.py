@@ -34,11 +34,6 @@ class ConnectionPool:
         self._waiting: Counter[Lane] = Counter()
         self._closed = False
 
-    @property
-    def hosts(self) -> frozenset[Host]:
-        """The hosts there is a connection to right now."""
-        return frozenset(host for host, _ in self._open)
-
     async def connection(self, host: Host, number: int) -> Connection:
         """The connection to the host's lane of this number.
 

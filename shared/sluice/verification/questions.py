@@ -2,8 +2,8 @@
 
 Where a segment is not answered for within the patience, its container is probed. If that is not answered either, the
 container is silent: its other segments are not requested, so that a store that is away costs one wait and not one for
-each of a million segments. Each further round of questions probes the silent containers once. Concurrency:
-`concurrency` questions are out at a time.
+each of a million segments. Each further round of questions probes the silent containers once, side by side.
+Concurrency: `concurrency` questions are out at a time.
 """
 
 import asyncio
@@ -59,8 +59,10 @@ class Questions:
     async def ask(self, subjects: Iterable[Subject]) -> dict[Subject, Answer]:
         """An answer about each."""
         await self._reroute()
-        for container in [container for container in self._silent if await self._is_alive(container)]:
-            del self._silent[container]
+        silent = list(self._silent)
+        for container, alive in zip(silent, await asyncio.gather(*map(self._is_alive, silent)), strict=True):
+            if alive:
+                del self._silent[container]
         answers: dict[Subject, Answer] = {}
         rest = iter(subjects)
         await asyncio.gather(*(self._work(rest, answers) for _ in range(self._concurrency)))

@@ -67,6 +67,7 @@ class DataPlane:
         self._store = store
         self._names = {container: probe_name(container, container_count) for container in range(container_count)}
         self._answered = False
+        self._under_way: set[int] = set()
         self.silent: dict[int, str] = dict.fromkeys(self._names, "not probed yet")
 
     def problem(self) -> str | None:
@@ -89,12 +90,18 @@ class DataPlane:
         self._answered = True
 
     async def watch(self) -> None:
-        """Wait, then go on probing for ever: one container after the other, those that are silent each time."""
+        """Wait, then go on probing for ever: one container after the other, those that are silent each time.
+
+        No probe waits for that of another container, so a store that hangs hides no other.
+        """
         await self.wait()
-        round_robin = itertools.cycle(self._names)
-        while True:
-            await asyncio.sleep(ROUND_S / len(self._names))
-            await self._probe_all({next(round_robin), *itertools.islice(self.silent, SILENT_AT_ONCE)})
+        async with asyncio.TaskGroup() as probes:
+            for container in itertools.cycle(self._names):
+                await asyncio.sleep(ROUND_S / len(self._names))
+                silent = (number for number in self.silent if number not in self._under_way)
+                for due in {container, *itertools.islice(silent, SILENT_AT_ONCE)} - self._under_way:
+                    self._under_way.add(due)
+                    probes.create_task(self._probe(due))
 
     async def _probe_all(self, containers: Iterable[int]) -> None:
         await asyncio.gather(*(self._probe(container) for container in containers))
@@ -106,6 +113,8 @@ class DataPlane:
             self.silent[container] = str(error)
         else:
             self.silent.pop(container, None)
+        finally:
+            self._under_way.discard(container)
 
     async def _query(self, segment: str) -> None:
         """Raises SegmentStoreError."""

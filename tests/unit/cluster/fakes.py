@@ -142,6 +142,8 @@ class FakeNodes:
 
     def __init__(self, zookeeper: FakeZooKeeper, freezer: Freezer) -> None:
         self.connected = True
+        self.refusal = ""
+        """What ZooKeeper says to every call, as it does to a user without rights."""
         self.on_change: Callable[[], None] = lambda: None
         self._zookeeper = zookeeper
         self._freezer = freezer
@@ -161,6 +163,8 @@ class FakeNodes:
         await self._freezer.pass_by(point)
         if not self.connected:
             raise NodesError("away")
+        if self.refusal:
+            raise NodesError(self.refusal)
 
     async def hosts(self) -> tuple[Host, ...]:
         await self._answer("ask hosts")

@@ -119,8 +119,75 @@ async def test_without_hosts_the_last_map_stays(world: ClusterWorld) -> None:
     assert world.published == before
     assert world.records == records
     world.zookeeper.set_hosts(C)
-    await settle()
+    await asyncio.sleep(10 + MOMENT_S)
     assert world.published == host_sets(C=[0, 1, 2, 3])
+
+
+async def test_after_all_had_left_the_first_that_is_back_gets_nothing_of_the_others(world: ClusterWorld) -> None:
+    await world.started(A, B, C, settle_s=0.5)
+    await asyncio.sleep(60)
+    world.zookeeper.set_hosts()
+    await asyncio.sleep(100)
+    for hosts in ([A], [A, B], [A, B, C]):
+        world.zookeeper.set_hosts(*hosts)
+        await asyncio.sleep(4.5)
+    await asyncio.sleep(60)
+    assert [event.hosts for event in world.assignments] == [(A, B, C)]
+
+
+async def test_after_all_had_left_one_that_stays_away_is_replaced_soon(world: ClusterWorld) -> None:
+    await world.started(A, B, settle_s=0.5)
+    await asyncio.sleep(60)
+    world.zookeeper.set_hosts()
+    await asyncio.sleep(100)
+    world.zookeeper.set_hosts(A)
+    await asyncio.sleep(9.9)
+    assert world.published == host_sets(A=[0, 2], B=[1, 3])
+    await asyncio.sleep(0.2)
+    assert world.published == host_sets(A=[0, 1, 2, 3])
+    await asyncio.sleep(60)
+    world.zookeeper.set_hosts(A, B)
+    await asyncio.sleep(60)
+    world.zookeeper.set_hosts(B)
+    await asyncio.sleep(0.5 + MOMENT_S)
+    assert world.published == host_sets(B=[0, 1, 2, 3])
+
+
+async def test_the_first_stores_of_a_new_system_wait_for_no_others(world: ClusterWorld) -> None:
+    await world.started(settle_s=0.5)
+    await asyncio.sleep(60)
+    world.zookeeper.set_hosts(A)
+    await asyncio.sleep(0.5 + MOMENT_S)
+    assert world.published == host_sets(A=[0, 1, 2, 3])
+
+
+@pytest.mark.parametrize("refusal", ["", "NoAuthError()"])
+async def test_a_host_that_had_left_before_zookeeper_did_is_looked_at_anew(world: ClusterWorld, refusal: str) -> None:
+    """While no one looked B came back; its node is made anew in the moment in which ZooKeeper answers again."""
+    one = await world.started(A, B, settle_s=0.5)
+    await asyncio.sleep(60)
+    world.zookeeper.set_hosts(A)
+    await asyncio.sleep(0.1)
+    one.nodes.refusal = refusal
+    one.nodes.set_connected(bool(refusal))
+    await asyncio.sleep(60)
+    one.nodes.refusal = ""
+    one.nodes.set_connected(True)
+    await asyncio.sleep(0.1)
+    world.zookeeper.set_hosts(A, B)
+    await asyncio.sleep(60)
+    assert [event.hosts for event in world.assignments] == [(A, B)]
+
+
+async def test_what_zookeeper_refuses_shows_until_a_round_gets_through(world: ClusterWorld) -> None:
+    one = await world.started(A)
+    assert one.manager.problem() is None
+    one.nodes.refusal = "NoAuthError()"
+    await asyncio.sleep(LOOK_AGAIN_S + MOMENT_S)
+    assert one.manager.problem() == "the container map is not brought up to date: NoAuthError()"
+    one.nodes.refusal = ""
+    await asyncio.sleep(RETRY_S + MOMENT_S)
+    assert one.manager.problem() is None
 
 
 @pytest.mark.parametrize("content", [None, {}, host_sets(C=[0, 1, 2, 3])])

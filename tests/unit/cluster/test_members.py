@@ -3,8 +3,7 @@
 import pytest
 from unit.cluster.fakes import ClusterWorld
 
-from cluster_manager.heartbeats import Heartbeats
-from cluster_manager.members import LONGEST_STEP, MemberWatch
+from cluster_manager.members import LONGEST_STEP, Members, MemberWatch
 from sluice.domain.cluster.commands import Heartbeat
 
 
@@ -68,7 +67,7 @@ class Service:
     def __init__(self, world: ClusterWorld) -> None:
         self.world = world
         self.now_s = 0.0
-        self.heartbeats = Heartbeats(world.first.journal, 5.0, lambda: self.now_s)
+        self.heartbeats = Members(world.first.journal, 5.0, lambda: self.now_s)
 
     @property
     def members(self) -> set[str]:

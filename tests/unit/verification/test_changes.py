@@ -12,6 +12,8 @@ from sluice.domain.stream.commands import SealStream, TruncateStream
 from sluice.domain.stream.events import StreamScaleCancelled
 from sluice.pravega.failure import ConnectionFailure, Failure
 from sluice.pravega.memory import Moment
+from sluice.verification.questions import Questions
+from sluice.verification.subjects import StreamSegment
 from sluice_cli.verification.run import Choice, Summary
 
 FIRST, SECOND = segment_id(1, 2), segment_id(1, 3)
@@ -197,6 +199,31 @@ async def test_a_silent_container_is_reported_and_costs_one_wait(world: World) -
     assert not found.findings and len(found.not_answered) == found.summary.segments == 23
     assert found.summary.exit_code == 2 and requests <= 2 * len(CONTAINERS["items"])
     assert "nothing came" in found.not_answered[0].reason
+
+
+async def test_silent_containers_are_probed_side_by_side(world: World) -> None:
+    probes = most = 0
+
+    async def time_out() -> None:
+        nonlocal probes, most
+        probes += 1
+        most = max(most, probes)
+        await asyncio.sleep(0)
+        probes -= 1
+        raise ConnectionFailure(Failure.TIMED_OUT)
+
+    async def route() -> None:
+        return None
+
+    questions = Questions(world.store, 4, route, concurrency=1, patience_s=0.0)
+    world.store.fault = lambda moment, _request, _name: time_out() if moment == "before" else None
+    subjects = [StreamSegment(STREAM, segment) for segment in range(20)]
+    await questions.ask(subjects)
+    assert most == 1, "one question at a time finds them out one by one"
+    answers = await questions.ask(subjects)
+    assert most == 4 and all(answer.failure for answer in answers.values())
+    world.store.fault = None
+    assert not any(answer.failure for answer in (await questions.ask(subjects)).values())
 
 
 async def test_a_segment_that_is_never_answered_for_silences_no_other(world: World) -> None:

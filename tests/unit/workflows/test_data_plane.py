@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+from collections.abc import Awaitable
 from types import SimpleNamespace
 
 import pytest
@@ -83,3 +84,26 @@ async def test_containers_are_probed_with_segments_that_are_there() -> None:
         await asyncio.sleep(3 * ROUND_S)
         watching.cancel()
     assert sorted(missing) == sorted(store.segments) and len(missing) == 4, "only until the first probe has created it"
+
+
+async def test_a_container_that_hangs_hides_no_other_one() -> None:
+    failing: set[int] = set()
+
+    def fault(moment: Moment, _request: str, segment: str) -> Awaitable[None] | None:
+        container = container_of(segment, 4)
+        if moment == "before" and container in failing:
+            if container == 0:
+                return asyncio.sleep(3600)
+            raise ConnectionFailure(Failure.CLOSED_BY_PEER)
+        return None
+
+    data_plane = DataPlane(InMemorySegmentStore(fault), 4)
+    watching = asyncio.create_task(data_plane.watch())
+    await eventually_async(lambda: not data_plane.silent, 10, "all have answered")
+    failing.update((0, 1))
+    await asyncio.sleep(2 * ROUND_S)
+    assert set(data_plane.silent) == {1}, "0 has not timed out yet"
+    failing.remove(1)
+    await asyncio.sleep(2 * ROUND_S)
+    assert set(data_plane.silent) == {0}
+    watching.cancel()
