@@ -4,7 +4,10 @@
 # same calls take about a tenth less of the processor.
 PYTHON ?= $(or $(shell for python in /usr/bin/python3.11 python3.11; do \
 	$$python -c 'import ensurepip, venv' 2>/dev/null && { echo $$python; break; }; done),python3.11)
-SLUICE_HOME ?= $(CURDIR)/.sluice
+override SLUICE_HOME := $(or $(SLUICE_HOME),$(CURDIR)/.sluice)
+ifneq ($(words $(CURDIR) $(SLUICE_HOME)),2)
+$(error make knows no path with a space in it; the clone is $(CURDIR), the state folder is $(SLUICE_HOME))
+endif
 override SLUICE_HOME := $(abspath $(SLUICE_HOME))
 export SLUICE_HOME
 

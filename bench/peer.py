@@ -4,7 +4,6 @@ Its jars are fetched on demand. It runs with the Java runtime's own choice of co
 slowed down; memory as Pravega's own scripts of a small installation give it. Used from one thread.
 """
 
-import fcntl
 import os
 import secrets
 import threading
@@ -17,7 +16,7 @@ import grpc
 from bench import secured
 from sluice.controller_api import controller_pb2 as pb
 from sluice.security.folder import File
-from sluice_local import jars, java, setup
+from sluice_local import jars, java
 from sluice_local.errors import PartFailed
 from sluice_local.home import HOST
 from sluice_local.process import Child, Spawner, log_tail
@@ -138,11 +137,3 @@ def until_scope(address: str, limit_s: float = 60.0) -> None:
         if time.monotonic() > end:
             raise PartFailed(f"the controller at {address} creates no scope: {reason}")
         pause.wait(0.02)
-
-
-def fetch_jars(settings: LocalSettings) -> None:
-    """Have the jars beside the others; does nothing if they are there. The environment is not looked at."""
-    settings.home.mkdir(parents=True, exist_ok=True)
-    with (settings.home / "setup.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        jars.fetch(settings.jars_dir, setup.say, (jars.PEER,))

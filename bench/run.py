@@ -12,9 +12,10 @@ from pathlib import Path
 
 import msgspec
 
-from bench import idle, journal_load, peer, show, systems, targets
+from bench import idle, journal_load, show, systems, targets
 from bench.figures import Loaded, Measured, Report
 from bench.load import LoadFailedError, measure_apart
+from sluice_local import jars, setup
 from sluice_local.errors import LocalError
 from sluice_local.settings import LocalSettings
 
@@ -82,7 +83,7 @@ def _measure(arguments: argparse.Namespace) -> Report:
     report = Report()
     settings = LocalSettings()
     if arguments.only in (None, "calls", "peer"):
-        peer.fetch_jars(settings)
+        jars.fetch_peer(settings.jars_dir, setup.say)
     folder = settings.home / "bench"
     folder.mkdir(parents=True, exist_ok=True)
     for old in sorted(folder.iterdir(), key=lambda run: run.stat().st_mtime)[: -_RUNS_KEPT + 1]:

@@ -3,7 +3,6 @@
 Ends with the test runner, even if that is killed. Blocking.
 """
 
-import fcntl
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,10 +16,9 @@ from support.ports import free_ports
 from harness import eventually
 from sluice.controller_api import controller_pb2 as pb
 from sluice.controller_api.controller_pb2_grpc import ControllerServiceStub
-from sluice_local import jars, java, setup
+from sluice_local import jars, java
 from sluice_local.home import HOST
 from sluice_local.process import Spawner, log_tail
-from sluice_local.settings import LocalSettings
 
 _READY_S = 90.0
 _OPTIONS = ("-XX:+UseSerialGC", "-Xmx768m", "-XX:MaxDirectMemorySize=512m", "-Djava.net.preferIPv4Stack=true")
@@ -105,11 +103,3 @@ def _classpath(jars_dir: Path) -> str:
     """
     found = [path for folder in (jars.PEER, "data-plane") for path in sorted((jars_dir / folder).glob("*.jar"))]
     return ":".join(str(path) for path in found if not any(path.match(pattern) for pattern in _TOO_OLD))
-
-
-def fetch_jars(settings: LocalSettings) -> None:
-    """Have the peer's jars beside the others; does nothing if they are there."""
-    settings.home.mkdir(parents=True, exist_ok=True)
-    with (settings.home / "setup.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        jars.fetch(settings.jars_dir, setup.say, (jars.PEER,))

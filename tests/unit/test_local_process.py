@@ -75,11 +75,11 @@ def test_a_record_knows_another_process_with_the_same_number(tmp_path: Path) -> 
     path = tmp_path / "part.json"
     ticks = start_ticks(os.getpid())
     assert ticks is not None
-    ProcessRecord("part", os.getpid(), ticks, 0.0, "somewhere", "log").write(path)
+    ProcessRecord(os.getpid(), ticks).write(path)
     record = ProcessRecord.read(path)
     assert record is not None
     assert record.is_alive()
-    ProcessRecord("part", os.getpid(), ticks - 1, 0.0, "somewhere", "log").write(path)
+    ProcessRecord(os.getpid(), ticks - 1).write(path)
     other = ProcessRecord.read(path)
     assert other is not None
     assert not other.is_alive()

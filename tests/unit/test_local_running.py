@@ -50,11 +50,30 @@ def test_down_needs_no_packages_and_no_valid_settings(supervisor: subprocess.Pop
     assert supervisor.wait(ENDS_S) != 0
 
 
+def test_clean_removes_a_linked_state_folder_and_the_link(tmp_path: Path) -> None:
+    folder, link = tmp_path / "folder", tmp_path / "link"
+    folder.mkdir()
+    link.symlink_to(folder)
+    done = bare("clean", link)
+    assert done.returncode == 0, done.stderr
+    assert not folder.exists() and not link.is_symlink()
+
+
 def test_make_down_needs_no_environment(supervisor: subprocess.Popen[bytes], tmp_path: Path) -> None:
     command = ["make", "--silent", "-C", str(CLONE), "down", f"SLUICE_HOME={tmp_path}", "SLUICE_KAFKA_PORT=none"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=ENDS_S, check=False)
     assert (done.returncode, done.stdout) == (0, "stopped\n"), done.stderr
     assert supervisor.wait(ENDS_S) != 0
+
+
+@pytest.mark.parametrize("what", ["clone", "state folder"])
+def test_make_refuses_a_path_with_a_space(what: str, tmp_path: Path) -> None:
+    folder = tmp_path / "with a space"
+    folder.mkdir()
+    clone, home = (folder, tmp_path) if what == "clone" else (tmp_path, folder)
+    command = ["make", "-C", str(clone), "-f", str(CLONE / "Makefile"), "--dry-run", "up", f"SLUICE_HOME={home}"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=ENDS_S, check=False)
+    assert done.returncode == 2 and f"the {what} is {folder}" in done.stderr, done.stderr
 
 
 def part(folder: Path, name: str, kind: ProbeKind, port: int) -> Part:
@@ -67,8 +86,7 @@ def test_status_needs_no_packages_and_no_valid_settings(tmp_path: Path) -> None:
     with listening() as port:
         kafka = part(tmp_path, "kafka", ProbeKind.KAFKA, port)
         ticks = start_ticks(os.getpid()) or 0
-        record = ProcessRecord("kafka", os.getpid(), ticks, 0.0, kafka.address, "log")
-        record.write(process_record_path(tmp_path, "kafka"))
+        ProcessRecord(os.getpid(), ticks).write(process_record_path(tmp_path, "kafka"))
         write_parts(tmp_path, [kafka, part(tmp_path, "redis", ProbeKind.REDIS, port)])
         done = bare("status", tmp_path)
     assert (done.returncode, done.stderr) == (3, "")
@@ -80,7 +98,7 @@ def test_status_needs_no_packages_and_no_valid_settings(tmp_path: Path) -> None:
 def test_status_names_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ended = part(tmp_path, "kafka", ProbeKind.KAFKA, 1)
     Path(ended.log).write_text("java.io.IOException: No space left on device\n")
-    ProcessRecord("kafka", os.getpid(), 0, 0.0, "", "").write(process_record_path(tmp_path, "kafka"))
+    ProcessRecord(os.getpid(), 0).write(process_record_path(tmp_path, "kafka"))
     write_parts(tmp_path, [ended])
     assert "ended: no space left on device" in status_table(tmp_path)[0]
     write_parts(tmp_path, [])

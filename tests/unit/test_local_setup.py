@@ -1,16 +1,20 @@
 """The set-up's environment: built beside the one that works. A real one, without packages and without a network."""
 
+import fcntl
 import os
 import subprocess
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from sluice_local import setup
+from sluice_local import jars, setup
 from sluice_local.errors import LocalError
 from sluice_local.ownership import SupervisorRecord, record_path
 from sluice_local.process import start_ticks
 
+ENDS_S = 30.0
 BACKEND = """\
 import zipfile
 
@@ -75,6 +79,46 @@ def test_archives_of_classes_are_made_anew_when_java_changes(tmp_path: Path) -> 
     for version in ("17", "17", "21"):
         setup.class_archives(tmp_path, jars_dir, version)
     assert runs.read_text().splitlines() == [f"-m sluice_local.archives {tmp_path} {jars_dir}"] * 2
+
+
+def test_a_set_up_goes_on_without_archives_of_classes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    jars_dir, runs = tmp_path / "jars", tmp_path / "runs"
+    jars_dir.mkdir()
+    program = tmp_path / "venv" / "bin" / "python"
+    program.parent.mkdir(parents=True)
+    program.write_text(f"#!/bin/sh\necho run >> {runs}; echo no memory; exit 1\n")
+    program.chmod(0o755)
+    setup.class_archives(tmp_path, jars_dir, "17")
+    assert "no memory" in capsys.readouterr().out
+    setup.class_archives(tmp_path, jars_dir, "17")
+    assert runs.read_text() == "run\n", "it is not tried once more"
+
+
+def test_set_ups_that_share_a_folder_of_jars_follow_one_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared, fetching, go_on = tmp_path / "jars", threading.Semaphore(0), threading.Semaphore(0)
+
+    def fetch(folder: Path, _report: object) -> None:
+        assert folder == shared
+        fetching.release()
+        assert go_on.acquire(timeout=ENDS_S)
+
+    monkeypatch.setenv("SLUICE_JARS", str(shared))
+    monkeypatch.setattr(jars, "fetch", fetch)
+    monkeypatch.setattr(setup, "environment", lambda _home: None)
+    monkeypatch.setattr(setup, "class_archives", lambda *_: None)
+    with ThreadPoolExecutor(2) as pool:
+        set_ups = [pool.submit(setup.set_up, tmp_path / name) for name in ("one", "two")]
+        try:
+            assert fetching.acquire(timeout=ENDS_S)
+            with (shared / "setup.lock").open("w") as lock, pytest.raises(BlockingIOError):
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            assert not fetching.acquire(blocking=False)
+        finally:
+            go_on.release(2)
+        for one in set_ups:
+            one.result(ENDS_S)
 
 
 def has_own(venv: Path) -> bool:

@@ -11,7 +11,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 from sluice_local.errors import MissingPrerequisite, UnusableState
@@ -21,10 +20,10 @@ JAVA_AT_LEAST = 17
 FREE_AT_LEAST_BYTES = 1024**3
 
 
-def require_python(version: Sequence[int] = sys.version_info[:2]) -> None:
+def require_python() -> None:
     """Raise MissingPrerequisite unless this Python is new enough for the code that follows."""
-    if tuple(version[:2]) < PYTHON_AT_LEAST:
-        wanted, found = (".".join(map(str, one[:2])) for one in (PYTHON_AT_LEAST, version))
+    if sys.version_info < PYTHON_AT_LEAST:
+        wanted, found = (".".join(map(str, one[:2])) for one in (PYTHON_AT_LEAST, sys.version_info))
         raise MissingPrerequisite(f"Python is too old: {sys.executable} has version {found}, {wanted} is needed")
 
 

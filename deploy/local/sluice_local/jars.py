@@ -1,8 +1,8 @@
 """The jars of the embedded programs, fetched by Maven.
 
 One folder per program and per description in `deploy/local/jars`. A new set replaces the old one at once, so that an
-interrupted download leaves nothing half done. Only the standard library is used. Not to be run twice at a time on the
-same folder; `setup` holds a lock.
+interrupted download leaves nothing half done. Only the standard library is used. `fetch` is not to be run twice at a
+time on the same folder: its callers hold a lock.
 """
 
 import shutil
@@ -29,6 +29,12 @@ def fetch(folder: Path, report: Callable[[str], None], programs: Iterable[str] =
         _fetch(description, folder / program, report)
         stamp.set_current(folder / program / _STAMP, value)
         report(f"jars of {program}: {len(list((folder / program).glob('*.jar')))} there")
+
+
+def fetch_peer(folder: Path, report: Callable[[str], None]) -> None:
+    """Have the jars of Pravega's own controller beside the others; nothing happens if they are there."""
+    with stamp.alone(folder):
+        fetch(folder, report, (PEER,))
 
 
 def _fetch(description: Path, folder: Path, report: Callable[[str], None]) -> None:

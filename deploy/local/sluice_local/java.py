@@ -15,7 +15,7 @@ _LOGBACK = """\
   <appender name="OUT" class="ch.qos.logback.core.ConsoleAppender">
     <encoder><pattern>%d{{HH:mm:ss.SSS}} %-5level %logger{{24}} [%thread] %msg%n</pattern></encoder>
   </appender>
-  <root level="{level}"><appender-ref ref="OUT"/></root>
+  <root level="WARN"><appender-ref ref="OUT"/></root>
   <logger name="io.pravega" level="INFO"/>
   <!-- Logs once a second, with a stack trace, that ZooKeeper is away; what follows from it is logged elsewhere. -->
   <logger name="org.apache.zookeeper.ClientCnxn" level="ERROR"/>
@@ -51,10 +51,10 @@ def properties(values: dict[str, str | int | bool]) -> str:
     return "".join(f"{key}={text(value)}\n" for key, value in values.items())
 
 
-def logback(level: str = "WARN", quiet: Iterable[str] = ()) -> str:
+def logback(quiet: Iterable[str] = ()) -> str:
     """Render the log settings of ZooKeeper, BookKeeper and the segment store: the console, which is the log file.
 
     Loggers that are `quiet` log warnings alone.
     """
     loggers = "".join(f'  <logger name="{name}" level="WARN"/>\n' for name in quiet)
-    return _LOGBACK.format(level=level, quiet=loggers)
+    return _LOGBACK.format(quiet=loggers)

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
@@ -25,14 +24,9 @@ _LOG_ROTATE_BYTES = 64 * 1024 * 1024
 class ProcessRecord:
     """What is written to `run/<part>.json`: enough to find the process again and to know that it is still the same."""
 
-    part: str
     pid: int
     start_ticks: int
     """When the kernel says the process began; guards against a pid that was given to another process."""
-    started_at: float
-    """Seconds since 1970, for people."""
-    address: str
-    log: str
 
     def write(self, path: Path) -> None:
         """Replace the file at once, so that a reader never sees half of it."""
@@ -45,9 +39,10 @@ class ProcessRecord:
     def read(cls, path: Path) -> "ProcessRecord | None":
         """Return what the file says, or None if there is none."""
         try:
-            return cls(**json.loads(path.read_text()))
+            found = json.loads(path.read_text())
         except FileNotFoundError:
             return None
+        return cls(found["pid"], found["start_ticks"])
 
     def is_alive(self) -> bool:
         """Whether that very process still runs."""
@@ -117,7 +112,6 @@ class Child:
         self._popen = popen
         self.pid = popen.pid
         self.start_ticks = start_ticks(popen.pid) or 0
-        self.started_at = time.time()
         self._ended = threading.Event()
         threading.Thread(target=self._reap, name=f"reaper-{self.pid}", daemon=True).start()
 

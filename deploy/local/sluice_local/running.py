@@ -139,12 +139,17 @@ def down(home: Path) -> bool:
 
 
 def clean(home: Path) -> bool:
-    """Remove the state folder; return whether there was one. Raises AlreadyUp while a system is up on it."""
+    """Remove the state folder, and a link to it; return whether there was one.
+
+    Raises AlreadyUp while a system is up on it.
+    """
     if not home.exists():
         return False
     try:
         with Ownership(home):
-            shutil.rmtree(home)
+            shutil.rmtree(home.resolve())
+        if home.is_symlink():
+            home.unlink()
     except AlreadyUp:
         raise AlreadyUp(f"a system is up on {home}: stop it first, with `make down`") from None
     return True

@@ -1,10 +1,10 @@
 """The set-up: everything a clone needs before it can run, made once and renewed when its inputs change.
 
 Run as `python3.11 -m sluice_local.setup` by a Python that has nothing installed; so this module, and what it imports,
-uses only the standard library. One set-up runs at a time per state folder (a file lock); a second one waits.
+uses only the standard library. One set-up runs at a time per state folder, and per folder of jars, which state folders
+may share; a second one waits.
 """
 
-import fcntl
 import os
 import shutil
 import sys
@@ -47,10 +47,9 @@ def set_up(home: Path) -> None:
     version = checks.require_java()
     checks.require_maven()
     checks.require_state_folder(home)
-    with (home / "setup.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    folder = Path(os.environ.get("SLUICE_JARS") or home / "jars").absolute()
+    with stamp.alone(home), stamp.alone(folder):
         # Both wait for the network most of the time.
-        folder = Path(os.environ.get("SLUICE_JARS") or home / "jars").absolute()
         with ThreadPoolExecutor(max_workers=1) as beside:
             fetched = beside.submit(jars.fetch, folder, say)
             environment(home)
@@ -80,16 +79,23 @@ def environment(home: Path) -> None:
 
 
 def class_archives(home: Path, jars_dir: Path, java_version: str) -> None:
-    """Have an archive of the classes of every Java program, made by this Java of these jars; see `archives`."""
+    """Have an archive of the classes of every Java program, made by this Java of these jars; see `archives`.
+
+    Where none can be made that is said, and not tried once more with the same Java and jars: all runs without them.
+    """
     mark = jars_dir / "classes" / _STAMP
     descriptions = [jars.DESCRIPTIONS / f"{program}.pom.xml" for program in jars.PROGRAMS]
     wanted = stamp.digest(descriptions, java_version)
     if not stamp.is_current(mark, wanted):
         say("archives of classes: running every Java program once; they start in half the time from then on")
-        progress.run_quietly(
-            [str(home / "venv" / "bin" / "python"), "-m", "sluice_local.archives", str(home), str(jars_dir)],
-            "the archives of classes could not be made",
-        )
+        try:
+            progress.run_quietly(
+                [str(home / "venv" / "bin" / "python"), "-m", "sluice_local.archives", str(home), str(jars_dir)],
+                "the archives of classes could not be made; Java programs take longer to start",
+            )
+        except LocalError as error:
+            say(str(error))
+            mark.parent.mkdir(exist_ok=True)
         stamp.set_current(mark, wanted)
 
 

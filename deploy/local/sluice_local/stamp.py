@@ -1,11 +1,13 @@
 """Stamps: notes that a step of the set-up was done with exactly these inputs.
 
 A step runs again when, and only when, one of its input files has changed. Only the standard library is used. Functions
-without state; two set-ups of one folder at a time are kept apart by the caller.
+without state; `alone` keeps two set-ups of one folder apart.
 """
 
+import fcntl
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -30,3 +32,12 @@ def is_current(stamp: Path, value: str) -> bool:
 def set_current(stamp: Path, value: str) -> None:
     """Note that the step is done."""
     stamp.write_text(value)
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Make the folder, and hold it for this set-up; wait while another one holds it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "setup.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

@@ -123,8 +123,7 @@ class System:
         with self._lock:
             self._children[name] = child
             self._wanted.add(name)
-        record = ProcessRecord(name, child.pid, child.start_ticks, child.started_at, part.address, str(part.log))
-        record.write(self._record_path(name))
+        ProcessRecord(child.pid, child.start_ticks).write(self._record_path(name))
 
     def wait_ready(self, name: str, deadline_s: float | None = None) -> None:
         """Wait until the part is ready; raise PartFailed if it ends before, or is not ready in time."""

@@ -7,7 +7,7 @@ only Spark reads and which joining files would break. How far the archive is get
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -31,41 +31,42 @@ def contents(records: DataFrame) -> DataFrame:
 class ArchiveSink:
     """What `foreachBatch` calls; `ids` are the topics' ids by name. Belongs to the query's thread in the driver."""
 
-    def __init__(
-        self, settings: SparkSettings, ids: Mapping[str, str], clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, settings: SparkSettings, ids: Mapping[str, str]) -> None:
         self._target = settings.archive
         self._ids = ids
         self._client = settings.kafka_client()
         self._crash_points = CrashPoints(settings.crash_at)
-        self._clock = clock
         self._progress: Progress | None = None
         self._days: set[tuple[str, str]] | None = None
         self._join_s = settings.archive_join_s
-        self._join_at = clock() + self._join_s
+        self._join_at = time.monotonic() + self._join_s
 
     def write(self, batch: DataFrame, _number: int) -> None:
-        """Raises when not all could be written, or that could not be said, so that the batch runs again."""
-        found = [_content(row) for row in batch.collect()]
-        if not found:
-            return
+        """Raises when not all could be written, or that could not be said, so that the batch runs again.
+
+        Each file is written as it comes: the driver has no memory for those of a whole batch.
+        """
         session = batch.sparkSession
         # Spark has all batches before this one in its checkpoint: none whose files are joined here will run again.
-        if self._clock() >= self._join_at:
+        if time.monotonic() >= self._join_at:
             self._join(session)
-        for one in found:
+        written: list[tuple[str, ArchiveFile]] = []
+        for one in map(_content, batch.toLocalIterator(prefetchPartitions=True)):
             folder = f"{id_folder(self._target, one.topic, self._ids[one.topic])}/day={one.file.day}"
             write_once(session, folder, one.file.name, one.content)
             self._crash_points.passed("archive-file-written")
-        self._record(found)
+            written.append((one.topic, one.file))
+        if not written:
+            return
+        self._record(written)
         if self._days is not None:
-            self._days |= {(one.topic, one.file.day) for one in found}
+            self._days |= {(topic, file.day) for topic, file in written}
 
-    def _record(self, found: Iterable[FileContent]) -> None:
+    def _record(self, written: Iterable[tuple[str, ArchiveFile]]) -> None:
         """Say how far each partition is: also those of which there is nothing new, for Kafka forgets."""
         if self._progress is None:
             self._progress = recorded_progress(self._client, self._ids)
-        self._progress |= ends(found)
+        self._progress |= ends(written)
         record_progress(self._client, self._progress)
 
     def _join(self, session: SparkSession) -> None:
@@ -76,7 +77,7 @@ class ArchiveSink:
             folder = f"{id_folder(self._target, topic, self._ids[topic])}/day={day}"
             join_files(session, folder, day, is_over=day < newest)
         self._days = {(topic, day) for topic, day in days if day == newest}
-        self._join_at = self._clock() + self._join_s
+        self._join_at = time.monotonic() + self._join_s
 
     def _all_days(self, session: SparkSession) -> set[tuple[str, str]]:
         return {
@@ -87,12 +88,12 @@ class ArchiveSink:
         }
 
 
-def ends(found: Iterable[FileContent]) -> Progress:
-    """By topic and partition where the last of the files ends."""
+def ends(written: Iterable[tuple[str, ArchiveFile]]) -> Progress:
+    """By topic and partition where the last of the files ends; each is given with its topic."""
     progress: Progress = {}
-    for one in found:
-        place = one.topic, one.file.partition
-        progress[place] = max(one.file.end, progress.get(place, 0))
+    for topic, file in written:
+        place = topic, file.partition
+        progress[place] = max(file.end, progress.get(place, 0))
     return progress
 
 

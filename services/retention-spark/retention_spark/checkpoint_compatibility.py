@@ -27,6 +27,7 @@ NEEDED = (JOURNAL, SCALE, RETENTION, REQUESTS_STREAMS, DEAD_LETTERS)
 _FILE = "sluice.json"
 _OFFSETS = "offsets"
 _TIMEOUT_S = 10.0
+_LOOK_S = 2.0
 
 Offsets = dict[tuple[str, int], int]
 """By topic and partition."""
@@ -50,13 +51,13 @@ class Fit(msgspec.Struct, frozen=True):
     facts: dict[str, str | int]
 
 
-def look_at_topics(client: dict[str, Any], partitions: int, timeout_s: float = 2.0) -> tuple[dict[str, str], list[str]]:
+def look_at_topics(client: dict[str, Any], partitions: int) -> tuple[dict[str, str], list[str]]:
     """The ids of the topics that are needed, and those of them that are missing, while any is; blocking.
 
     Raises UnfitError for a topic with other partitions, KafkaException while the brokers cannot be reached.
     """
     admin = AdminClient(clients.admin(client))
-    found = admin.list_topics(timeout=timeout_s)
+    found = admin.list_topics(timeout=_LOOK_S)
     for topic in NEEDED:
         there = found.topics.get(topic.name)
         wanted = topic.partitions or partitions

@@ -37,6 +37,7 @@ class QueryRunner:
         self._query: StreamingQuery | None = None
         self._problem: str | None = "starting"
         self._thread = threading.Thread(target=self._run, name=f"query-{name}", daemon=True)
+        metrics.FAILURES.labels(name)  # Exposed as 0 from now on: a rate sees no increase in a first sample.
 
     def start(self) -> None:
         self._thread.start()

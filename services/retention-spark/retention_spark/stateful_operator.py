@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 import pandas as pd
-from pyspark.sql import DataFrame, GroupedData
+from pyspark.sql import DataFrame
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
 from retention_spark.buckets import BucketDecider
@@ -54,16 +54,14 @@ def outcomes(batch: DataFrame) -> Iterator[Outcome]:
 
 
 def decided(records: DataFrame, rule: Rule, source: str, buckets: int, parts: int) -> DataFrame:
-    """What is decided on the records of a topic: one row for each bucket that took a step, for `outcomes`."""
-    return bucketed(records, buckets, parts).applyInPandasWithState(
+    """What is decided on the records of a topic, read in so many parts: one row for each bucket that took a step.
+
+    `outcomes` reads them.
+    """
+    columns = records.coalesce(parts).selectExpr(*_COLUMNS, f"pmod(xxhash64(key), {buckets}L) bucket")
+    return columns.groupBy("bucket").applyInPandasWithState(
         _call(rule, source), OUTPUT, STATE, "append", GroupStateTimeout.ProcessingTimeTimeout
     )
-
-
-def bucketed(records: DataFrame, buckets: int, parts: int) -> GroupedData:
-    """The records of a topic, read in so many parts, by bucket."""
-    columns = records.coalesce(parts).selectExpr(*_COLUMNS, f"pmod(xxhash64(key), {buckets}L) bucket")
-    return columns.groupBy("bucket")
 
 
 def _call(rule: Rule, source: str) -> Call:

@@ -39,7 +39,7 @@ class ReportPublisher:
     async def dead_letter(self, key: str, segment: str, offset: int, value: bytes, reason: str) -> None:
         """Store what a segment holds at an offset, and cannot be decoded, as a dead letter. Raises SendError."""
         log.error("dead letter", extra={"key": key, "segment": segment, "offset": offset, "reason": reason})
-        metrics.DEAD_LETTERS.labels(segment).inc()
+        metrics.DEAD_LETTERS.labels(key).inc()
         origin = {"segment": segment, "offset": str(offset)}
         part, why = fitting(value, 2 * len(key.encode()), reason)
         headers = dead_letter_headers(origin, [], key, self.source, why, self._clock.now_ms())

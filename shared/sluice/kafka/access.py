@@ -5,7 +5,7 @@ docs/kafka-access.md and the KafkaUser resources of deploy/k8s; a test runs the 
 for transactions is not needed, nor any right on the cluster: who may write to a topic may do so idempotently.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 
 import msgspec
@@ -78,10 +78,7 @@ def _of_service(service: str) -> Iterator[Right]:
         yield from (Right(operation, Kind.TOPIC, topic.name, why) for topic in topics)
     yield Right(Operation.DESCRIBE, Kind.GROUP, READER_PREFIX, "finds the coordinator, commits nothing", is_prefix=True)
     if service == GATEWAY:
-        yield from (
-            Right(Operation.DESCRIBE, Kind.GROUP, member, "shows who owns partitions and what waits", is_prefix=True)
-            for member in MEMBERS
-        )
+        yield from _looks_at_groups("shows who owns partitions and what waits", MEMBERS)
     if service in MEMBERS:
         yield Right(Operation.READ, Kind.GROUP, service, "is a member of its own groups", is_prefix=True)
     if service == SPARK:
@@ -96,15 +93,15 @@ def _replayed_by(service: str) -> list[Topic]:
     return [topic for topic in REPLAYABLE if service == GATEWAY and service not in topic.written_by]
 
 
+def _looks_at_groups(why: str, services: Iterable[str]) -> Iterator[Right]:
+    """At those of which instances of the services are members."""
+    return (Right(Operation.DESCRIBE, Kind.GROUP, service, why, is_prefix=True) for service in services)
+
+
 _ALL_TOPICS = Right(Operation.DESCRIBE, Kind.TOPIC, TOPIC_PREFIX, "sees which topics there are", is_prefix=True)
-_KEDA = (
-    _ALL_TOPICS,
-    *(
-        Right(Operation.DESCRIBE, Kind.GROUP, service, "sees what waits for its instances", is_prefix=True)
-        for service in MEMBERS[:2]
-    ),
-)
+_KEDA = (_ALL_TOPICS, *_looks_at_groups("sees what waits for its instances", MEMBERS[:2]))
 _OPERATOR = (
     Right(Operation.READ, Kind.TOPIC, TOPIC_PREFIX, "reads all records, with `sluice` or kcat", is_prefix=True),
     Right(Operation.DESCRIBE, Kind.GROUP, READER_PREFIX, "finds the coordinator, commits nothing", is_prefix=True),
+    *_looks_at_groups("sees what waits for its instances", MEMBERS),
 )

@@ -17,7 +17,7 @@ from sluice.engine.ports import Message, RecordTooLargeError, SendError
 from sluice.kafka.connections import RecordProducer
 from sluice.kafka.headers import Headers, cloud_event_headers
 from sluice.kafka.reading import read_records
-from sluice.kafka.topics import DEAD_LETTERS, MAX_RECORD_BYTES
+from sluice.kafka.topics import DEAD_LETTERS, MAX_RECORD_BYTES, REPLAYABLE
 from sluice.kafka_config import clients
 from sluice.telemetry import metrics
 
@@ -27,11 +27,16 @@ UNREADABLE = "UnreadableRecord"
 """The type of a dead letter that did not say itself what it is."""
 
 AGAIN_S = 1.0
+SILENCE_S = 5.0
 
 HEADERS_BYTES = 64 * 1024
 """Room that a dead letter leaves for its headers, beside those that hold its key."""
 
 _OURS = "sluice_"
+
+for _topic in REPLAYABLE:
+    # Exposed as 0 from now on: a rate sees no increase in a first sample.
+    metrics.DEAD_LETTERS.labels(_topic.name)
 
 
 class FailedRecord(msgspec.Struct, frozen=True):
@@ -158,16 +163,15 @@ def read_dead_letters(
     begin: Mapping[int, int],
     end: Mapping[int, int],
     on_message: Callable[[Message], None],
-    silence_s: float = 5.0,
 ) -> None:
     """Pass every record from the offsets in `begin`, by partition, up to the ends there are now; blocking.
 
     An offset in `end` is the last one that matters of its partition. The reader belongs to no group and commits
-    nothing. Raises DeadLettersUnavailableError when nothing came for `silence_s` seconds.
+    nothing. Raises DeadLettersUnavailableError when nothing came for `SILENCE_S` seconds.
     """
     spans = {partition: (first, end.get(partition)) for partition, first in begin.items()}
     try:
-        for message in read_records(client, "sluice-dead-letters-reader", DEAD_LETTERS.name, spans, silence_s):
+        for message in read_records(client, "sluice-dead-letters-reader", DEAD_LETTERS.name, spans, SILENCE_S):
             on_message(message)
     except KafkaException as error:
         raise DeadLettersUnavailableError(f"the dead letters cannot be read: {clients.reason_of(error)}") from error

@@ -46,6 +46,11 @@ def test_the_groups_of_members_begin_with_the_name_of_their_service() -> None:
         assert may(service, Operation.READ, Kind.GROUP) == {f"{service}*"}
 
 
+def test_people_see_what_waits_for_each_service() -> None:
+    """`kafka-consumer-groups.sh --all-groups` leaves out what they may not see, and says so nowhere."""
+    assert {f"{service}*" for service in MEMBERS} <= may("operator", Operation.DESCRIBE, Kind.GROUP)
+
+
 def test_people_and_the_autoscaler_write_nothing() -> None:
     for user in ("keda", "operator"):
         assert {right.operation for right in RIGHTS[user]} <= {Operation.READ, Operation.DESCRIBE}

@@ -1,19 +1,23 @@
 """The archive's files as workers make them, joined as the driver does, and what the archived journal says."""
 
 from collections import Counter
+from collections.abc import Iterator
 from io import BytesIO
+from types import SimpleNamespace
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.archive import archived, files
 
-from retention_spark import archive_files
+from retention_spark import archive_files, archive_sink
 from retention_spark.archive_facts import GAP, SCALED, TRANSACTION, WORKFLOW, facts_of
 from retention_spark.archive_files import FileContent, encode_files, parquet
 from retention_spark.archive_joining import JOINED_BYTES, joinable, superseded
 from retention_spark.archive_questions import fold_rows
 from retention_spark.archive_sink import ends
+from retention_spark.settings import SparkSettings
 from sluice.archive.layout import ArchiveFile
 from sluice.archive.rows import JOURNAL_SCHEMA, ArchivedRecord, Row, UnreadableRecordError, journal_rows, table_of
 from sluice.catalog.examples.journal_records import journal_records
@@ -72,7 +76,29 @@ def test_partitions_and_topics_have_files_of_their_own() -> None:
     assert named(made) == [
         (SCALE.name, file(7, 8)), (SCALE.name, file(7, 8, 1)), (JOURNAL.name, file(0, len(LOG))),
     ]  # fmt: skip
-    assert ends(made) == {(SCALE.name, 0): 8, (SCALE.name, 1): 8, (JOURNAL.name, 0): len(LOG)}
+    assert ends(named(made)) == {(SCALE.name, 0): 8, (SCALE.name, 1): 8, (JOURNAL.name, 0): len(LOG)}
+
+
+def test_each_file_is_written_before_the_next_one_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = [KafkaRecord(SCALE.name, partition, 7, BEGAN, "a/b", b"") for partition in range(3)]
+    made, written, recorded = files(SCALE.name, log), list[str](), list[object]()
+
+    def rows_of_batch(**_: object) -> Iterator[dict[str, object]]:
+        for number, one in enumerate(made):
+            assert len(written) == number
+            file = one.file
+            yield {
+                "topic": one.topic, "day": file.day, "partition": file.partition, "start": file.start,
+                "end": file.end, "content": bytearray(one.content),
+            }  # fmt: skip
+
+    monkeypatch.setattr(archive_sink, "write_once", lambda _session, _folder, name, _content: written.append(name))
+    monkeypatch.setattr(archive_sink, "recorded_progress", lambda _client, _ids: {})
+    monkeypatch.setattr(archive_sink, "record_progress", lambda _client, progress: recorded.append(progress))
+    batch: Any = SimpleNamespace(sparkSession=None, toLocalIterator=rows_of_batch)
+    archive_sink.ArchiveSink(SparkSettings(archive="/archive"), {SCALE.name: "id"}).write(batch, 0)
+    assert written == [one.file.name for one in made]
+    assert recorded == [{(SCALE.name, partition): 8 for partition in range(3)}]
 
 
 def test_what_spark_gives_and_takes_are_batches_of_arrow() -> None:

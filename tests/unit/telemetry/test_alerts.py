@@ -8,14 +8,16 @@ import httpx
 import pytest
 import yaml
 from google.protobuf.message import DecodeError
+from prometheus_client import REGISTRY
 from unit.gateway.rest.world import World
 from unit.telemetry.catalogue import MODULES
 
 from api_gateway import errors
+from retention_spark.query_supervisor import QueryRunner
 from sluice.domain.errors import IllegalStateError, InvalidArgumentError, NotFoundError
 from sluice.engine.journal import JournalUnavailableError, PartitionFailedError
 from sluice.engine.ports import RecordTooLargeError, SendError, SendQueueFullError
-from sluice.kafka.topics import REQUESTS_CLUSTER, STATISTICS, TOPICS, Topic
+from sluice.kafka.topics import REPLAYABLE, REQUESTS_CLUSTER, STATISTICS, TOPICS, Topic
 from sluice.telemetry.metrics import HTTP_SECONDS
 from sluice_k8s import manifests
 from sluice_local import services
@@ -100,6 +102,16 @@ def is_divided(topic: Topic) -> bool:
     return topic.read_by in (("stream-workflows",), ("txn-manager",)) and topic is not STATISTICS
 
 
+def test_a_first_dead_letter_and_a_first_failure_of_a_query_are_an_increase() -> None:
+    """Prometheus sees none in the first sample of a series, so each has to be there before, as 0."""
+    assert "increase(sluice_dead_letters_total[" in EXPRESSIONS["SluiceDeadLetters"]
+    for topic in REPLAYABLE:
+        assert REGISTRY.get_sample_value("sluice_dead_letters_total", {"topic": topic.name}) is not None, topic.name
+    assert "increase(sluice_spark_query_failures_total[" in EXPRESSIONS["SluiceSparkQueryFails"]
+    QueryRunner("test-alerts", start=lambda: pytest.fail("not started"), release=lambda: None)
+    assert REGISTRY.get_sample_value("sluice_spark_query_failures_total", {"query": "test-alerts"}) == 0
+
+
 def test_each_service_that_has_vanished_is_missed() -> None:
     """Without an instance there is no series, and a comparison with nothing never holds."""
     names = re.findall(r'absent\(sluice_process_info\{name="([\w-]+)"\}\)', EXPRESSIONS["SluiceServiceMissing"])
@@ -125,8 +137,11 @@ def test_the_local_scrape_configuration_has_the_ports_of_make_up() -> None:
 def test_the_scrape_configuration_finds_the_pods_of_the_services() -> None:
     configuration = yaml.safe_load((RULES.parent / "prometheus-kubernetes.yaml").read_text())
     job = configuration["scrape_configs"][0]
-    (discovery,), (kept, *_) = job["kubernetes_sd_configs"], job["relabel_configs"]
+    (discovery,), (kept, dropped, *_) = job["kubernetes_sd_configs"], job["relabel_configs"]
     assert (kept["action"], kept["source_labels"]) == ("keep", ["__meta_kubernetes_pod_container_port_name"])
+    assert (dropped["action"], dropped["source_labels"]) == ("drop", ["__meta_kubernetes_pod_phase"])
+    phases = ("Pending", "Running", "Succeeded", "Failed", "Unknown")
+    assert [phase for phase in phases if not re.fullmatch(dropped["regex"], phase)] == ["Running", "Unknown"]
     found = set()
     for name, pod in manifests.pods(manifests.objects(manifests.kept("dev"))):
         for port in (port for container in manifests.containers(pod) for port in container.get("ports", [])):

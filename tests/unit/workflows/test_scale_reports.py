@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from prometheus_client import REGISTRY
 from support.auto_scale import auto_scale_event, controller_event
 from support.memory_world import Process, settle
 from support.periodic_world import PeriodicWorld
@@ -144,6 +145,19 @@ async def test_what_is_no_report_does_not_hold_up_the_rest(world: PeriodicWorld,
     assert b"format" in headers["sluice_reason"]
     position = (world.stream(*STREAM).carried or {})[0]
     assert position == len(world.store.segments[SEGMENT].data)
+
+
+async def test_dead_letters_of_segments_are_counted_from_0_under_the_name_of_the_stream(
+    world: PeriodicWorld, job: ScaleReports
+) -> None:
+    before = counted_dead_letters()
+    world.write(*STREAM, 0, frame_event(b"nonsense"))
+    await job.work(STREAM)
+    assert before is not None and counted_dead_letters() == before + 1
+
+
+def counted_dead_letters() -> float | None:
+    return REGISTRY.get_sample_value("sluice_dead_letters_total", {"topic": KEY})
 
 
 async def test_where_events_cannot_be_parsed_everything_up_to_the_end_is_a_dead_letter(
