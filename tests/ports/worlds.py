@@ -19,7 +19,6 @@ from support.wait import eventually_async
 
 from harness import System
 from sluice.engine.consumer import Continuation, Delivery, RequestConsumer
-from sluice.engine.executor import Permit
 from sluice.engine.journal import Journal
 from sluice.engine.partition import partition_of
 from sluice.engine.ports import Log, RequestSource, SnapshotStore
@@ -217,9 +216,8 @@ class Member:
             world.source(), self.journal, self._handle, self._nothing, self._failed, max_open=max_open
         )
 
-    async def _handle(self, delivery: Delivery, permit: Permit) -> Continuation | None:
-        async with permit.released():
-            await self.go.wait()
+    async def _handle(self, delivery: Delivery) -> Continuation | None:
+        await self.go.wait()
         request = delivery.value.decode()
         decision = await self.journal.propose(
             delivery.key,

@@ -1,6 +1,7 @@
 """Waiting for other keys: it takes no slot, floods nothing, shows, and ends on a retry or a cancellation."""
 
 import asyncio
+from typing import Any
 from unittest.mock import patch
 
 from simulation.scene import in_a_world
@@ -17,7 +18,7 @@ from sluice.domain.stream.commands import AddSubscriber, CreateStream, DeleteStr
 from sluice.domain.stream.state import Stream, find_stream
 from sluice.domain.workflow import RetryWorkflow, WorkflowStepFailed
 from sluice.engine import dependencies
-from sluice.engine.executor import Permit
+from sluice.kafka.topics import JOURNAL
 
 ONE = StreamConfig(scaling=ScalingPolicy(min_segments=1))
 
@@ -41,8 +42,8 @@ class Waiting(World):
 
 
 def crowded() -> Waiting:
-    """No more than two keys are worked on at once."""
-    return Waiting(max_handlers=2)
+    """No more than two steps are carried out at once."""
+    return Waiting(max_steps=2)
 
 
 def group(name: str, *streams: str) -> CreateReaderGroup:
@@ -62,9 +63,8 @@ def hold_notes(world: Waiting, stream: str) -> asyncio.Event:
     """Have what is to be noted on a stream wait until the event is set, as if nobody owned its partition."""
     key, go = StreamId("sc", stream).key, asyncio.Event()
 
-    async def wait(permit: Permit) -> None:
-        async with permit.released():
-            await go.wait()
+    async def wait() -> None:
+        await go.wait()
 
     partition = world.process.journal.partition_of(key)
     world.process.consumer.executor.run(partition, f"{key} beside", wait)
@@ -86,12 +86,23 @@ async def test_an_instance_that_takes_over_many_deletions_finds_its_way_out(worl
 
 
 @in_a_world(crowded)
-async def test_retries_and_cancellations_need_no_slot_of_the_others(world: Waiting) -> None:
+async def test_retries_and_cancellations_need_no_place_of_steps_that_hang(world: Waiting) -> None:
     await world.all_of(CreateStream("sc", "st", ONE))
-    slots = [await world.process.consumer.executor.limit.acquire() for _ in range(2)]
-    assert await world.do(RetryWorkflow("stream:sc/st")) == "NOT_RUNNING"
-    for _ in slots:
-        world.process.consumer.executor.limit.release()
+    go, create, begun = asyncio.Event(), world.store.create_segment, list[str]()
+
+    async def slow(name: str, *facts: Any) -> None:
+        begun.append(name)
+        await go.wait()
+        await create(name, *facts)
+
+    with patch.object(world.store, "create_segment", slow):
+        hanging = [world.post(CreateStream("sc", f"x{i}", ONE)) for i in range(3)]
+        await asyncio.sleep(1)
+        assert len({name.split("/")[1].removeprefix("_MARK") for name in begun}) == 2
+        assert await world.do(RetryWorkflow("stream:sc/st")) == "NOT_RUNNING"
+        go.set()
+        for id in hanging:
+            assert (await world.replied(id)).status == "SUCCESS"
 
 
 @in_a_world(Waiting)
@@ -202,3 +213,19 @@ async def test_a_request_that_no_record_can_hold_is_answered_and_keeps_nothing(w
     answer = await world.replied(large)
     assert answer.status == "FAILURE" and str(limit) in answer.reason
     assert len(world.dead_letters) == 1
+
+
+@in_a_world(crowded)
+async def test_a_journal_partition_that_takes_no_records_holds_up_no_other(world: Waiting) -> None:
+    names = [StreamId("sc", f"x{i}") for i in range(40)]
+    partition = world.process.journal.partition_of(names[0].key)
+    stuck = [name for name in names if world.process.journal.partition_of(name.key) == partition]
+    others = [name for name in names if name not in stuck]
+    world.broker.unwritable.add((JOURNAL.name, partition))
+    waiting = [world.post(CreateStream(*name, ONE)) for name in stuck]
+    await asyncio.sleep(1)
+    await world.all_of(*(CreateStream(*name, ONE) for name in others))
+    assert len(waiting) > 2 and not any(world.reply(id) for id in waiting)
+    world.broker.unwritable.clear()
+    for id in waiting:
+        assert (await world.replied(id)).status == "SUCCESS"

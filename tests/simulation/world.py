@@ -38,12 +38,12 @@ _SETTINGS = WorkflowSettings(instance="0", partitions=PARTITIONS)
 class World(System):
     """`crashes` are the numbers of touches after which the process dies, `failing` the requests that segment stores do
     not answer, `away` how the names of segments begin that are out of reach, `outlived` the scopes that went before
-    what was in them. `max_handlers` bounds the keys worked on at once.
+    what was in them. `max_steps` bounds the steps carried out at once.
     """
 
     store: InMemorySegmentStore
 
-    def __init__(self, max_handlers: int = 256, random: Random | None = None) -> None:
+    def __init__(self, max_steps: int = 256, random: Random | None = None) -> None:
         super().__init__(random or Random(SEED), PARTITIONS)
         self.store = InMemorySegmentStore(self._touch_store, self.now_ms)
         self.truth.on_entry.append(self._note_outlived)
@@ -52,7 +52,7 @@ class World(System):
         self.away: tuple[str, ...] = ()
         self.touches = 0
         self.outlived: list[str] = []
-        self._settings = _SETTINGS.model_copy(update={"max_handlers": max_handlers})
+        self._settings = _SETTINGS.model_copy(update={"max_steps": max_steps})
         self.process = self.start(WorkflowProcess, self._settings)
 
     @property

@@ -5,7 +5,6 @@ from collections.abc import Collection
 from typing import Any
 
 from sluice.engine.consumer import CONTROL_HEADER, Continuation, Delivery, Handler, RequestConsumer
-from sluice.engine.executor import Permit
 from sluice.engine.ports import EndsUnknownError, SourceListener
 from sluice.memory.broker import MemoryMessage
 from support.engine_world import REQUESTS, EngineWorld, settle
@@ -58,7 +57,7 @@ class HandConsumer:
     taken over once `own` is set. Those of the kind "Report" stand beside the others.
     """
 
-    def __init__(self, world: EngineWorld, max_open: int = 10_000, max_running: int = 256) -> None:
+    def __init__(self, world: EngineWorld, max_open: int = 10_000) -> None:
         self.world = world
         self.source = HandSource()
         self.go, self.own = asyncio.Event(), asyncio.Event()
@@ -74,24 +73,22 @@ class HandConsumer:
         self.consumer = RequestConsumer(
             self.source,
             world.journal,
-            lambda delivery, permit: self.handler(delivery, permit),
+            lambda delivery: self.handler(delivery),
             self._own,
             self._failed,
-            max_running=max_running,
             max_open=max_open,
             on_revoked=lambda partition: self.owned.append(("revoked", partition)),
             beside=["Report"],
         )
         self.consumer.start()
 
-    async def _handle(self, delivery: Delivery, permit: Permit) -> Continuation | None:
+    async def _handle(self, delivery: Delivery) -> Continuation | None:
         self.deliveries.append(delivery)
         self.begun.append(delivery.offset)
         if delivery.key.startswith("bad"):
             raise ValueError("cannot be handled")
         if delivery.key.startswith("stuck"):
-            async with permit.released():
-                await self.go.wait()
+            await self.go.wait()
         self.handled.append(delivery.offset)
         return self.continuation
 

@@ -9,7 +9,6 @@ from sluice.domain.transaction.decide import Limits, decide_abort
 from sluice.domain.transaction.ids import transaction_id
 from sluice.engine.consumer import Continuation, Delivery, RequestConsumer
 from sluice.engine.crash_points import CrashPoints
-from sluice.engine.executor import Permit
 from sluice.kafka.topics import REQUESTS_TRANSACTIONS
 from sluice.pravega.failure import ConnectionFailure, Failure
 from sluice.pravega.memory import Moment
@@ -42,7 +41,7 @@ class Opener:
         self.opener = TransactionOpener(journal, model, self.consumer, world.store, bounds, points, max_opening)
         self.preparer = TransactionPreparer(journal, model, self.consumer, world.store, limits, points)
 
-    async def _handle(self, delivery: Delivery, _permit: Permit) -> Continuation | None:
+    async def _handle(self, delivery: Delivery) -> Continuation | None:
         request = request_of(delivery, REQUESTS_TRANSACTIONS)
         assert isinstance(request.command, OpenTransaction)
         return self.opener.open(request, request.command, delivery)

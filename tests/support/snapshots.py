@@ -48,12 +48,14 @@ class SnapshotWorld:
         await journal.loaded.wait()
         return journal
 
-    async def help(self, offset: int, by: str = "helper/a", make: Callable[[], CounterModel] = CounterModel) -> Made:
-        """What a helper makes of the marker at an offset of partition 0."""
+    async def help(
+        self, offset: int, by: str = "helper/a", make: Callable[[], CounterModel] = CounterModel, partition: int = 0
+    ) -> Made:
+        """What a helper makes of the marker at an offset of the partition."""
         connections = MemoryConnections(self.groups, loads_snapshots=True)
         snapshotter = Snapshotter(connections.log, self.store, make(), by, connections.clock, connections.chance)
         try:
-            return await snapshotter.run(0, offset)
+            return await snapshotter.run(partition, offset)
         finally:
             connections.log.close()
 

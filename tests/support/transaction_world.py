@@ -26,7 +26,6 @@ from sluice.domain.transaction.index import StreamTransactions, transactions_of
 from sluice.domain.transaction.state import TransactionState, find_transaction, segment_names
 from sluice.engine.consumer import Delivery, RequestConsumer
 from sluice.engine.crash_points import CrashPoints
-from sluice.engine.executor import Permit
 from sluice.engine.runner import Runner
 from sluice.kafka.topics import COMMIT
 from sluice.pravega.failure import ConnectionFailure, Failure
@@ -55,7 +54,6 @@ class Completer:
             self._nothing,
             self._own,
             self._failed,
-            max_running=1,
             on_revoked=self._disown,
         )
         context = TransactionStepContext(world.store, journal)
@@ -71,7 +69,7 @@ class Completer:
         """Another one owns the partition now."""
         self.consumer.revoked([self.partition])
 
-    async def _nothing(self, _delivery: Delivery, _permit: Permit) -> None:
+    async def _nothing(self, _delivery: Delivery) -> None:
         raise AssertionError("nothing comes from the topic here")
 
     async def _own(self, partition: int) -> None:

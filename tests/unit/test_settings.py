@@ -13,11 +13,11 @@ from txn_manager.settings import TxnSettings
     ("kind", "name", "value"),
     [
         (TxnSettings, "batch", 0),
-        (TxnSettings, "max_handlers", 0),
+        (TxnSettings, "max_steps", 0),
         (TxnSettings, "tick_s", 0),
         (TxnSettings, "grace_s", -1),
         (TxnSettings, "max_prepared_in_all", -1),
-        (WorkflowSettings, "max_handlers", 0),
+        (WorkflowSettings, "max_steps", 0),
         (WorkflowSettings, "watermark_interval_s", 0),
         (WorkflowSettings, "statistics_s", 0),
         (GatewaySettings, "max_pending", 0),

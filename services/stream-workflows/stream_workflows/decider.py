@@ -1,7 +1,7 @@
 """Has a request decided, however long it takes: views that lag, workflows that run, a scope that may be deleted.
 
-A request that waits releases its permit, and is decided anew when the view shows what it waits for. A truncation rests
-on the lengths of segments, which the segment stores say. They only grow, so a cut that is within them stays so.
+A request that waits is decided anew when the view shows what it waits for. A truncation rests on the lengths of
+segments, which the segment stores say. They only grow, so a cut that is within them stays so.
 """
 
 import asyncio
@@ -16,7 +16,6 @@ from sluice.domain.decision import Context, Decision
 from sluice.domain.errors import BusyError, LengthsUnknownError, ScopeBusyError, ViewBehindError
 from sluice.domain.scope.state import find_scope, is_deleted_plainly
 from sluice.domain.stream.commands import AddSubscriber, DeleteStream
-from sluice.engine.executor import Permit
 from sluice.engine.fold import GuardedReader
 from sluice.engine.journal import Journal, JournalError
 from sluice.engine.offsets import RequestFacts
@@ -39,7 +38,7 @@ class Decider:
         self._fairness = fairness
         self._store = store
 
-    async def decide(self, command: Command, request: RequestFacts, permit: Permit) -> None:
+    async def decide(self, command: Command, request: RequestFacts) -> None:
         """Return when the command of the request is decided; one that is asked again anyway may be left undecided.
 
         Raises JournalError for one that no record can hold, Permanent if a segment that it names cannot be measured.
@@ -56,21 +55,18 @@ class Decider:
                 await self._journal.propose(command.key, decided, request)
                 return
             except ViewBehindError as error:
-                async with permit.released():
-                    reached = await self._reached(error, wait)
+                reached = await self._reached(error, wait)
                 if isinstance(command, AddSubscriber) and not reached:
                     # Others' reports stand behind it, and its group asks again.
                     return
                 caught_up = caught_up or reached
             except LengthsUnknownError as error:
-                async with permit.released():
-                    measured |= await self._lengths(error.segments, command, wait)
+                measured |= await self._lengths(error.segments, command, wait)
             except (JournalError, BusyError) as error:
                 if isinstance(error.__cause__, RecordTooLargeError):
                     raise
                 log.info("request waits", extra={"request": request.id, "error": str(error)})
-                async with permit.released():
-                    await self._wait_for(error, command, wait)
+                await self._wait_for(error, command, wait)
 
     async def _reached(self, behind: ViewBehindError, wait: float) -> bool:
         """Return when the views may be where they have to be; whether they hold all that was acknowledged before."""

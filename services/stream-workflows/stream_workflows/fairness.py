@@ -16,7 +16,6 @@ from sluice.domain.stream.state import YIELD_MS, find_stream
 from sluice.domain.transaction.batch import find_commits
 from sluice.domain.transaction.index import transactions_of
 from sluice.domain.workflow import running
-from sluice.engine.executor import Permit
 from sluice.engine.journal import Journal, JournalError
 
 REPEAT_S = YIELD_MS / 2000
@@ -43,7 +42,7 @@ class Fairness:
         if transactions_of(reader, command.stream_id).committing:
             self._after[command.key] = _batches(reader, command.stream_id)
 
-    async def commits_first(self, command: ExclusiveCommand, permit: Permit) -> None:
+    async def commits_first(self, command: ExclusiveCommand) -> None:
         """Let one batch begin if a batch is next."""
         before = self._after.pop(command.key, None)
         if before is None:
@@ -53,8 +52,7 @@ class Fairness:
         def holds(view: Reader) -> bool:
             return _batches(view, stream) != before or not transactions_of(view, stream).committing
 
-        async with permit.released():
-            await self._until(command.key, COMMITS_FIRST_S, holds)
+        await self._until(command.key, COMMITS_FIRST_S, holds)
 
     async def wait(self, command: StreamCommand) -> None:
         """Return when the stream is free, or after a while. Raises JournalError."""

@@ -21,7 +21,6 @@ from sluice.domain.stream.commands import CreateStream, Report
 from sluice.domain.stream.state import find_stream
 from sluice.engine.consumer import Delivery, RequestConsumer
 from sluice.engine.crash_points import CrashPoints
-from sluice.engine.executor import Permit
 from sluice.engine.offsets import RequestFacts
 from sluice.engine.ports import SendError
 from sluice.engine.retry import delays
@@ -61,13 +60,13 @@ class WorkflowService:
             KeyQueues(runtime.clock),
             SegmentStoreError,
         )
+        self._steps = asyncio.Semaphore(settings.max_steps)
         self.consumer = RequestConsumer(
             runtime.request_source(REQUESTS_STREAMS),
             self._journal,
             self._handle,
             self._take_over,
             partial(dead_letter, runtime),
-            settings.max_handlers,
             settings.max_open,
             beside=[kind.__name__ for kind in get_args(Report)],
         )
@@ -77,17 +76,17 @@ class WorkflowService:
 
     # Requests.
 
-    async def _handle(self, delivery: Delivery, permit: Permit) -> None:
+    async def _handle(self, delivery: Delivery) -> None:
         request = request_of(delivery, REQUESTS_STREAMS)
         command = request.command
         self._crash_points.passed(f"{type(command).__name__}/before-decision")
         if isinstance(command, ExclusiveCommand):
-            await self._fairness.commits_first(command, permit)
-        await self._decider.decide(command, delivery.facts(request.id, request.principal), permit)
+            await self._fairness.commits_first(command)
+        await self._decider.decide(command, delivery.facts(request.id, request.principal))
         self._crash_points.passed(f"{type(command).__name__}/after-decision")
         delivery.acknowledge()
         if not is_control(command) and not isinstance(command, Report):
-            await self._runner.run_to_completion(command.aggregate, permit)
+            await self._runner.run_to_completion(command.aggregate, self._steps)
         if isinstance(command, ExclusiveCommand):
             self._fairness.ended(command)
 
@@ -111,16 +110,17 @@ class WorkflowService:
         if self._runner.workflow_of(self._journal.views()[partition].get(aggregate)) is None:
             return
         log.info("workflow taken over", extra={"aggregate": aggregate})
-        self.consumer.executor.run(partition, key_of(aggregate), partial(self._runner.run_to_completion, aggregate))
+        run = partial(self._runner.run_to_completion, aggregate, self._steps)
+        self.consumer.executor.run(partition, key_of(aggregate), run)
 
-    async def _bootstrap(self, permit: Permit) -> None:
+    async def _bootstrap(self) -> None:
         """The scope that Pravega keeps its own streams in, and the stream segment stores report their traffic to.
 
         The stream is requested: its key may be another instance's. Each attempt is a request of its own, because
         one that failed may have come through.
         """
         if find_scope(self._journal.reader(SYSTEM_SCOPE), SYSTEM_SCOPE) is None:
-            await self._decider.decide(CreateScope(SYSTEM_SCOPE), RequestFacts(next(self._bootstrap_ids)), permit)
+            await self._decider.decide(CreateScope(SYSTEM_SCOPE), RequestFacts(next(self._bootstrap_ids)))
         create = CreateStream(scope=SYSTEM_SCOPE, stream=REQUEST_STREAM, config=_REQUEST_STREAM_CONFIG)
         for wait in delays(chance=self._journal.chance):
             if find_stream(self._journal.reader(create.key), StreamId(SYSTEM_SCOPE, REQUEST_STREAM)) is not None:

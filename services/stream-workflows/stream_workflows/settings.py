@@ -4,7 +4,8 @@ from sluice.settings import Count, CountOrZero, Seconds, ServiceSettings
 
 
 class WorkflowSettings(ServiceSettings):
-    """`max_handlers` bounds the keys worked on at once, `max_open` the requests taken and not yet acknowledged.
+    """`max_steps` bounds the steps of workflows that are carried out at once, `max_open` the requests taken and not yet
+    acknowledged.
 
     `…_interval_s` is how long a periodic job waits between two rounds: watermarks, dropping those that no reader needs,
     the segment stores' reports of load, cuts sampled for retention, and changes that concern retention. Of the reports
@@ -15,7 +16,7 @@ class WorkflowSettings(ServiceSettings):
     `crash_at` names a point at which the process kills itself, once it passes there; for tests of recovery.
     """
 
-    max_handlers: Count = 256
+    max_steps: Count = 256
     max_open: Count = 10_000
     store_timeout_s: Seconds = 20.0
     watermark_interval_s: Seconds = 10.0

@@ -34,7 +34,6 @@ from sluice.domain.transaction.state import (
 from sluice.domain.workflow import WorkflowKind
 from sluice.engine.consumer import Continuation, Delivery, RequestConsumer
 from sluice.engine.crash_points import CrashPoints
-from sluice.engine.executor import Permit
 from sluice.engine.fold import GuardedReader
 from sluice.engine.journal import Journal, JournalError
 from sluice.engine.offsets import RequestFacts
@@ -108,7 +107,7 @@ _WORKFLOWS: Workflows[_StepContext] = {WorkflowKind.OPEN_TRANSACTION: (Step("cre
 
 
 class TransactionOpener:
-    """Runs the workflows of the partitions that `consumer` owns, at most `max_running` at once."""
+    """Runs the workflows of the partitions that `consumer` owns, at most `max_steps` of their steps at once."""
 
     def __init__(
         self,
@@ -118,7 +117,7 @@ class TransactionOpener:
         store: SegmentStore,
         limits: Limits,
         crash_points: CrashPoints,
-        max_running: int = 256,
+        max_steps: int = 256,
     ) -> None:
         self._journal = journal
         self._consumer = consumer
@@ -126,7 +125,7 @@ class TransactionOpener:
         self._limits = limits
         self._crash_points = crash_points
         self._context = _StepContext(store, journal)
-        self._running = StreamLimits(OPEN_CONCURRENCY, max_running)
+        self._running = StreamLimits(OPEN_CONCURRENCY, max_steps)
         self._in_hand: set[str] = set()
         self._taking: Counter[StreamId] = Counter()
         self._clearing: set[asyncio.Future[None]] = set()
@@ -202,7 +201,7 @@ class TransactionOpener:
                 self._run(partition, aggregate)
 
     def drop(self, partition: int) -> None:
-        """Another owns the partition, and what waits for a permit will not begin here; those not decided see to it."""
+        """Another owns the partition, and what has not begun will not begin here; those not decided see to it."""
         for names, (transaction, _) in list(self._context.creating.items()):
             is_there = self._journal.partition_of(transaction.stream_id.key) == partition
             if is_there and self._consumer.executor.has_work(transaction.aggregate):
@@ -221,14 +220,14 @@ class TransactionOpener:
         assert isinstance(transaction, Transaction)
         names = self._context.segment_names(transaction.id)
 
-        async def job(permit: Permit) -> None:
+        async def job() -> None:
             try:
-                await self._runner.run_to_completion(aggregate, permit)
+                await self._runner.run_to_completion(aggregate, self._running.of(transaction.id.key))
                 self._crash_points.passed("open-transaction/after-segments")
             finally:
                 self._leave(transaction.id, names)
 
-        self._consumer.executor.run(partition, aggregate, job, self._running.of(transaction.id.key))
+        self._consumer.executor.run(partition, aggregate, job)
 
     def _leave(self, transaction: TransactionId, names: tuple[str, ...]) -> None:
         """Nothing more is done here for the transaction, but that what was created late is cleared up."""

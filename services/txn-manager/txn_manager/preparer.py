@@ -9,6 +9,7 @@ timer and no record. Belongs to the event loop.
 import asyncio
 import logging
 from collections.abc import Coroutine
+from functools import partial
 from typing import Any
 
 from sluice.domain.decision import Context, Decision, Reader
@@ -31,7 +32,6 @@ from sluice.domain.transaction.prepared import PreparedRange, find_range
 from sluice.domain.workflow import WorkflowKind
 from sluice.engine.consumer import RequestConsumer
 from sluice.engine.crash_points import CrashPoints
-from sluice.engine.executor import Permit
 from sluice.engine.journal import Journal, JournalError
 from sluice.engine.runner import Runner
 from sluice.engine.step import Step, Workflows, all_done, plain
@@ -242,11 +242,9 @@ class TransactionPreparer:
         self._spawn(propose())
 
     def _run(self, partition: int, aggregate: str) -> None:
-        async def job(permit: Permit) -> None:
-            await self._runner.run_to_completion(aggregate, permit)
-
         if not self._consumer.executor.has_work(aggregate):
-            self._consumer.executor.run(partition, aggregate, job, self._discards.of(key_of(aggregate)))
+            job = partial(self._runner.run_to_completion, aggregate, self._discards.of(key_of(aggregate)))
+            self._consumer.executor.run(partition, aggregate, job)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = self._loop.create_task(work)

@@ -17,7 +17,6 @@ from sluice.domain.transaction.decide import Limits, decisions
 from sluice.domain.transaction.state import open_transaction, segment_names
 from sluice.engine.consumer import Continuation, Delivery, RequestConsumer
 from sluice.engine.crash_points import CrashPoints
-from sluice.engine.executor import Permit
 from sluice.engine.ports import SendError
 from sluice.engine.retry import delays
 from sluice.engine.runner import Runner
@@ -71,7 +70,7 @@ class TxnService:
         self.commits = self._consumer(COMMIT, self._own_commits, self._disown_commits)
         self.aborts = self._consumer(ABORT)
         self._opener = TransactionOpener(
-            journal, runtime.model, self.requests, store, limits, crash_points, settings.max_handlers
+            journal, runtime.model, self.requests, store, limits, crash_points, settings.max_steps
         )
         self._preparer = TransactionPreparer(
             journal, runtime.model, self.requests, store, settings.prepared_limits, crash_points
@@ -81,7 +80,7 @@ class TxnService:
             journal, runtime.model, workflows(settings.batch), context, crash_points, foreseen=SegmentStoreError
         )
         self._skipped = SkippedSegments(journal, self.commits, context)
-        self._completion = TransactionCompletion(journal, self.commits, runner, settings.batch, settings.max_handlers)
+        self._completion = TransactionCompletion(journal, self.commits, runner, settings.batch, settings.max_steps)
         self._metrics = TransactionMetrics(
             journal, lambda: self.requests.partitions, lambda: self.commits.partitions, self.leases.ends_at
         )
@@ -113,7 +112,7 @@ class TxnService:
 
     # Requests.
 
-    async def _handle(self, topic: Topic, delivery: Delivery, _permit: Permit) -> Continuation:
+    async def _handle(self, topic: Topic, delivery: Delivery) -> Continuation:
         request = request_of(delivery, topic)
         command = request.command
         match command:
@@ -178,13 +177,12 @@ class TxnService:
             partial(self._handle, topic),
             on_assigned,
             partial(dead_letter, self._runtime),
-            settings.max_handlers,
             settings.max_open,
             on_revoked,
         )
 
     async def _own_requests(self, partition: int) -> None:
-        await self.leases.own(partition)
+        self.leases.own(partition)
         self._opener.take_over(partition)
         self._preparer.take_over(partition)
 
@@ -194,7 +192,7 @@ class TxnService:
         self._preparer.drop(partition)
 
     async def _own_commits(self, partition: int) -> None:
-        await self.leases.listen(partition)
+        self.leases.listen(partition)
         self._completion.take_over(partition)
         self._skipped.take_over(partition)
 

@@ -7,8 +7,8 @@ from txn_manager.wheel.redis_access import redis_in_words
 
 
 class TxnSettings(ServiceSettings):
-    """`max_handlers` bounds the keys worked on at once, and likewise the commits and aborts that run; `max_open` the
-    requests taken and not yet acknowledged.
+    """`max_steps` bounds the steps of commits that are carried out at once, and likewise those of aborts, and of opens
+    for which none is prepared; `max_open` the requests taken and not yet acknowledged.
 
     Of a stream, at most `max_open_transactions` are open and `max_waiting_commits` wait to be committed, `batch` of
     them at once.
@@ -27,7 +27,7 @@ class TxnSettings(ServiceSettings):
     `crash_at` names a point at which the process kills itself, once it passes there; for tests of recovery.
     """
 
-    max_handlers: Count = 256
+    max_steps: Count = 256
     max_open: Count = 20_000
     store_timeout_s: Seconds = 20.0
     tick_s: Seconds = 1.0

@@ -17,7 +17,7 @@ from sluice.domain.stream.state import find_stream
 from sluice.domain.transaction.batch import Commits, find_commits, note_deleted, skipped_names
 from sluice.domain.transaction.events import EmptySegmentsDeleted, EmptySegmentsSkipped
 from sluice.engine.consumer import RequestConsumer
-from sluice.engine.executor import Job, Permit
+from sluice.engine.executor import Job
 from sluice.engine.journal import Journal, JournalError
 from sluice.engine.retry import delays
 from sluice.engine.step import all_done
@@ -36,7 +36,7 @@ SEGMENTS_AT_ONCE = 512
 """So many of a stream are deleted side by side, unless a single batch has skipped more."""
 
 DELETE_CONCURRENCY = 64
-"""Streams whose skipped segments are deleted at once, on permits that no commit waits for."""
+"""Streams whose skipped segments are deleted at once."""
 
 
 class SkippedSegments:
@@ -83,36 +83,34 @@ class SkippedSegments:
             self._run(partition, id)
 
     def _run(self, partition: int, id: StreamId) -> None:
-        async def job(permit: Permit) -> None:
-            await self._delete(id, permit)
+        async def job() -> None:
+            await self._delete(id)
             self._record_later(partition, id)
 
         self._queue(partition, id, job)
 
     def _queue(self, partition: int, id: StreamId, job: Job) -> None:
-        self._consumer.executor.run(partition, f"{id.commits}/skipped", job, self._limit)
+        self._consumer.executor.run(partition, f"{id.commits}/skipped", job)
 
     def _commits(self, id: StreamId) -> Commits:
         return find_commits(self._journal.reader(id.key), id) or Commits(id)
 
-    async def _delete(self, id: StreamId, permit: Permit) -> None:
+    async def _delete(self, id: StreamId) -> None:
         """In the order of the batches, so that all up to one of them are deleted.
 
-        A permit is for one round: the next one stands behind the other streams that wait for theirs.
+        Each round stands behind those of the other streams that wait.
         """
         waits = delays(chance=self._journal.chance)
         while (due := self._due(id)) is not None:
             batch, names = due
             try:
-                await all_done(self._context.store.delete_segment(name) for name in names)
+                async with self._limit:
+                    await all_done(self._context.store.delete_segment(name) for name in names)
             except SegmentStoreError as error:
                 log.warning("skipped segments not deleted yet", extra={"stream": id.key, "error": str(error)})
-                async with permit.released():
-                    await asyncio.sleep(next(waits))
+                await asyncio.sleep(next(waits))
             else:
                 self._context.deleted[id.commits] = batch
-                async with permit.released():
-                    pass
 
     def _due(self, id: StreamId) -> tuple[int, list[str]] | None:
         """The next segments that this process has not deleted, and up to which batch these are all."""
@@ -143,7 +141,7 @@ class SkippedSegments:
             self._record_later(partition, id)
             return
 
-        async def record(_permit: Permit) -> None:
+        async def record() -> None:
             try:
                 await self._journal.propose(id.key, decide)
             except JournalError as error:

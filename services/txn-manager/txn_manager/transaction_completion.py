@@ -6,6 +6,7 @@ requests, so that it does not matter which instance has decided. A partition tha
 
 import asyncio
 import logging
+from functools import partial
 from typing import Any
 
 from sluice.domain.decision import Context, Decision, Reader
@@ -18,7 +19,6 @@ from sluice.domain.transaction.batch import begin_batch, why_not_now
 from sluice.domain.transaction.index import StreamTransactions, transactions_of
 from sluice.domain.workflow import WorkflowKind
 from sluice.engine.consumer import RequestConsumer
-from sluice.engine.executor import Permit
 from sluice.engine.journal import Journal, JournalError
 from sluice.engine.retry import delays
 from sluice.engine.runner import Runner
@@ -36,11 +36,10 @@ RECHECK_S = 1.0
 
 
 class TransactionCompletion:
-    """Runs on the consumer of commits, in queues and permits of its own.
+    """Runs on the consumer of commits, in queues of its own.
 
-    So a silent segment store keeps no request waiting. `most` transactions make a batch, `max_running` bounds the
-    batches that run at once, and likewise the aborts. A permit is for one batch: a stream whose commits never end
-    queues for the next one behind other streams.
+    `most` transactions make a batch. `max_steps` bounds the steps of batches that are carried out at once, and likewise
+    those of aborts. A stream whose commits never end queues for each step behind other streams.
     """
 
     def __init__(
@@ -49,15 +48,15 @@ class TransactionCompletion:
         consumer: RequestConsumer,
         runner: Runner[TransactionStepContext],
         most: int,
-        max_running: int = 256,
+        max_steps: int = 256,
     ) -> None:
         self._journal = journal
         self._consumer = consumer
         self._runner = runner
         self._most = most
         self._committing: dict[int, set[str]] = {}
-        self._batches = asyncio.Semaphore(max_running)
-        self._aborts = StreamLimits(ABORT_CONCURRENCY, max_running)
+        self._batches = asyncio.Semaphore(max_steps)
+        self._aborts = StreamLimits(ABORT_CONCURRENCY, max_steps)
         journal.on_entry.append(self._observe)
 
     def take_over(self, partition: int) -> None:
@@ -96,10 +95,8 @@ class TransactionCompletion:
                 metrics.BATCH.observe(len(event.transactions))
 
     def _run(self, partition: int, aggregate: str) -> None:
-        async def run(permit: Permit) -> None:
-            await self._runner.run_to_completion(aggregate, permit)
-
-        self._consumer.executor.run(partition, aggregate, run, self._aborts.of(key_of(aggregate)))
+        run = partial(self._runner.run_to_completion, aggregate, self._aborts.of(key_of(aggregate)))
+        self._consumer.executor.run(partition, aggregate, run)
 
     def _commit(self, partition: int, id: StreamId) -> None:
         """Begin to commit what waits, unless that is going on: then it takes what has come since, too."""
@@ -109,15 +106,15 @@ class TransactionCompletion:
             return
         committing.add(aggregate)
 
-        async def commit(permit: Permit) -> None:
+        async def commit() -> None:
             try:
-                await self._commit_all(id, permit)
+                await self._commit_all(id)
             finally:
                 committing.discard(aggregate)
 
-        self._consumer.executor.run(partition, aggregate, commit, self._batches)
+        self._consumer.executor.run(partition, aggregate, commit)
 
-    async def _commit_all(self, id: StreamId, permit: Permit) -> None:
+    async def _commit_all(self, id: StreamId) -> None:
         key, aggregate = id.key, id.commits
         assert key == key_of(aggregate)
         view = self._journal.reader(key)
@@ -125,25 +122,19 @@ class TransactionCompletion:
         def begin(reader: Reader, context: Context) -> Decision:
             return begin_batch(reader, id, context, self._most)
 
-        waits, is_next = delays(chance=self._journal.chance), False
+        waits = delays(chance=self._journal.chance)
         while True:
-            await self._runner.run_to_completion(aggregate, permit)
+            await self._runner.run_to_completion(aggregate, self._batches)
             if not transactions_of(view, id).committing or find_stream(view, id) is None:
                 return
-            if is_next:
-                async with permit.released():
-                    pass
-            is_next = True
             try:
                 decision = await self._journal.propose(key, begin)
             except JournalError as error:
                 log.warning("commits wait", extra={"stream": key, "error": str(error)})
-                async with permit.released():
-                    await asyncio.sleep(next(waits))
+                await asyncio.sleep(next(waits))
                 continue
             if decision is None or not decision.events:
-                async with permit.released():
-                    await self._may_go_on(key, id)
+                await self._may_go_on(key, id)
 
     async def _may_go_on(self, key: str, id: StreamId) -> None:
         """Return when nothing keeps the next batch any more, or after a while."""

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping,
 from typing import Any
 
 from sluice.engine.errors import PartitionFailedError
-from sluice.engine.executor import Job, KeyedExecutor, Limit, Permit
+from sluice.engine.executor import Job, KeyedExecutor
 from sluice.engine.flow_control import FlowControl
 from sluice.engine.journal import Journal
 from sluice.engine.offsets import Offsets, Origin, RequestFacts
@@ -24,10 +24,9 @@ from sluice.telemetry.scrape import on_scrape
 
 log = logging.getLogger(__name__)
 
-COMMIT_AFTER_S = 0.5
+COMMIT_AFTER_S = 2.0
 """How long after a request is acknowledged the offsets are committed, with all that are acknowledged by then."""
 RETRY_TAKE_OVER_S = 1.0
-CONTROL_CONCURRENCY = 16
 CONTROL_HEADER = "ce_control"
 """The header of a control command: one that must not wait in the queue of its key."""
 
@@ -74,7 +73,7 @@ class Delivery:
 
 
 Continuation = Callable[[], Awaitable[object]]
-Handler = Callable[[Delivery, Permit], Awaitable[Continuation | None]]
+Handler = Callable[[Delivery], Awaitable[Continuation | None]]
 """Handles a request. What it returns, if anything, runs beside the requests that follow; then it is acknowledged."""
 
 
@@ -94,7 +93,6 @@ class RequestConsumer:
         handler: Handler,
         on_assigned: Callable[[int], Awaitable[None]] | None,
         on_failure: Callable[[Delivery, Exception], Awaitable[None]],
-        max_running: int = 256,
         max_open: int = 10_000,
         on_revoked: Callable[[int], None] = lambda _partition: None,
         is_keyed: bool = True,
@@ -102,7 +100,7 @@ class RequestConsumer:
     ) -> None:
         self.partitions: set[int] = set()
         self.joined = False
-        self.executor = KeyedExecutor(max_running)
+        self.executor = KeyedExecutor()
         self._source = source
         self._journal = journal
         self._handler = handler
@@ -112,7 +110,6 @@ class RequestConsumer:
         self._is_keyed = is_keyed
         self._beside = frozenset(beside)
         self._flow = FlowControl(source.topic, max_open, source.pause)
-        self._control_limit: Limit = asyncio.Semaphore(CONTROL_CONCURRENCY)
         self._offsets: dict[int, Offsets] = {}
         self._identities: dict[int, str] = {}
         self._held: dict[int, list[Message]] = {}
@@ -272,26 +269,31 @@ class RequestConsumer:
         if self._is_keyed and not is_control:
             origin = Origin(Source(self._identities[partition], _epoch(message), message.offset()), offsets)
         delivery = Delivery(self, message, key, origin, offsets)
-        limit = self._control_limit if is_control else None
         # No key has a space in it, so these are queues of no other key.
-        queue = f"{key} control" if is_control else f"{key} beside" if _kind(headers) in self._beside else key
-        self.executor.run(partition, queue, self._job(delivery), limit)
+        if self._is_misplaced(delivery):
+            queue = f"{partition} misplaced"
+        else:
+            queue = f"{key} control" if is_control else f"{key} beside" if _kind(headers) in self._beside else key
+        self.executor.run(partition, queue, self._job(delivery))
+
+    def _is_misplaced(self, delivery: Delivery) -> bool:
+        return self._is_keyed and self._journal.partition_of(delivery.key) != delivery.partition
 
     def _job(self, delivery: Delivery) -> Job:
-        async def job(permit: Permit) -> None:
-            await self._handle(delivery, permit)
+        async def job() -> None:
+            await self._handle(delivery)
 
         return job
 
-    async def _handle(self, delivery: Delivery, permit: Permit) -> None:
+    async def _handle(self, delivery: Delivery) -> None:
         if tracing.is_on():
             delivery.span = tracing.handling(self._source.topic, delivery.message.headers())
         failure, continuation, is_stored = None, None, True
         with delivery.span.active():
             try:
-                if self._is_keyed and self._journal.partition_of(delivery.key) != delivery.partition:
+                if self._is_misplaced(delivery):
                     raise WrongPartitionError(f"{delivery.key!r} does not belong to partition {delivery.partition}")
-                continuation = await self._handler(delivery, permit)
+                continuation = await self._handler(delivery)
             except Exception as error:  # noqa: BLE001 - the key must go on; the request is stored
                 failure = error
                 is_stored = await self._keep(delivery, error)

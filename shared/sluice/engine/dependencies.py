@@ -1,9 +1,9 @@
 """What a step needs of other keys: it sends a request for that, until the view shows it.
 
-A step never waits itself. It raises `DependenciesPending` with what is unmet; the runner sends requests for that, gives
-its permit back, and carries the step out a second time when the view shows it. So however many workflows depend on a
-key, the requests of that key find a permit. What is unmet is recorded, with backoff. A request to retry now, or a
-cancellation, ends the waiting.
+A step never waits itself. It raises `DependenciesPending` with what is unmet; the runner sends requests for that, and
+carries the step out a second time when the view shows it. So however many workflows depend on a key, they take no
+place from the steps of that key. What is unmet is recorded, with backoff. A request to retry now, or a cancellation,
+ends the waiting.
 
 A request may get lost, so it is sent more than once, less and less often. What its command means is named exactly, so
 repetitions do no harm. Nothing is sent while the key queue in which it would stand is held up (`Blockers`), or it would

@@ -1,59 +1,23 @@
 """Runs jobs by key: those of one key one after the other, those of different keys side by side.
 
-Each key that has work has a queue and one task, gone when idle. A *permit* bounds how many jobs run; a job that only
-waits gives it back meanwhile, so a key that waits holds up no other. Everything here belongs to the event loop.
+Each key that has work has a queue and one task, gone when idle. Nothing bounds here how many keys have work: what may
+be open does (`flow_control`), and the runner how many steps are carried out. So a key that waits holds up no other.
+Everything here belongs to the event loop.
 """
 
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
-from contextlib import asynccontextmanager
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable, Collection
 
 log = logging.getLogger(__name__)
 
 
-class Limit(Protocol):
-    """What bounds how many jobs run; an `asyncio.Semaphore` is one."""
-
-    async def acquire(self) -> Any: ...
-
-    def release(self) -> None: ...
-
-
-class Permit:
-    """The right of a job to run, acquired from `limit`."""
-
-    def __init__(self, limit: Limit) -> None:
-        self._limit = limit
-        self._is_held = True
-
-    def release(self) -> None:
-        """Nothing, if a job was cancelled before it had it back."""
-        if self._is_held:
-            self._is_held = False
-            self._limit.release()
-
-    @asynccontextmanager
-    async def released(self) -> AsyncIterator[None]:
-        """Leave it to another job meanwhile."""
-        self.release()
-        try:
-            yield
-        finally:
-            await self._limit.acquire()
-            self._is_held = True
-
-
-Job = Callable[[Permit], Awaitable[None]]
+Job = Callable[[], Awaitable[None]]
 
 
 class KeyedExecutor:
-    """`max_running` bounds the jobs that run at once, but for those that bring a limit of their own."""
-
-    def __init__(self, max_running: int) -> None:
-        self.limit: Limit = asyncio.Semaphore(max_running)
+    def __init__(self) -> None:
         self._queues: dict[str, deque[Job]] = {}
         self._tasks: dict[str, tuple[int, asyncio.Task[None]]] = {}
 
@@ -65,8 +29,8 @@ class KeyedExecutor:
         """Whether a job of the queue runs or waits."""
         return queue in self._queues
 
-    def run(self, partition: int, queue: str, job: Job, limit: Limit | None = None) -> None:
-        """Queue a job behind what waits there. All jobs of a queue have the same limit.
+    def run(self, partition: int, queue: str, job: Job) -> None:
+        """Queue a job behind what waits there.
 
         A job sees to its own errors: one that fails all the same is logged, and those behind it run.
         """
@@ -75,7 +39,7 @@ class KeyedExecutor:
             waiting.append(job)
             return
         self._queues[queue] = deque([job])
-        task = asyncio.get_running_loop().create_task(self._work(queue, limit or self.limit))
+        task = asyncio.get_running_loop().create_task(self._work(queue))
         self._tasks[queue] = (partition, task)
 
     def drop(self, partitions: Collection[int]) -> None:
@@ -90,18 +54,15 @@ class KeyedExecutor:
         """Cancel everything."""
         self.drop({partition for partition, _ in self._tasks.values()})
 
-    async def _work(self, queue: str, limit: Limit) -> None:
+    async def _work(self, queue: str) -> None:
         waiting = self._queues[queue]
-        await limit.acquire()
-        permit = Permit(limit)
         try:
             while waiting:
                 try:
-                    await waiting.popleft()(permit)
+                    await waiting.popleft()()
                 except Exception:
                     log.critical("job failed", extra={"queue": queue}, exc_info=True)
         finally:
-            permit.release()
             if self._queues.get(queue) is waiting:
                 del self._queues[queue]
                 del self._tasks[queue]

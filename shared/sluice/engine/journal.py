@@ -41,6 +41,9 @@ __all__ = ["Journal", "JournalError", "JournalUnavailableError", "Outcomes", "Pa
 
 log = logging.getLogger(__name__)
 
+TIMEOUT_S = 10.0
+"""How long Kafka may take to say where the journal ends, or a record to be folded."""
+
 Outcomes = list[Outcome]
 _COUNTED = Outcome.COUNTED
 Listener = Callable[[int, Entry[Any, Any]], None]
@@ -57,7 +60,6 @@ class Journal:
         log: Log,
         model: Model,
         source: str,
-        timeout_s: float = 10.0,
         clock: Clock | None = None,
         chance: Chance | None = None,
         max_entries: int = MAX_ENTRIES,
@@ -70,7 +72,6 @@ class Journal:
         self.chance = chance or SystemChance()
         self.on_entry: list[Listener] = []
         """Called with the partition and each entry that counts, after it was folded."""
-        self._timeout_s = timeout_s
         self._log = log
         self._model = model
         self._loop = asyncio.get_running_loop()
@@ -155,14 +156,14 @@ class Journal:
         if not wanted:
             return
         try:
-            ends = await at_most(self._timeout_s, self._log.ends(wanted))
+            ends = await at_most(TIMEOUT_S, self._log.ends(wanted))
             behind = []
             for partition in wanted:
                 self._follower.check(partition)
                 if self._follower.views[partition].next_offset < end_of(ends, partition):
                     behind.append(partition)
             if behind:
-                async with asyncio.timeout(self._timeout_s):
+                async with asyncio.timeout(TIMEOUT_S):
                     for partition in behind:
                         await self._follower.reach(partition, ends[partition])
         except (EndsUnknownError, TimeoutError) as error:
@@ -251,13 +252,13 @@ class Journal:
             with tracing.within(span):
                 facts = RecordFacts(kind, record.id, record.by, record.at)
                 self._log.append(key, self._model.encode(record), facts, span.carrier(), failed)
-                outcomes = await at_most(self._timeout_s, folded)
+                outcomes = await at_most(TIMEOUT_S, folded)
                 span.note({"sluice.outcome": ",".join(sorted({o.value for o in outcomes}))})
             return outcomes
         except SendError as error:
             raise JournalUnavailableError(str(error)) from error
         except TimeoutError:
-            raise JournalUnavailableError(f"record not folded within {self._timeout_s} s") from None
+            raise JournalUnavailableError(f"record not folded within {TIMEOUT_S} s") from None
         finally:
             self._appended.pop(record.id, None)
 

@@ -8,7 +8,6 @@ made anew or has lost its end. What it says is no longer the truth, and to go on
 time: the partition stops. Belongs to the event loop.
 """
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable
 
@@ -18,6 +17,7 @@ from sluice.engine.errors import LostRecordsError, MissingRecordsError
 from sluice.engine.fold import PartitionView
 from sluice.engine.ports import Ends, Message, Model, SnapshotReader, end_of
 from sluice.engine.snapshots import Snapshot, SnapshotManifest, newest, snapshots_of
+from sluice.engine.step import all_done
 from sluice.telemetry import metrics
 
 log = logging.getLogger(__name__)
@@ -95,7 +95,6 @@ class SnapshotLoader:
         # Looked for behind the notes: none of them is of a marker that was appended since.
         found = await ends(partitions)
         end = {partition: end_of(found, partition) for partition in partitions}
-        free = asyncio.Semaphore(SIDE_BY_SIDE)
 
         async def start(partition: int) -> Start | LostRecordsError:
             snapshots, refused = snapshots_of(notes[partition])
@@ -104,10 +103,9 @@ class SnapshotLoader:
             if (lost := lost_records(snapshots, end[partition])) is not None:
                 return lost
             wanted = [s for s in snapshots if below is None or s.manifest.offset < below]
-            async with free:
-                return await self._start(partition, wanted)
+            return await self._start(partition, wanted)
 
-        return dict(zip(partitions, await asyncio.gather(*map(start, partitions)), strict=True))
+        return dict(zip(partitions, await all_done(map(start, partitions), SIDE_BY_SIDE), strict=True))
 
     async def _start(self, partition: int, snapshots: list[Snapshot]) -> Start:
         view = self._new_view(partition)

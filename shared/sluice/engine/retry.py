@@ -13,14 +13,12 @@ LEAST, MOST = 0.75, 1.25
 """The bounds of jitter."""
 
 
-def delays(
-    first_s: float = FIRST_S, factor: float = FACTOR, max_s: float = MAX_S, chance: Chance = _SYSTEM
-) -> Iterator[float]:
+def delays(first_s: float = FIRST_S, max_s: float = MAX_S, chance: Chance = _SYSTEM) -> Iterator[float]:
     """Seconds to wait before the second attempt, the third and so on, for ever."""
     delay = first_s
     while True:
         yield delay * chance.jitter(LEAST, MOST)
-        delay = min(delay * factor, max_s)
+        delay = min(delay * FACTOR, max_s)
 
 
 def longest_delay_s(attempts: int) -> float:

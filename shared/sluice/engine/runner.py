@@ -4,17 +4,19 @@ There is one runner per key at a time (the consumer's executor sees to that). It
 workflow stands in the journal, and the next owner of the partition begins its idempotent steps anew. Attempts are
 unbounded, but visible: every doubling of their number is recorded in the journal with the last error. A step with
 unmet dependencies (`sluice.engine.dependencies`) is carried out once more when they are met, and shows as well.
+
+A *limit* bounds how many steps are carried out at once. It is held for nothing else: what waits for the journal, for
+other keys or for its next attempt takes no place in it.
 """
 
 import asyncio
 import logging
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from typing import Any, Generic
 
 from sluice.engine.crash_points import CrashPoints
 from sluice.engine.decision import Context, Decision, Reader
 from sluice.engine.dependencies import Blockers, Dependencies, DependenciesPending, SendRequest
-from sluice.engine.executor import Permit
 from sluice.engine.fold import PartitionView
 from sluice.engine.journal import Journal, JournalError
 from sluice.engine.offsets import RequestFacts
@@ -25,6 +27,9 @@ from sluice.engine.workflow import WorkflowRules
 from sluice.telemetry import metrics, tracing
 
 log = logging.getLogger(__name__)
+
+Limit = AbstractAsyncContextManager[None]
+"""What bounds how many steps are carried out at once, each of which enters it; an `asyncio.Semaphore` is one."""
 
 MIN_ALIKE = 16
 """After so many attempts that ended alike, which take some 45 s, operators see that the trouble may not pass."""
@@ -91,7 +96,7 @@ class Runner(Generic[StepContextT]):
         workflow = self._rules.running(state)
         return workflow if workflow is not None and workflow.kind in self._workflows else None
 
-    async def run_to_completion(self, aggregate: str, permit: Permit) -> None:
+    async def run_to_completion(self, aggregate: str, limit: Limit) -> None:
         """Return when the aggregate has no workflow any more that runs here."""
         waits = delays(chance=self._journal.chance)
         attempts = _Attempts()
@@ -103,25 +108,21 @@ class Runner(Generic[StepContextT]):
                 if dependencies is None:
                     dependencies = self._dependencies(aggregate, workflow)
                 elif dependencies.workflow.id != workflow.id:
-                    # A permit is for one workflow: the next one stands behind the jobs that wait for theirs.
                     dependencies.forget()
-                    dependencies = None
-                    async with permit.released():
-                        continue
+                    dependencies = self._dependencies(aggregate, workflow)
                 try:
                     with tracing.within(_span(f"workflow {kind.value}", aggregate)):
-                        await self._attempt(aggregate, dependencies, permit, progress)
+                        await self._attempt(aggregate, dependencies, limit, progress)
                     now_ms = self._journal.clock.now_ms()
                     metrics.WORKFLOW_SECONDS.labels(kind.value).observe((now_ms - since) / 1000)
                     attempts, waits = _Attempts(), delays(chance=self._journal.chance)
                 except Exception as error:  # noqa: BLE001 - whatever it is, the workflow must go on, and show it
                     attempts.failed(error)
                     self._report(aggregate, kind, progress[0], attempts.count, error)
-                    async with permit.released():
-                        if attempts.count >= 2 and not attempts.count & (attempts.count - 1):
-                            text = attempts.in_words(error)
-                            await self._record_step(aggregate, kind, progress[0], attempts.count, text)
-                        await self._wait(aggregate, seen, next(waits))
+                    if attempts.count >= 2 and not attempts.count & (attempts.count - 1):
+                        text = attempts.in_words(error)
+                        await self._record_step(aggregate, kind, progress[0], attempts.count, text)
+                    await self._wait(aggregate, seen, next(waits))
         finally:
             if dependencies is not None:
                 dependencies.forget()
@@ -149,13 +150,13 @@ class Runner(Generic[StepContextT]):
         running = self._rules.running(state)
         return running if running is not None and running.id == workflow.id else None
 
-    async def _attempt(self, aggregate: str, dependencies: Dependencies, permit: Permit, progress: list[str]) -> None:
+    async def _attempt(self, aggregate: str, dependencies: Dependencies, limit: Limit, progress: list[str]) -> None:
         workflow, kind = dependencies.workflow, dependencies.workflow.kind
         for step in self._workflows[kind]:
             progress[0] = step.name
             self._crash_points.passed(f"{kind.value}/before-{step.name}")
             with tracing.within(_span(f"step {step.name}", aggregate)):
-                done = await self._carry_out(step, aggregate, dependencies, permit)
+                done = await self._carry_out(step, aggregate, dependencies, limit)
             if done is None:
                 return
             state, outcome = done
@@ -167,23 +168,24 @@ class Runner(Generic[StepContextT]):
             raise UnendedError(f"all steps of {kind.value} are done, but it has not ended")
 
     async def _carry_out(
-        self, step: Step[StepContextT], aggregate: str, dependencies: Dependencies, permit: Permit
+        self, step: Step[StepContextT], aggregate: str, dependencies: Dependencies, limit: Limit
     ) -> tuple[Any, Any] | None:
         """The state that the step was carried out for, and the outcome; None if the workflow has ended meanwhile."""
         workflow = dependencies.workflow
         while True:
-            state = self._state(aggregate)
-            running = self._running(state, workflow)
-            if running is None:
-                return None
-            if running.cancelled and self._rules.can_cancel(state):
+            try:
+                async with limit:
+                    state = self._state(aggregate)
+                    running = self._running(state, workflow)
+                    if running is None:
+                        return None
+                    if not (running.cancelled and self._rules.can_cancel(state)):
+                        return state, await step.carry_out(self._step_context, state)
+            except DependenciesPending as pending:
+                await self._wait_for(step.name, aggregate, dependencies, pending)
+            else:
                 await self._record(aggregate, workflow, self._cancelled, state, None)
                 return None
-            try:
-                return state, await step.carry_out(self._step_context, state)
-            except DependenciesPending as pending:
-                async with permit.released():
-                    await self._wait_for(step.name, aggregate, dependencies, pending)
 
     async def _wait_for(
         self, step: str, aggregate: str, dependencies: Dependencies, pending: DependenciesPending

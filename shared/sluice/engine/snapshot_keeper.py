@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 
 import msgspec
 
-from sluice.engine.errors import JournalError, PartitionFailedError
+from sluice.engine.errors import JournalError
 from sluice.engine.journal import Journal
 from sluice.engine.ports import EndsUnknownError, SnapshotStore, SnapshotStoreError
 from sluice.engine.snapshots import FORMAT, Snapshot, SnapshotManifest, snapshots_of
@@ -161,7 +161,7 @@ class SnapshotKeeper:
         """What fails for one partition is no reason to leave the others alone."""
         try:
             await self._attend(partition)
-        except (HelperFailedError, PartitionFailedError) as error:
+        except (HelperFailedError, JournalError) as error:
             self.failures[partition] = str(error)
             self._retry_at_ms[partition] = self._journal.clock.now_ms() + round(RETRY_S * 1000)
             log.error("snapshot not made", extra={"partition": partition, "error": str(error)})

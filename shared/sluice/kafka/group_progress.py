@@ -25,6 +25,9 @@ AGE_STEP = 1.1
 _MAX_AGE_MS = 30 * 24 * 3600 * 1000
 _AGES = math.ceil(math.log(_MAX_AGE_MS / LEAST_AGE_MS, AGE_STEP))
 
+TIMEOUT_S = 5.0
+"""Of each question to Kafka."""
+
 Place = tuple[str, int]
 """Topic and partition."""
 
@@ -51,9 +54,8 @@ class PartitionProgress(msgspec.Struct, frozen=True):
 class GroupProgress:
     """Of a Kafka; `client` is the common librdkafka configuration, `partitions` how many keyed topics have."""
 
-    def __init__(self, client: dict[str, Any], partitions: int, timeout_s: float = 5.0) -> None:
+    def __init__(self, client: dict[str, Any], partitions: int) -> None:
         self._client = client
-        self._timeout_s = timeout_s
         self._places = {
             topic.group: [TopicPartition(topic.name, p) for p in range(topic.partitions or partitions)]
             for topic in TOPICS
@@ -94,7 +96,7 @@ class GroupProgress:
     def _offsets(self, places: Iterable[TopicPartition], spec: OffsetSpec) -> dict[Place, int]:
         if self._admin is None:
             self._admin = AdminClient(clients.admin(self._client))
-        answers = self._admin.list_offsets(dict.fromkeys(places, spec), request_timeout=self._timeout_s)
+        answers = self._admin.list_offsets(dict.fromkeys(places, spec), request_timeout=TIMEOUT_S)
         return {(place.topic, place.partition): offset_of(answer) for place, answer in answers.items()}
 
     def _committed(self) -> dict[Place, int]:
@@ -104,7 +106,7 @@ class GroupProgress:
             consumer = self._consumers.get(group)
             if consumer is None:
                 consumer = self._consumers[group] = Consumer(clients.consumer(self._client, group))
-            for one in consumer.committed(places, timeout=self._timeout_s):
+            for one in consumer.committed(places, timeout=TIMEOUT_S):
                 if one.error is not None:
                     raise KafkaException(one.error)
                 if one.offset >= 0:
@@ -114,7 +116,7 @@ class GroupProgress:
     def _owners(self) -> dict[Place, str]:
         """The client id of the member that owns each partition."""
         assert self._admin is not None
-        answers = self._admin.describe_consumer_groups(list(self._places), request_timeout=self._timeout_s)
+        answers = self._admin.describe_consumer_groups(list(self._places), request_timeout=TIMEOUT_S)
         return {
             (place.topic, place.partition): member.client_id
             for answer in answers.values()
@@ -131,7 +133,7 @@ class GroupProgress:
         """The offset of the first record that was taken at each of these times or later; negative if none was."""
         assert self._admin is not None
         question = {TopicPartition(*place): OffsetSpec.for_timestamp(at) for place, at in times.items()}
-        answers = self._admin.list_offsets(question, request_timeout=self._timeout_s)
+        answers = self._admin.list_offsets(question, request_timeout=TIMEOUT_S)
         return {(place.topic, place.partition): offset_of(answer, NONE_SO_LATE) for place, answer in answers.items()}
 
 

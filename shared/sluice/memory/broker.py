@@ -77,8 +77,8 @@ class MemoryBroker:
     """`delays_s` is what anything may take on its way; `on_landed` receives every record.
 
     `refusals` and `lost_acks` count the next records of `faulty_topic` that are not taken, and that are taken without
-    an acknowledgement. `is_running` says whether a member's process runs: one that does not loses its partitions after
-    the session's time.
+    an acknowledgement. A partition of a topic in `unwritable` takes no records. `is_running` says whether a member's
+    process runs: one that does not loses its partitions after the session's time.
     """
 
     def __init__(
@@ -100,6 +100,7 @@ class MemoryBroker:
         self.refusals = 0
         self.lost_acks = 0
         self.faulty_topic = ""
+        self.unwritable: set[tuple[str, int]] = set()
         self.outages: list[tuple[float, float]] = []
         self._delays_s = tuple(delays_s)
         self._began_ms = began_ms
@@ -283,7 +284,9 @@ class MemoryProducer:
         if broker.faulty_topic == topic and broker.refusals:
             broker.refusals -= 1
             raise SendError("away")
-        if broker.faulty_topic == topic and broker.lost_acks:
+        if (topic, partition_of(key, broker.partitions)) in broker.unwritable:
+            loop.call_at(now + PRODUCE_TIMEOUT_S, done, SendError("Local: Message timed out"), context=broker.outside)
+        elif broker.faulty_topic == topic and broker.lost_acks:
             broker.lost_acks -= 1
             self._land_at(now + broker.delay_s(), topic, key, value, headers, _ignore)
             loop.call_at(now + PRODUCE_TIMEOUT_S, done, SendError("Local: Message timed out"), context=broker.outside)

@@ -49,7 +49,7 @@ class Run(System):
         self._chance = random
         pause_s = random.choice((0.02, 0.1, 0.5, 2.0))
         self._callers = Callers(self, Random(random.random()), pause_s)
-        settings = SETTINGS.model_copy(update={"max_handlers": random.choice((2, 256))})
+        settings = SETTINGS.model_copy(update={"max_steps": random.choice((2, 256))})
         self.faults = Faults(self, self.stores, Random(random.random()), settings, pause_s)
         for _ in range(random.choice((1, 2, 2, 3))):
             self.start(WorkflowProcess, settings)

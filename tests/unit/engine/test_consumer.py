@@ -9,7 +9,6 @@ from support.engine_world import JOURNAL, REQUESTS, EngineWorld, engine_world, s
 from support.hand_source import HandConsumer
 
 from sluice.engine.consumer import COMMIT_AFTER_S, RETRY_TAKE_OVER_S, Delivery, WrongPartitionError
-from sluice.engine.executor import Permit
 from sluice.engine.flow_control import BEHIND_PER_OPEN
 from sluice.engine.record import Source
 from sluice.memory.broker import MemoryMessage
@@ -55,7 +54,7 @@ async def test_control_commands_pass_the_queue_of_their_key_by(made: HandConsume
     await made.take(0, "stuck", 0, 1)
     made.go.clear()
 
-    async def handle(delivery: Delivery, _permit: Permit) -> None:
+    async def handle(delivery: Delivery) -> None:
         made.handled.append(delivery.offset)
 
     made.handler = handle
@@ -67,10 +66,9 @@ async def test_kinds_that_wait_for_nothing_pass_the_queue_of_their_key_by_in_the
     await made.assign(0)
     await made.take(0, "stuck", 0, 1)
 
-    async def handle(delivery: Delivery, permit: Permit) -> None:
+    async def handle(delivery: Delivery) -> None:
         made.begun.append(delivery.offset)
-        async with permit.released():
-            await made.go.wait()
+        await made.go.wait()
         made.handled.append(delivery.offset)
 
     made.handler = handle
@@ -89,6 +87,14 @@ async def test_a_request_in_a_partition_that_is_not_its_keys_is_a_dead_letter(ma
     await settle()
     assert [type(error) for error in made.kept] == [WrongPartitionError]
     assert made.handled == [] and positions(made) == {1: 6}
+
+
+async def test_a_request_in_another_partition_goes_on_when_its_keys_partition_is_revoked(made: HandConsumer) -> None:
+    await made.assign(0, 1)
+    await made.take(0, "stuck", 0)
+    made.consumer.received([MemoryMessage(REQUESTS, 1, 5, made.key("stuck", 0), b"")])
+    await made.revoke(0)
+    assert [type(error) for error in made.kept] == [WrongPartitionError] and positions(made) == {1: 6}
 
 
 async def test_a_request_that_cannot_be_handled_is_kept_and_its_key_goes_on(made: HandConsumer) -> None:

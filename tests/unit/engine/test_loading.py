@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import pytest
+from support import virtual_time
 from support.counters import CounterModel, record
 from support.snapshots import KEY, SnapshotWorld, captured, count
 from support.wait import eventually_async
@@ -12,6 +13,7 @@ from support.wait import eventually_async
 from sluice.engine.errors import PartitionFailedError
 from sluice.engine.fold import PartitionView
 from sluice.engine.journal import Journal
+from sluice.engine.loading import SIDE_BY_SIDE
 from sluice.engine.markers import FOLD_FORMAT
 from sluice.engine.partition import partition_keys
 from sluice.engine.ports import SnapshotStoreError
@@ -168,6 +170,33 @@ async def test_a_store_that_is_away_is_waited_for(world: SnapshotWorld, monkeypa
 
     monkeypatch.setattr(MemorySnapshotStore, "notes", failing)
     assert captured(await world.loaded()) == captured(first) and not failures
+
+
+def test_a_load_that_fails_leaves_no_other_running(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scene() -> None:
+        world = SnapshotWorld(partitions=2 * SIDE_BY_SIDE)
+        first = await world.loaded()
+        for partition, key in enumerate(partition_keys(first.partitions)):
+            await count(first, key=key)
+            marker = await first.append_marker(partition)
+            for by in ("helper/a", "helper/b"):
+                await world.help(marker, by, partition=partition)
+        chunks, failures, running = MemorySnapshotStore.chunks, [SnapshotStoreError("away")] * 3, [0, 0]
+
+        async def slow(store: MemorySnapshotStore, partition: int, begin: int, last: int) -> Any:
+            if partition == 0 and failures:
+                raise failures.pop()
+            running[:] = running[0] + 1, max(running[1], running[0] + 1)
+            await asyncio.sleep(60)
+            running[0] -= 1
+            return await chunks(store, partition, begin, last)
+
+        monkeypatch.setattr(MemorySnapshotStore, "chunks", slow)
+        assert captured(await world.loaded()) == captured(first) and not failures
+        assert running == [0, SIDE_BY_SIDE]
+        await world.stop()
+
+    virtual_time.run(scene())
 
 
 async def test_what_a_journal_cannot_be_loaded_for_shows(world: SnapshotWorld, monkeypatch: pytest.MonkeyPatch) -> None:

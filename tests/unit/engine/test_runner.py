@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 from support.counters import Added, Counter, Kind, WorkCancelled, WorkEnded, WorkFailed, WorkRetried, WorkStarted
-from support.engine_world import MODEL, EngineWorld
+from support.engine_world import JOURNAL, MODEL, EngineWorld
 
 from sluice.engine.crash_points import CrashPoints
 from sluice.engine.decision import Context, Decision, Reader
 from sluice.engine.dependencies import DependenciesPending, Dependency
-from sluice.engine.executor import KeyedExecutor, Permit
+from sluice.engine.executor import KeyedExecutor
 from sluice.engine.runner import Runner, UnendedError
 from sluice.engine.step import AT_ONCE, Step, all_done
 
@@ -39,12 +39,13 @@ async def succeed(_context: None, _state: Counter) -> None:
 
 
 class Scene:
-    """A workflow of the steps, run with a single permit. `sent` are the commands of its dependencies."""
+    """A workflow of the steps, of which one is carried out at a time. `sent` are the commands of its dependencies."""
 
     def __init__(self, world: EngineWorld, *steps: Step[None]) -> None:
         self.world = world
         self.sent: list[Ask] = []
-        self.executor = KeyedExecutor(1)
+        self.executor = KeyedExecutor()
+        self.limit = asyncio.Semaphore(1)
         workflows = {Kind.TIDY: steps}
         self.runner = Runner(world.journal, MODEL, workflows, None, CrashPoints(""), self._send)
         self.seed(WorkStarted(AGGREGATE))
@@ -60,8 +61,8 @@ class Scene:
         await asyncio.sleep(0.001)
         done = asyncio.get_running_loop().create_future()
 
-        async def job(permit: Permit) -> None:
-            await self.runner.run_to_completion(AGGREGATE, permit)
+        async def job() -> None:
+            await self.runner.run_to_completion(AGGREGATE, self.limit)
             done.set_result(None)
 
         self.executor.run(0, KEY, job)
@@ -218,26 +219,49 @@ async def test_a_step_with_unmet_dependencies_is_carried_out_anew_when_they_are_
     assert world.journal.replies_expected == 0
 
 
-@pytest.mark.parametrize("is_waiting", [False, True])
-async def test_a_workflow_that_pauses_leaves_its_permit_to_others(world: EngineWorld, is_waiting: bool) -> None:
-    async def look(_context: None, _state: Counter) -> None:
-        if is_waiting:
+@pytest.mark.parametrize("waits_for", ["an attempt", "a dependency", "the journal"])
+async def test_a_workflow_that_carries_nothing_out_leaves_its_place_to_others(
+    world: EngineWorld, waits_for: str
+) -> None:
+    async def look(_context: None, _state: Counter) -> int:
+        if waits_for == "a dependency":
             raise DependenciesPending([Dependency("never", "x", lambda _reader: False)])
-        raise ValueError("away")
+        if waits_for == "an attempt":
+            raise ValueError("away")
+        world.broker.unwritable.add((JOURNAL, world.journal.partition_of(KEY)))
+        return 5
 
-    made = Scene(world, Step("look", look))
+    made = Scene(world, Step("look", look, counted))
     await made.begin()
     await asyncio.sleep(100)
-    others = asyncio.Event()
-
-    async def other(_permit: Permit) -> None:
-        others.set()
-
-    made.executor.run(0, "other", other)
-    await asyncio.wait_for(others.wait(), 0.01)
+    assert not made.limit.locked() and made.executor.keys_at_work == 1
     made.executor.drop([0])
     await asyncio.sleep(0.001)
     assert made.executor.keys_at_work == 0 and world.journal.replies_expected == 0
+
+
+async def test_no_more_steps_are_carried_out_than_the_limit_has_places(world: EngineWorld) -> None:
+    looked = Failing(0, ValueError())
+    made = Scene(world, Step("look", looked, counted), Step("end", succeed, ended))
+    async with made.limit:
+        done = await made.begin()
+        await asyncio.sleep(100)
+        assert looked.carried_out == 0
+    await done
+    assert looked.carried_out == 1 and made.state.total == 5
+
+
+async def test_a_step_that_is_cancelled_gives_its_place_back(world: EngineWorld) -> None:
+    async def hang(_context: None, _state: Counter) -> None:
+        await asyncio.Event().wait()
+
+    made = Scene(world, Step("hang", hang))
+    await made.begin()
+    await asyncio.sleep(1)
+    assert made.limit.locked()
+    made.executor.drop([0])
+    await asyncio.sleep(0.001)
+    assert not made.limit.locked()
 
 
 async def test_what_a_step_found_is_not_recorded_for_a_later_workflow(world: EngineWorld) -> None:

@@ -198,6 +198,21 @@ async def test_a_partition_that_has_stopped_does_not_hold_up_the_others() -> Non
     await world.stop()
 
 
+def test_a_partition_that_takes_no_records_does_not_hold_up_the_others() -> None:
+    async def scene() -> None:
+        world = KeptWorld(partitions=2)
+        one = await world.instance()
+        for key in partition_keys(2):
+            await count(one.journal, RULES.records, key)
+        world.broker.unwritable.add((JOURNAL, 0))
+        one.failing = "away"
+        await one.keeper.look()
+        assert one.helped == [10] and sorted(one.keeper.failures) == [0, 1]
+        await world.stop()
+
+    virtual_time.run(scene())
+
+
 async def test_a_difference_shows_until_a_newer_snapshot_agrees(world: KeptWorld) -> None:
     active, other = await world.instance(), await world.instance()
     other.is_active = False

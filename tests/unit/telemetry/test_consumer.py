@@ -10,7 +10,6 @@ from support.hand_source import HandConsumer
 from unit.telemetry.spans import CALLER, TRACE, Spans, trace_of
 
 from sluice.engine.consumer import Continuation, Delivery
-from sluice.engine.executor import Permit
 from sluice.memory.broker import MemoryMessage
 from sluice.telemetry import tracing
 
@@ -39,7 +38,7 @@ class Traced:
         self.has_continuation = has_continuation
         made.handler = self._handle
 
-    async def _handle(self, delivery: Delivery, _permit: Permit) -> Continuation | None:
+    async def _handle(self, delivery: Delivery) -> Continuation | None:
         tracing.child("decide").end()
         if delivery.offset == 13:
             raise ValueError("cannot be handled")
@@ -116,7 +115,7 @@ async def test_a_request_without_a_trace_does_not_run_in_that_of_another(made: H
 
 
 async def test_work_of_our_own_belongs_to_the_trace_that_began_it(made: HandConsumer, spans: Spans) -> None:
-    async def job(_permit: Permit) -> None:
+    async def job() -> None:
         tracing.child("workflow").end()
 
     with tracing.within(tracing.begin("call", "server", {}, {})):

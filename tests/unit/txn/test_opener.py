@@ -102,7 +102,7 @@ async def test_segments_are_deleted_of_one_whose_partition_went_before_its_job_b
     assert len(scene.created) == before + 1 and scene.own_segments == []
 
 
-async def test_opens_that_a_silent_store_keeps_leave_permits_to_other_streams(
+async def test_opens_that_a_silent_store_keeps_leave_room_to_other_streams(
     virtual_time: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(opener, "OPEN_CONCURRENCY", 2)

@@ -213,7 +213,7 @@ async def test_a_range_that_was_reserved_unknown_to_its_process_is_discarded(wor
     assert [event.first for event in world.events(ev.TransactionRangeDeleted)] == [lost]
 
 
-async def test_ranges_that_a_silent_store_keeps_leave_permits_to_other_streams(
+async def test_ranges_that_a_silent_store_keeps_leave_room_to_other_streams(
     virtual_time: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(preparer, "DISCARD_CONCURRENCY", 2)

@@ -116,7 +116,7 @@ async def test_nothing_is_said_to_be_deleted_before_it_is(world: TransactionWorl
     await until(lambda: world.commits is not None and not world.commits.skipped, max_s=2 * RECORD_AFTER_S)
 
 
-async def test_a_stream_with_much_to_delete_leaves_the_permit_to_others_between(
+async def test_a_stream_with_much_to_delete_leaves_room_to_others_between(
     virtual_time: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(skipped_segments, "DELETE_CONCURRENCY", 1)

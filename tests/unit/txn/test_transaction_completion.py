@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from functools import partial
 from typing import Any
 
 import pytest
@@ -18,7 +17,6 @@ from sluice.domain.stream.history import Epoch
 from sluice.domain.stream.state import YIELD_MS
 from sluice.domain.transaction.state import TransactionState, segment_names
 from sluice.engine.crash_points import CrashPoints
-from sluice.engine.executor import Permit
 from sluice.engine.runner import Runner
 from txn_manager.commit_steps import workflows
 from txn_manager.step_context import TransactionStepContext
@@ -153,11 +151,7 @@ async def test_a_roll_with_sealed_duplicates_ends_though_sources_were_created_an
     assert world.stream.history.sealed_sizes[segment_id(2, 0)] == len(b"early")
 
 
-async def handle(ran: asyncio.Event, _permit: Permit) -> None:
-    ran.set()
-
-
-async def test_a_silent_store_takes_no_permit_of_requests_and_not_all_of_aborts(world: TransactionWorld) -> None:
+async def test_a_silent_store_holds_up_no_commit_and_takes_not_all_places_of_aborts(world: TransactionWorld) -> None:
     world.delete_s = 20.0
     world.completer.take_over()
     for number in range(300):
@@ -165,9 +159,6 @@ async def test_a_silent_store_takes_no_permit_of_requests_and_not_all_of_aborts(
     committed = await world.open("committed")
     await asyncio.sleep(1)
     assert world.deletes == ABORT_CONCURRENCY, "each transaction has a single segment"
-    ran = asyncio.Event()
-    world.completer.consumer.executor.run(world.completer.partition, "a request", partial(handle, ran))
-    await asyncio.wait_for(ran.wait(), 1)
     await world.commit(committed)
     await asyncio.sleep(1)
     assert world.state(committed) is COMMITTED
@@ -175,17 +166,17 @@ async def test_a_silent_store_takes_no_permit_of_requests_and_not_all_of_aborts(
     await world.until_ended()
 
 
-def completion_of(world: TransactionWorld, max_running: int) -> TransactionCompletion:
+def completion_of(world: TransactionWorld, max_steps: int) -> TransactionCompletion:
     """One that carries out batches of one transaction."""
     journal, model = world.first.journal, world.first.runtime.model
     context = TransactionStepContext(world.store, journal)
     runner = Runner(journal, model, workflows(1), context, CrashPoints(""))
-    return TransactionCompletion(journal, world.completer.consumer, runner, 1, max_running)
+    return TransactionCompletion(journal, world.completer.consumer, runner, 1, max_steps)
 
 
 @pytest.mark.parametrize("rolls", [False, True], ids=["batches", "rolls"])
-async def test_commits_that_never_end_leave_the_permit_to_another_stream(world: TransactionWorld, rolls: bool) -> None:
-    world.completer.completion = completion_of(world, max_running=1)
+async def test_commits_that_never_end_leave_room_to_another_stream(world: TransactionWorld, rolls: bool) -> None:
+    world.completer.completion = completion_of(world, max_steps=1)
     ids, other = [await world.open(f"{number}") for number in range(20)], await other_stream(world)
     if rolls:
         await split(world)
@@ -199,8 +190,8 @@ async def test_commits_that_never_end_leave_the_permit_to_another_stream(world: 
     await world.until_ended()
 
 
-async def test_aborts_that_do_not_end_leave_the_permits_of_commits(world: TransactionWorld) -> None:
-    world.completer.completion = completion_of(world, max_running=1)
+async def test_aborts_that_do_not_end_leave_those_of_commits(world: TransactionWorld) -> None:
+    world.completer.completion = completion_of(world, max_steps=1)
     world.completer.take_over()
     world.delete_s = 20.0
     aborted, committed = await world.open("aborted"), await world.open("committed")

@@ -10,7 +10,6 @@ from sluice.domain.model import JournalEntry
 from sluice.domain.scope.commands import CreateScope
 from sluice.domain.status import Status
 from sluice.engine.consumer import Delivery, RequestConsumer
-from sluice.engine.executor import Permit
 from sluice.kafka.requests import Request, encode_request
 from sluice.kafka.topics import DEAD_LETTERS, JOURNAL, REQUESTS_STREAMS, Topic
 from sluice.workflows.dead_lettering import MisplacedRequestError, dead_letter, request_of
@@ -38,7 +37,7 @@ class Scene:
     async def _own(self, _partition: int) -> None:
         return None
 
-    async def _handle(self, delivery: Delivery, _permit: Permit) -> None:
+    async def _handle(self, delivery: Delivery) -> None:
         try:
             request = request_of(delivery, REQUESTS_STREAMS)
         except Exception as error:

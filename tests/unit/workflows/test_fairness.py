@@ -14,7 +14,6 @@ from sluice.domain.stream.commands import SealStream, UpdateStream
 from sluice.domain.stream.events import StreamSealed, StreamSealStarted, WorkflowQueued
 from sluice.domain.stream.state import YIELD_MS
 from sluice.domain.transaction.events import CommitBatchEnded, TransactionCommitted
-from sluice.engine.executor import Permit
 from stream_workflows.fairness import COMMITS_FIRST_S, REPEAT_S, Fairness
 
 COMMAND = SealStream(*STREAM)
@@ -46,11 +45,6 @@ def time_s() -> float:
 def about(seconds: float) -> Any:
     """The broker dates records a little apart."""
     return pytest.approx(seconds, abs=0.001)
-
-
-def permit() -> Permit:
-    """One that its job holds."""
-    return Permit(asyncio.Semaphore(0))
 
 
 async def end_batch(world: TransactionWorld) -> None:
@@ -110,7 +104,7 @@ async def test_without_a_workflow_that_passed_it_no_commit_goes_first(
     if has_ended:
         fairness.ended(COMMAND)
     await world.commit(await world.open("a"))
-    await fairness.commits_first(COMMAND, permit())
+    await fairness.commits_first(COMMAND)
     assert time_s() == about(0)
 
 
@@ -118,13 +112,13 @@ async def test_after_a_workflow_one_batch_goes_first(world: TransactionWorld, fa
     a = await world.open("a")
     await world.commit(a)
     fairness.ended(COMMAND)
-    waits = asyncio.ensure_future(fairness.commits_first(COMMAND, permit()))
+    waits = asyncio.ensure_future(fairness.commits_first(COMMAND))
     await asyncio.sleep(0.2)
     assert not waits.done()
     await world.begin(a)
     await waits
     assert time_s() == about(0.2)
-    await fairness.commits_first(COMMAND, permit())
+    await fairness.commits_first(COMMAND)
     assert time_s() == about(0.2), "one batch, once"
 
 
@@ -132,7 +126,7 @@ async def test_commits_that_have_gone_otherwise_are_not_waited_for(world: Transa
     a = await world.open("a")
     await world.commit(a)
     fairness.ended(COMMAND)
-    waits = asyncio.ensure_future(fairness.commits_first(COMMAND, permit()))
+    waits = asyncio.ensure_future(fairness.commits_first(COMMAND))
     await asyncio.sleep(0.1)
     await world.seed(KEY, TransactionCommitted(*STREAM, transaction=a, at=1))
     await waits
@@ -154,7 +148,7 @@ class Updates:
     async def one(self, rate: int) -> None:
         scaling = ScalingPolicy(scale_type=ScaleType.EVENTS, target_rate=rate, min_segments=1, scale_factor=2)
         command = UpdateStream(*STREAM, StreamConfig(scaling=scaling))
-        await self.fairness.commits_first(command, permit())
+        await self.fairness.commits_first(command)
         while True:
             try:
                 await self.world.decide(command)
