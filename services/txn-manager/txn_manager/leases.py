@@ -2,13 +2,14 @@
 
 A timer that fires sends CheckLease. It goes through the topic of pings and then through that of commits, under the
 key of the stream; so when it has come out of both, every ping that was appended before it has been decided. Only if
-the lease has run out all the same, counted in the broker's time and extended by our outages, it becomes an abort,
-which names the version of the transaction that this was decided on.
+the lease had run out all the same when the check was appended, it becomes an abort, which names the version of the
+transaction that this was decided on.
+
+A take-over and the end of an outage begin each lease of the partition anew; `outage_tracker` says why.
 """
 
 import asyncio
-import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from sluice.domain.ids import TransactionId
 from sluice.domain.model import JournalEntry
@@ -20,12 +21,9 @@ from sluice.engine.journal import Journal
 from sluice.kafka.topics import COMMIT
 from sluice.runtime import Runtime
 from txn_manager import metrics
-from txn_manager.outage_tracker import OutageTracker
+from txn_manager.outage_tracker import SILENCE_MS, OutageTracker
 from txn_manager.timers import Timers
-from txn_manager.wheel.errors import WheelUnavailableError
 from txn_manager.wheel.wheel import TimerWheel
-
-log = logging.getLogger(__name__)
 
 GRACE_SHARE = 20
 """Beside the grace that is set, a lease gets this part of itself: some clients ping but once in a lease."""
@@ -42,12 +40,11 @@ class Leases:
     ) -> None:
         self._sender = runtime.sender
         self._journal: Journal = runtime.journal
-        self._wheel = wheel
         self._outages = outages
         self._grace_ms = grace_ms
         self._owned: set[int] = set()
         self._last_end = 0
-        self.timers = Timers(wheel, self.submit_checks, self.open_leases, self.listening, tick_s)
+        self.timers = Timers(wheel, self.submit_checks, self.open_leases, tick_s)
         self._journal.on_entry.append(self._observe)
 
     def start(self) -> None:
@@ -56,33 +53,25 @@ class Leases:
     async def stop(self) -> None:
         await self.timers.stop()
 
-    async def own(self, partition: int) -> None:
+    def own(self, partition: int) -> None:
         """Look after the leases of a partition, whose view is at the end of the journal."""
-        await self.listen(partition)
+        self.listen(partition)
         self._owned.add(partition)
         self.timers.own(partition)
 
-    async def listen(self, partition: int) -> None:
-        """Record since when no instance has listened to a partition that is taken over."""
-        try:
-            silent_ms = await self._wheel.silent_for(partition)
-        except WheelUnavailableError as error:
-            log.warning("time of the last listening is unknown", extra={"partition": partition, "error": str(error)})
-            silent_ms = None
-        self._outages.owned(partition, self._journal.clock.now_ms(), silent_ms)
+    def listen(self, partition: int) -> None:
+        """Judge checks of leases of a partition that is taken over."""
+        self._outages.owned(partition, self._journal.clock.now_ms())
 
     def disown(self, partition: int) -> None:
         self._owned.discard(partition)
         self.timers.disown(partition)
 
-    def listening(self) -> Iterable[int]:
-        """The owned partitions whose pings arrive, so that the next owner need not look up since when."""
-        now = self._journal.clock.now_ms()
-        return [partition for partition in self._owned if self._outages.is_receiving(partition, now)]
-
     def ends_at(self, transaction: Transaction) -> int:
         """When the transaction may be aborted unless its client pings, grace included."""
-        return transaction.lease_ends_at + self._grace_ms + max(0, transaction.lease_ms) // GRACE_SHARE
+        grace_ms = self._grace_ms + max(0, transaction.lease_ms) // GRACE_SHARE
+        open_since = self._outages.open_since(self._journal.partition_of(transaction.id.key))
+        return transaction.lease_ends_at + grace_ms + max(0, open_since - transaction.last_activity_at)
 
     def awaits_pings(self) -> bool:
         """Whether a lease may run out because pings cannot be appended; one that was ended before counts on."""
@@ -146,12 +135,14 @@ class Leases:
         if transaction is None:
             metrics.LEASES.labels("ended").inc()
             return None
-        ends_at, since = self.ends_at(transaction), transaction.last_activity_at
-        extended = ends_at + self._outages.extension(partition, since, checked_at)
-        due = max(extended, self._outages.return_ends_at(partition, self._journal.clock.now_ms()))
-        if due > checked_at:
-            metrics.LEASES.labels("extended" if due > ends_at else "renewed").inc()
-            self._lease(partition, str(command.transaction_id), due - checked_at)
+        now, ends_at = self._journal.clock.now_ms(), self.ends_at(transaction)
+        # By both clocks: since when the partition is open is known by ours, which may be behind the broker's.
+        left = ends_at - min(checked_at, now)
+        if not self._outages.is_open(partition, now):
+            left = max(left, SILENCE_MS)
+        if left > 0:
+            metrics.LEASES.labels("renewed" if ends_at > checked_at else "extended").inc()
+            self._lease(partition, str(command.transaction_id), left)
             return None
         return reader.version(command.aggregate)
 

@@ -1,10 +1,10 @@
 """The timers of the leases this instance looks after: Redis follows the journal, what is due becomes CheckLease.
 
 Nothing here waits for Redis but three tasks of its own. One writes the changes of leases, gathered for some tens of
-milliseconds, the latest of each timer; one ticks: it claims what is due, submits the checks, and records which
-partitions are listened to; one fills slots from the journal. Nothing is stored for a Redis that is away: whatever
-could not be written makes its slot stale, changes of a stale slot are dropped, and the next fill has them: it reads
-the journal later than they were made. So there is no order to restore and no memory to bound beyond what is pending.
+milliseconds, the latest of each timer; one ticks: it claims what is due and submits the checks; one fills slots from
+the journal. Nothing is stored for a Redis that is away: whatever could not be written makes its slot stale, changes of
+a stale slot are dropped, and the next fill has them: it reads the journal later than they were made. So there is no
+order to restore and no memory to bound beyond what is pending.
 
 A slot is filled when it becomes ours, when a change of it failed, when it is lost, when too much was pending, when
 Redis's clock was set back, and when another instance has filled it since: it may have read an older journal than we.
@@ -19,7 +19,7 @@ import asyncio
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
 from txn_manager.wheel import metrics
@@ -33,7 +33,6 @@ T = TypeVar("T")
 
 OnDue = Callable[[int, list[str]], Awaitable[None]]
 OpenLeases = Callable[[int], Mapping[str, int]]
-Listening = Callable[[], Iterable[int]]
 
 _CLAIM_LIMIT = 500
 _CLAIMS_PER_TICK = 20
@@ -45,8 +44,8 @@ class Timers:
 
     `on_due(partition, timers)` sends the checks, within the time of a claim; what it fails to send fires again.
     `open_leases(partition)` gives all open timers with their delay in ms from now, as the folded journal has them;
-    overdue ones may be negative. `listening()` names partitions whose consumption is confirmed. At most `max_pending`
-    changes wait per partition. A slot that others fill as well is not filled again within `again_s`.
+    overdue ones may be negative. At most `max_pending` changes wait per partition. A slot that others fill as well is
+    not filled again within `again_s`.
     """
 
     def __init__(
@@ -54,7 +53,6 @@ class Timers:
         wheel: TimerWheel,
         on_due: OnDue,
         open_leases: OpenLeases,
-        listening: Listening,
         tick_s: float = 1.0,
         flush_s: float = 0.03,
         max_pending: int = 100_000,
@@ -63,7 +61,6 @@ class Timers:
         self._wheel = wheel
         self._on_due = on_due
         self._open_leases = open_leases
-        self._listening = listening
         self._tick_s = tick_s
         self._flush_s = flush_s
         self._max_pending = max_pending
@@ -153,9 +150,6 @@ class Timers:
     async def _tick(self) -> None:
         """Redis gets a request even if no slot can be claimed: that is how its return is noticed."""
         claimed = await self._claim()
-        # The time is from before the listening is confirmed, so that a freeze in between is not taken for listening.
-        receiving = [partition for partition in self._listening() if partition in self.slots]
-        await self.call(self._wheel.mark_receiving(receiving, claimed.at_ms))
         for _ in range(_CLAIMS_PER_TICK):
             await self._submit_checks(claimed.due)
             if len(claimed.due) < _CLAIM_LIMIT:

@@ -1,7 +1,7 @@
 """Invariants of leases: none ends a transaction too early, and none that is not pinged lives on.
 
-Too early: before its lease, the grace and all the time in which no ping could be received have passed since its last
-sign of life, or over a ping that was in its topic before that. Too late: see `latest_end_ms`.
+Too early: checked before its lease and the grace have passed since its last sign of life, or since pings could be
+received, or over a ping that was in its topic before that. Too late: see `latest_end_ms`.
 """
 
 from simulation.txn.model import Txn
@@ -12,14 +12,11 @@ from sluice.domain.model import JournalEntry
 from sluice.domain.transaction import commands as c
 from sluice.domain.transaction import events as ev
 from sluice.domain.transaction.commands import AbortReason
-from sluice.kafka.topics import COMMIT
+from sluice.kafka.topics import REQUESTS_TRANSACTIONS
 
 GRACE_SHARE = 20
 SHORT_MS = 3_000
-"""Deafness that no lease is extended for, and by how much less than a longer one leases may be extended."""
-SLACK_MS = 1_600
-"""What a process that comes back may believe to have received: a heartbeat, a tick."""
-RETURN_MS = 5_000
+"""An outage of Kafka that is not noticed."""
 
 
 class LeaseRules:
@@ -42,7 +39,7 @@ class LeaseRules:
         """
         lease_ms = txn.lease_ms + self._grace_ms + max(0, txn.lease_ms) // GRACE_SHARE
         two_ticks_ms = 2 * self._tick_ms + 500
-        calm = calm_since_ms + max(0, lease_ms) + RETURN_MS + self._claim_ms
+        calm = calm_since_ms + max(0, lease_ms) + self._claim_ms
         return max(self.deadline_ms(txn), calm if calm_since_ms else 0) + two_ticks_ms
 
     def _judge(self, _partition: int, entry: JournalEntry, at: int) -> None:
@@ -54,34 +51,28 @@ class LeaseRules:
         auditor = self._plant.auditor
         txn = auditor.model.txns[(event.scope, event.stream, event.transaction)]
         request = entry.request or ""
-        command, requested_at = auditor.commands.get(request), auditor.landed.get((COMMIT.name, request))
+        command, checked_at = auditor.commands.get(request), auditor.landed.get((REQUESTS_TRANSACTIONS.name, request))
         is_meant = isinstance(command, c.AbortTransaction) and command.transaction == txn.id
-        if requested_at is None or not is_meant or not txn.ready:
+        if checked_at is None or not is_meant or not txn.ready:
             raise Violation(f"{event}: without a request, or its client got no reply")
         deadline = self.deadline_ms(txn)
-        if requested_at < deadline:
-            raise Violation(f"{event} at {at}, {deadline - requested_at} ms before its lease and grace were over")
-        deaf = self._deaf_ms(event, txn.last_activity_at, requested_at)
-        if requested_at < deadline + deaf:
-            raise Violation(
-                f"{event} at {at}: pinged at {txn.last_activity_at}, no ping could be received for {deaf} ms of it"
-            )
+        if checked_at < deadline:
+            raise Violation(f"{event} at {at}, {deadline - checked_at} ms before its lease and grace were over")
+        open_since = self._open_since_ms(event, checked_at)
+        if checked_at < deadline + max(0, open_since - txn.last_activity_at):
+            raise Violation(f"{event} at {at}: checked at {checked_at}, pings could be received from {open_since} on")
         for ping in auditor.pings.get(txn.id, ()):
             if ping.request not in auditor.replies and ping.at <= deadline and ping.lease_ms <= 600_000:
                 raise Violation(f"{event} at {at} over a ping of {ping.at}, the lease ended at {deadline}")
 
-    def _deaf_ms(self, event: ev.TransactionAborting, since: int, until: int) -> int:
-        """How long no ping could be received, as far as that counts: since the owner of the partition is its owner."""
+    def _open_since_ms(self, event: ev.TransactionAborting, until: int) -> int:
+        """The last time before `until` from which on pings could be received, as far as their owner knows of it."""
         plant = self._plant
         partition = plant.partition_of(f"{event.scope}/{event.stream}")
-        since = max(since, int(plant.known_since[partition] * 1000))
-        spans = sorted(
-            (max(since, int(a * 1000)), min(until, int(b * 1000)))
-            for a, b in [*plant.broker.outages, *plant.deaf[partition]]
-        )
-        total, reached = 0, since
-        for begin, end in spans:
-            if end - max(begin, reached) > SHORT_MS + SLACK_MS:
-                total += end - max(begin, reached) - SHORT_MS - SLACK_MS
-            reached = max(reached, end)
-        return total
+        owned_ms = int(plant.owned_s[partition] * 1000)
+        ends = [owned_ms if plant.owned_alone[partition] else 0]
+        for begin, end in plant.broker.outages:
+            begin_ms, end_ms = max(int(begin * 1000), owned_ms), int(end * 1000)
+            if end_ms - begin_ms > SHORT_MS:
+                ends.append(end_ms)
+        return max((end for end in ends if end <= until), default=0)

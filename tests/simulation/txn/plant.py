@@ -34,16 +34,16 @@ class Plant(System):
         self.truth.on_entry.append(self._entry)
         self.redis = MemoryRedis(loop, random)
         self.store = self.stores = Stores(random, self.now_ms, touch_store)
-        self.deaf: list[list[tuple[float, float]]] = [[(0.0, loop.now)] for _ in range(PARTITIONS)]
         topic = REQUESTS_TRANSACTIONS.name
         self.groups.all[topic] = MemoryGroup(self.broker, topic, self._owned)
         self.txn_settings = TXN_SETTINGS.model_copy(update=txn)
-        self.known_since = [loop.now] * PARTITIONS
-        """From when on the owner of a partition of the requests knows in which time no ping was received."""
+        self.owned_s = [loop.now] * PARTITIONS
+        self.owned_alone = [True] * PARTITIONS
+        """When each partition of the requests got its owner, and whether no other process was there: one that was
+        the owner before may still judge leases, as it has known them."""
         self.fell_s = loop.now
         """When the last process died, froze, woke or began."""
         self._waiting: dict[str, Any] = {}
-        self._unreceived: dict[int, float] = dict.fromkeys(range(PARTITIONS), loop.now)
 
     @staticmethod
     def partition_of(key: str) -> int:
@@ -73,15 +73,9 @@ class Plant(System):
         super().thaw(process, stale_s)
 
     def _owned(self, partition: int, process: object | None) -> None:
-        now = self.loop.now
-        if process is None:
-            self._unreceived.setdefault(partition, now)
-            return
-        since = self._unreceived.pop(partition, now)
-        if since < now:
-            self.deaf[partition].append((since, now))
-        alone = sum(isinstance(each, TxnProcess) for each in self.processes) == 1
-        self.known_since[partition] = since if alone else now
+        if process is not None:
+            self.owned_s[partition] = self.loop.now
+            self.owned_alone[partition] = sum(isinstance(each, TxnProcess) for each in self.processes) == 1
 
     # What clients do.
 

@@ -28,7 +28,6 @@ class MemoryRedis:
         self.random = random
         self.slots: dict[int, _Slot] = {}
         self.staged: dict[int, str] = {}
-        self.received_at_ms: dict[int, int] = {}
         self.away_until = 0.0
         self.failing = 0.0
         self.fills = 0
@@ -40,7 +39,6 @@ class MemoryRedis:
         """Come back without anything."""
         self.slots.clear()
         self.staged.clear()
-        self.received_at_ms.clear()
 
 
 class MemoryWheel:
@@ -106,22 +104,6 @@ class MemoryWheel:
                 due.append((partition, timer))
         self._after("claim", fails)
         return Claimed(due, lost, fills, now)
-
-    async def mark_receiving(self, partitions: Collection[int], until_ms: int | None = None) -> None:
-        if not partitions:
-            return
-        fails = await self._before("mark_receiving")
-        now, received = self._redis.now_ms(), self._redis.received_at_ms
-        until = now if until_ms is None else min(now, until_ms)
-        for partition in partitions:
-            received[partition] = max(received.get(partition, 0), until)
-        self._after("mark_receiving", fails)
-
-    async def silent_for(self, partition: int) -> int | None:
-        fails = await self._before("silence")
-        received = self._redis.received_at_ms.get(partition)
-        self._after("silence", fails)
-        return None if received is None else max(0, self._redis.now_ms() - received)
 
     async def _before(self, call: str) -> bool:
         """Whether the call is to fail after its effect. Raises WheelUnavailableError."""

@@ -152,6 +152,17 @@ def test_no_more_than_the_limit_may_be_open() -> None:
     assert log.ask_open("c") is None
 
 
+def test_a_transaction_that_is_being_aborted_leaves_no_room_for_another() -> None:
+    log = TxnLog(limits=Limits(open=2, waiting_commits=9))
+    first = log.open("a")
+    log.open("b")
+    log.abort(first)
+    refused = log.ask_open("c")
+    assert refused is not None and refused.status == "TOO_MANY_OPEN" and "aborted" in refused.reason
+    log.finish_abort(first)
+    assert log.ask_open("c") is None
+
+
 def test_a_stream_that_is_not_there_yet_has_no_transactions() -> None:
     log = TxnLog()
     command = OpenTransaction("sc", "other", lease_ms=LEASE_MS)
@@ -212,12 +223,14 @@ def test_a_ping_renews_the_lease_from_when_it_is_decided() -> None:
     assert (found.last_activity_at, found.lease_ms, found.lease_ends_at) == (3000, 20_000, 23_000)
 
 
-def test_a_ping_that_is_decided_by_a_clock_that_is_behind_takes_nothing_back() -> None:
+def test_a_ping_decided_by_a_clock_that_is_behind_counts_and_takes_nothing_back() -> None:
     log = TxnLog()
     found = opened(log)
     log.now = 900
     assert log.ping(found.uuid, 600_000).status == "OK"
-    assert (found.last_activity_at, found.lease_ms) == (1000, LEASE_MS)
+    assert (found.last_activity_at, found.lease_ms) == (1000, 600_000)
+    log.fold(ev.TransactionPinged(*STREAM, found.uuid, lease_ms=LEASE_MS, at=900))
+    assert (found.last_activity_at, found.lease_ms) == (1000, 600_000), "as earlier releases have decided it"
 
 
 @pytest.mark.parametrize(("lease_ms", "status"), [(MAX_LEASE_MS, "OK"), (MAX_LEASE_MS + 1, "LEASE_TOO_LARGE")])

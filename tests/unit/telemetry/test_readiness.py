@@ -58,7 +58,7 @@ class Wheel:
     def __init__(self) -> None:
         self.away = True
 
-    async def mark_receiving(self, *_: Any) -> None:
+    async def claim(self, *_: Any) -> None:
         if self.away:
             raise WheelUnavailableError("refused")
 
@@ -68,19 +68,19 @@ async def test_txn_manager_waits_for_redis_at_first_and_does_without_it_later() 
         raise AssertionError
 
     wheel: Any = Wheel()
-    timers = Timers(wheel, not_due, lambda _partition: {}, lambda: ())
+    timers = Timers(wheel, not_due, lambda _partition: {})
     assert timers.unreached() is None, "a standby has no timers to keep"
     timers.own(0)
     assert timers.unreached() == "no request to Redis yet"
     with pytest.raises(WheelUnavailableError):
-        await timers.call(wheel.mark_receiving())
+        await timers.call(wheel.claim())
     assert "Redis away" in (timers.unreached() or "")
     wheel.away = False
-    await timers.call(wheel.mark_receiving())
+    await timers.call(wheel.claim())
     assert timers.unreached() is None and timers.problem() is None
     wheel.away = True
     with pytest.raises(WheelUnavailableError):
-        await timers.call(wheel.mark_receiving())
+        await timers.call(wheel.claim())
     assert timers.unreached() is None and "Redis away" in (timers.problem() or "")
 
 

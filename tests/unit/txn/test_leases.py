@@ -20,8 +20,7 @@ from sluice.domain.transaction.state import LONGEST_CREATION_MS
 from sluice.engine.ports import SendError
 from sluice.kafka.topics import ABORT, COMMIT, JOURNAL, REQUESTS_TRANSACTIONS
 from txn_manager.leases import GRACE_SHARE, Leases
-from txn_manager.outage_tracker import RETURN_MS, SILENCE_MS, OutageTracker
-from txn_manager.wheel.errors import WheelUnavailableError
+from txn_manager.outage_tracker import SILENCE_MS, OutageTracker
 
 STREAM = StreamId("sc", "st")
 KEY = STREAM.key
@@ -31,19 +30,6 @@ LEASE_MS, GRACE_MS = 10_000, 2_000
 OPENED = 1_000_000
 DUE = OPENED + LEASE_MS + GRACE_MS + LEASE_MS // GRACE_SHARE
 QUESTION = CheckLease(*STREAM, ID)
-
-
-class FakeWheel:
-    """Says how long no instance has listened."""
-
-    def __init__(self) -> None:
-        self.silent_ms: int | None = 0
-        self.away = False
-
-    async def silent_for(self, _partition: int) -> int | None:
-        if self.away:
-            raise WheelUnavailableError("away")
-        return self.silent_ms
 
 
 class FakeTimers:
@@ -75,8 +61,7 @@ class Scene:
         self.clock = ManualClock(OPENED)
         self.process = self.world.process(self.clock)
         self.outages = OutageTracker()
-        self.wheel = FakeWheel()
-        self.leases = Leases(self.process.runtime, cast(Any, self.wheel), self.outages, 0.5, GRACE_MS)
+        self.leases = Leases(self.process.runtime, cast(Any, None), self.outages, 0.5, GRACE_MS)
         self.timers = FakeTimers()
         self.leases.timers = cast(Any, self.timers)
         self._seen = 0
@@ -85,8 +70,8 @@ class Scene:
     def partition(self) -> int:
         return self.process.journal.partition_of(KEY)
 
-    async def own(self) -> None:
-        await self.leases.own(self.partition)
+    def own(self) -> None:
+        self.leases.own(self.partition)
 
     async def seed(self, *events: Event) -> None:
         await self.world.seed(KEY, *events)
@@ -124,7 +109,7 @@ async def scene(virtual_time: None) -> Scene:
 
 
 async def test_timers_follow_what_becomes_of_leases(scene: Scene) -> None:
-    await scene.own()
+    scene.own()
     await scene.open(ready=False)
     assert scene.notified() == [(TIMER, DUE - OPENED + LONGEST_CREATION_MS)]
     scene.clock.now += 500
@@ -138,7 +123,7 @@ async def test_timers_follow_what_becomes_of_leases(scene: Scene) -> None:
 
 
 async def test_a_lease_that_has_run_out_already_is_due_at_once(scene: Scene) -> None:
-    await scene.own()
+    scene.own()
     scene.clock.now = DUE + 5
     await scene.open()
     assert scene.notified()[-1] == (TIMER, 0)
@@ -149,7 +134,7 @@ async def test_a_lease_that_has_run_out_already_is_due_at_once(scene: Scene) -> 
 async def test_leases_of_partitions_of_others_are_left_alone(scene: Scene) -> None:
     await scene.open()
     assert scene.notified() == []
-    await scene.own()
+    scene.own()
     assert scene.timers.owned == [scene.partition]
     scene.leases.disown(scene.partition)
     assert scene.timers.disowned == [scene.partition]
@@ -158,7 +143,7 @@ async def test_leases_of_partitions_of_others_are_left_alone(scene: Scene) -> No
 
 
 async def test_pings_are_awaited_while_a_lease_may_run_out(scene: Scene) -> None:
-    await scene.own()
+    scene.own()
     assert not scene.leases.awaits_pings()
     await scene.open()
     scene.clock.now = DUE + LONGEST_CREATION_MS
@@ -171,7 +156,7 @@ async def test_pings_are_awaited_while_a_lease_may_run_out(scene: Scene) -> None
 
 async def test_pings_of_leases_that_were_open_before_are_awaited(scene: Scene) -> None:
     await scene.open()
-    await scene.own()
+    scene.own()
     scene.leases.open_leases(scene.partition)
     assert scene.leases.awaits_pings()
 
@@ -195,7 +180,7 @@ async def test_all_open_leases_can_be_read_from_the_journal(scene: Scene) -> Non
 
 
 async def test_a_lease_that_has_run_out_is_checked_or_else_that_is_an_error(scene: Scene) -> None:
-    await scene.own()
+    scene.own()
     await scene.open()
     scene.clock.now = DUE
     scene.world.refuse(REQUESTS_TRANSACTIONS, 1)
@@ -232,6 +217,7 @@ async def test_a_timer_of_nothing_is_taken_away(scene: Scene) -> None:
 
 async def test_a_question_becomes_an_abort_only_behind_pings_and_commits(scene: Scene) -> None:
     await scene.open()
+    scene.clock.now = DUE
     await scene.leases.passed_pings("q", QUESTION, DUE)
     assert scene.sent() == [(COMMIT.name, QUESTION)]
     await scene.leases.passed_commits("q", QUESTION, DUE)
@@ -242,14 +228,28 @@ async def test_a_question_becomes_an_abort_only_behind_pings_and_commits(scene: 
 
 @pytest.mark.parametrize("passed", ["passed_pings", "passed_commits"])
 async def test_what_counts_is_when_the_question_was_appended(scene: Scene, passed: str) -> None:
-    await scene.own()
+    scene.own()
     await scene.open()
     scene.notified()
     scene.clock.now = DUE + 100_000
     await getattr(scene.leases, passed)("q", QUESTION, DUE - 1)
     assert (scene.sent(), scene.notified()) == ([], [(TIMER, 1)]), "set anew for what is left"
-    scene.clock.now = OPENED
     await getattr(scene.leases, passed)("q", QUESTION, DUE)
+    assert len(scene.sent()) == 1
+
+
+@pytest.mark.parametrize("passed", ["passed_pings", "passed_commits"])
+async def test_a_lease_has_run_out_by_our_clock_too_which_may_be_behind(scene: Scene, passed: str) -> None:
+    await scene.open()
+    behind_ms = 8_000
+    scene.clock.now = OPENED + 5_000 - behind_ms
+    scene.own()
+    due = DUE - OPENED
+    scene.clock.now += due - 1
+    await getattr(scene.leases, passed)("q", QUESTION, scene.clock.now + behind_ms)
+    assert (scene.sent(), scene.notified()) == ([], [(TIMER, DUE - scene.clock.now)]), "open for too short a time"
+    scene.clock.now = DUE
+    await getattr(scene.leases, passed)("q", QUESTION, scene.clock.now + behind_ms)
     assert len(scene.sent()) == 1
 
 
@@ -257,6 +257,7 @@ async def test_what_counts_is_when_the_question_was_appended(scene: Scene, passe
 async def test_a_ping_that_was_decided_before_the_question_saves_it(scene: Scene, passed: str) -> None:
     await scene.open()
     await scene.ping(DUE - 10)
+    scene.clock.now = DUE
     await getattr(scene.leases, passed)("q", QUESTION, DUE)
     assert scene.sent() == []
     assert scene.notified() == [(TIMER, DUE - 10 - OPENED)]
@@ -267,7 +268,7 @@ async def test_a_ping_that_was_decided_before_the_question_saves_it(scene: Scene
 async def test_what_has_ended_has_no_timer_and_a_question_about_it_does_nothing(
     scene: Scene, passed: str, ended: str
 ) -> None:
-    await scene.own()
+    scene.own()
     if ended != "unknown":
         await scene.open()
     if ended == "committing":
@@ -279,40 +280,48 @@ async def test_what_has_ended_has_no_timer_and_a_question_about_it_does_nothing(
     assert (scene.sent(), scene.notified()) == ([], [])
 
 
-async def test_time_without_a_listener_extends_the_lease(scene: Scene) -> None:
+async def test_a_take_over_begins_leases_anew(scene: Scene) -> None:
     await scene.open()
-    scene.clock.now = OPENED + 8_000
-    scene.wheel.silent_ms = 6_000
-    await scene.own()
-    scene.notified()
-    deaf = 6_000 + RETURN_MS
+    scene.clock.now = taken_over = DUE - 100
+    scene.own()
+    due = taken_over + DUE - OPENED
+    assert scene.leases.open_leases(scene.partition) == {TIMER: DUE - OPENED}
+    scene.clock.now = due - 1
     await scene.leases.passed_pings("q", QUESTION, DUE)
-    assert (scene.sent(), scene.notified()) == ([], [(TIMER, deaf)])
-    await scene.leases.passed_pings("q", QUESTION, DUE + deaf)
+    await scene.leases.passed_pings("q", QUESTION, due - 1)
+    assert (scene.sent(), scene.notified()) == ([], [(TIMER, due - DUE), (TIMER, 1)])
+    scene.clock.now = due
+    await scene.leases.passed_pings("q", QUESTION, due)
     assert scene.sent() == [(COMMIT.name, QUESTION)]
 
 
-async def test_if_redis_cannot_say_who_listened_no_time_before_counts(scene: Scene) -> None:
+async def test_a_ping_behind_a_take_over_counts_from_itself(scene: Scene) -> None:
     await scene.open()
-    scene.clock.now = DUE - 100
-    scene.wheel.away = True
-    await scene.own()
-    await scene.leases.passed_pings("q", QUESTION, DUE)
-    assert scene.sent() == []
+    scene.own()
+    scene.clock.now += 5_000
+    await scene.ping(scene.clock.now)
+    assert scene.notified()[-1] == (TIMER, DUE - OPENED)
 
 
-async def test_an_outage_of_kafka_extends_the_lease(scene: Scene) -> None:
+async def test_an_outage_of_kafka_begins_leases_anew(scene: Scene) -> None:
     await scene.open()
-    for at in (OPENED, OPENED + 5_000, OPENED + 9_000):
+    for at in (OPENED, back := OPENED + 9_000):
         scene.outages.acknowledged(at)
-    checked_at = OPENED + 11_000
-    assert scene.outages.extension(scene.partition, OPENED, checked_at) == 9_000 + RETURN_MS
-    await scene.leases.passed_commits("q", QUESTION, checked_at)
-    assert scene.sent() == []
+    scene.clock.now = DUE + 1_000
+    await scene.leases.passed_commits("q", QUESTION, DUE)
+    assert (scene.sent(), scene.notified()) == ([], [(TIMER, back - OPENED)])
 
 
-async def test_no_lease_ends_before_clients_can_return_to_a_partition_that_took_no_checks(scene: Scene) -> None:
-    await scene.own()
+async def test_while_kafka_is_silent_no_lease_ends(scene: Scene) -> None:
+    await scene.open()
+    scene.outages.acknowledged(OPENED)
+    scene.clock.now = DUE
+    await scene.leases.passed_commits("q", QUESTION, DUE)
+    assert (scene.sent(), scene.notified()) == ([], [(TIMER, SILENCE_MS)]), "looked at again"
+
+
+async def test_no_lease_ends_in_a_partition_that_took_no_checks_until_it_has_run_anew(scene: Scene) -> None:
+    scene.own()
     await scene.open()
     scene.notified()
     scene.clock.now = DUE
@@ -321,19 +330,11 @@ async def test_no_lease_ends_before_clients_can_return_to_a_partition_that_took_
         await scene.leases.submit_checks(scene.partition, [TIMER])
     scene.clock.now = again = DUE + SILENCE_MS + 1
     await scene.leases.passed_pings("q", QUESTION, again)
-    assert scene.notified() == [(TIMER, RETURN_MS)], "a check got in of which there is no acknowledgement yet"
+    assert scene.notified() == [(TIMER, SILENCE_MS)], "a check got in of which there is no acknowledgement yet"
     await scene.leases.submit_checks(scene.partition, [TIMER])
     scene.sent()
     await scene.leases.passed_pings("q", QUESTION, again)
-    assert (scene.sent(), scene.notified()) == ([], [(TIMER, RETURN_MS)])
-    await scene.leases.passed_pings("q", QUESTION, again + RETURN_MS)
+    assert (scene.sent(), scene.notified()) == ([], [(TIMER, DUE - OPENED)])
+    scene.clock.now = again + DUE - OPENED
+    await scene.leases.passed_pings("q", QUESTION, scene.clock.now)
     assert scene.sent() == [(COMMIT.name, QUESTION)]
-
-
-async def test_a_partition_is_said_to_be_listened_to_only_while_kafka_is_there(scene: Scene) -> None:
-    await scene.own()
-    assert list(scene.leases.listening()) == []
-    scene.outages.acknowledged(scene.clock.now)
-    assert list(scene.leases.listening()) == [scene.partition]
-    scene.clock.now += 60_000
-    assert list(scene.leases.listening()) == []

@@ -19,7 +19,6 @@ from unit.txn.timer_world import (
     frozen,
     held,
     now_s,
-    redis_ms,
     refills,
     same,
     until,
@@ -377,40 +376,6 @@ async def test_a_redis_clock_that_was_set_back_makes_all_slots_be_reloaded(owner
     assert refills("redis clock set back") == before
     back_ms = 60_000
     await until(lambda: refills("redis clock set back") == before + 1, "filled again")
-
-
-async def test_listening_is_noted_for_owned_partitions_only(make: Make, server: PrivateRedis) -> None:
-    instance = make()
-    instance.receiving = [3, 4]
-    instance.timers.own(3)
-    instance.timers.own(5)
-
-    async def noted(partition: int) -> bool:
-        return await instance.wheel.silent_for(partition) is not None
-
-    await until(lambda: noted(3), "listening is noted")
-    assert not await noted(4) and not await noted(5)
-    instance.receiving = []
-    at = await instance.wheel.silent_for(3) or 0
-
-    async def grows() -> bool:
-        return (await instance.wheel.silent_for(3) or 0) > at + 100
-
-    await until(grows, "the silence grows once listening ended")
-
-
-async def test_a_freeze_before_the_note_is_not_taken_for_listening(make: Make, server: PrivateRedis) -> None:
-    instance = make()
-    instance.receiving = [3]
-    note = Held(instance.wheel, "mark_receiving")
-    instance.timers.own(3)
-    await note.begun.wait()
-    instance.receiving = []
-    frozen_at_ms, frozen_at_s = redis_ms(server), now_s()
-    await until(lambda: now_s() > frozen_at_s + 0.1, "some time passes")
-    note.go_on.set()
-    await until(lambda: server.client.hget("sluice:{test}:timers:v1:received", "3"), "noted")
-    assert int(server.client.hget("sluice:{test}:timers:v1:received", "3")) <= frozen_at_ms
 
 
 async def test_what_happens_is_counted(owner: Instance, server: PrivateRedis) -> None:

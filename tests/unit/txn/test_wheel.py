@@ -22,7 +22,7 @@ def slot(partition: int) -> str:
     return f"sluice:{{test}}:timers:v1:{partition}"
 
 
-SLOT, RECEIVED = slot(3), "sluice:{test}:timers:v1:received"
+SLOT = slot(3)
 
 
 class TornWheel(TimerWheel):
@@ -263,46 +263,6 @@ async def test_instances_that_claim_at_once_share_without_doubles(server: Privat
         await other.close()
 
 
-async def test_scripts_of_heartbeats_that_redis_forgot_are_reloaded(server: PrivateRedis, wheel: TornWheel) -> None:
-    for _ in range(2):
-        await wheel.mark_receiving([3])
-        server.client.script_flush()
-        assert await wheel.silent_for(3) is not None
-        server.client.script_flush()
-
-
-async def test_silence_is_counted_from_the_last_mark(server: PrivateRedis, wheel: TornWheel) -> None:
-    assert await wheel.silent_for(3) is None
-    await wheel.mark_receiving([])
-    await wheel.mark_receiving([3, 4])
-    assert 0 <= (await wheel.silent_for(3) or 0) < 10_000
-    assert await wheel.silent_for(5) is None
-    last = await wheel.silent_for(4) or 0
-
-    async def grows() -> bool:
-        return (await wheel.silent_for(4) or 0) > last
-
-    await until(grows, "the silence grows")
-    server.client.flushall()
-    assert await wheel.silent_for(3) is None
-
-
-async def test_a_mark_names_the_time_it_is_true_for(server: PrivateRedis, wheel: TornWheel) -> None:
-    await wheel.mark_receiving([3], now_ms(server) - 5_000)
-    assert 5_000 <= (await wheel.silent_for(3) or 0) < 15_000
-    await wheel.mark_receiving([3], now_ms(server) - 60_000)
-    assert (await wheel.silent_for(3) or 0) < 15_000, "a late note does not undo a newer one"
-    await wheel.mark_receiving([3], now_ms(server) + HOUR)
-    assert await wheel.silent_for(3) == 0 or (await wheel.silent_for(3) or 0) < 5_000, "the future is cut to now"
-
-
-async def test_a_mark_from_a_clock_that_was_set_back_is_replaced(server: PrivateRedis, wheel: TornWheel) -> None:
-    server.client.hset(RECEIVED, "3", now_ms(server) + HOUR)
-    assert await wheel.silent_for(3) == 0
-    await wheel.mark_receiving([3], now_ms(server) - 5_000)
-    assert (await wheel.silent_for(3) or 0) >= 5_000
-
-
 async def test_clusters_do_not_see_each_other(server: PrivateRedis, wheel: TornWheel) -> None:
     other = TimerWheel(server.url, "other", claim_ms=HOUR)
     await wheel.refill(3, {"a": 0})
@@ -321,8 +281,6 @@ async def test_every_call_ends_in_time_when_redis_is_frozen_or_away(server: Priv
             hasty.change({3: {"a": 1}}),
             hasty.refill(3, {"a": 1}),
             hasty.claim([3]),
-            hasty.mark_receiving([3]),
-            hasty.silent_for(3),
         ]
         async with asyncio.timeout(30):
             for call in calls:
@@ -349,9 +307,9 @@ async def test_what_redis_refuses_is_an_error_of_the_wheel(server: PrivateRedis,
 
 
 async def test_many_calls_at_once_wait_for_a_connection(server: PrivateRedis, wheel: TornWheel) -> None:
-    await wheel.mark_receiving([3])
-    silences = await asyncio.gather(*(wheel.silent_for(3) for _ in range(200)))
-    assert None not in silences
+    fill = await wheel.refill(3, {})
+    claims = await asyncio.gather(*(wheel.claim([3]) for _ in range(200)))
+    assert all(claimed.fills == {3: fill} for claimed in claims)
     assert len(server.client.client_list()) < 20
 
 

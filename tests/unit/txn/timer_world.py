@@ -41,11 +41,10 @@ class Instance:
         self.wheel = TimerWheel(server.url, "test", claim_ms, timeout_s=10.0)
         self.journal = journal
         self.due: list[tuple[int, str]] = []
-        self.receiving: list[int] = []
         self.ending = ending
         self.trouble = ""
         timing = {"tick_s": 0.02, "flush_s": 0.005, "again_s": 0.1} | options
-        self.timers = Timers(self.wheel, self.on_due, journal.open_leases, lambda: self.receiving, **timing)
+        self.timers = Timers(self.wheel, self.on_due, journal.open_leases, **timing)
 
     async def on_due(self, partition: int, timers: list[str]) -> None:
         if self.trouble == "asking hangs":

@@ -21,8 +21,6 @@ class Scripts:
         self.claim = self._register("claim")
         self.stage = self._register("stage")
         self.publish = self._register("publish")
-        self.mark_receiving = self._register("mark_receiving")
-        self.silence = self._register("silence")
 
     def _register(self, name: str) -> AsyncScript:
         return self._client.register_script(self._common + "\n" + _text(name))

@@ -150,30 +150,8 @@ class TimerWheel:
             due.extend((partition, timer) for timer in timers)
         return Claimed(due, [each for each in partitions if each not in fills], fills, at_ms)
 
-    async def mark_receiving(self, partitions: Collection[int], until_ms: int | None = None) -> None:
-        """Record that partitions were received until now, or until `until_ms` of Redis's clock (`Claimed.at_ms`).
-
-        A time from before the assignment was confirmed keeps the record true when this call itself comes late.
-        Raises WheelUnavailableError.
-        """
-        if partitions:
-            until = "" if until_ms is None else until_ms
-            await self.run_script(self._scripts.mark_receiving, [self._last_received_key], [until, *partitions])
-
-    async def silent_for(self, partition: int) -> int | None:
-        """For how many ms no instance is known to have received a partition; None: unknown.
-
-        Raises WheelUnavailableError.
-        """
-        silent_ms: int | None = await self.run_script(self._scripts.silence, [self._last_received_key], [partition])
-        return silent_ms
-
     def _slot(self, partition: int) -> str:
         return f"{self._prefix}:{partition}"
-
-    @property
-    def _last_received_key(self) -> str:
-        return f"{self._prefix}:received"
 
     async def run_script(self, script: AsyncScript, keys: list[str], args: list[str | int]) -> Any:
         """What one script answers. Raises WheelUnavailableError."""

@@ -71,8 +71,10 @@ def decide_open(
     if stream.state is StreamState.RESTORING:
         # Should it have been sealed behind the back-up, it would never be committed.
         return refuse(Status.TOO_MANY_OPEN, "the stream is being restored: no transaction may be open")
-    if len(transactions_of(reader, command.stream_id).open) >= limits.open:
-        return refuse(Status.TOO_MANY_OPEN, f"{limits.open} transactions of this stream are open, no more may be")
+    present = transactions_of(reader, command.stream_id)
+    if len(present.open) + len(present.aborting) >= limits.open:
+        reason = f"{limits.open} transactions of this stream are open or being aborted, no more may be"
+        return refuse(Status.TOO_MANY_OPEN, reason)
     prepared = next_prepared(reader, stream, in_hand) if in_hand is not None else None
     if prepared is not None:
         return _open_prepared(reader, stream, command, context, prepared)
@@ -127,7 +129,7 @@ def decide_ping(reader: Reader, command: PingTransaction, context: Context) -> D
     pinged = ev.TransactionPinged(
         *command.transaction_id,
         lease_ms=command.lease_ms,
-        at=context.now,
+        at=max(context.now, found.last_activity_at),
     )
     return Decision((pinged,), Reply(Status.OK))
 
