@@ -203,6 +203,17 @@ class Api:
             return self._client.request(method, path, params=sent, json=body, headers=headers)
 
 
+_MAY_GO_ON = (
+    httpx.ReadTimeout,
+    httpx.WriteTimeout,
+    httpx.ReadError,
+    httpx.WriteError,
+    httpx.CloseError,
+    httpx.RemoteProtocolError,
+)
+"""What ends a call that has reached a server."""
+
+
 @contextmanager
 def _as_sentences(base: str) -> Iterator[None]:
     """What goes wrong with a call inside, as operators can read it. Raises UsageError, UnreachableError."""
@@ -210,9 +221,10 @@ def _as_sentences(base: str) -> Iterator[None]:
         yield
     except UnicodeEncodeError as error:
         raise UsageError(f"{error.object!r} is no text", "write it in UTF-8") from None
-    except (httpx.ReadTimeout, httpx.WriteTimeout) as error:
+    except _MAY_GO_ON as error:
+        how = "did not answer in time" if isinstance(error, httpx.TimeoutException) else "broke off without an answer"
         raise NoAnswerError(
-            f"{base} did not answer in time ({type(error).__name__})",
+            f"{base} {how} ({type(error).__name__})",
             "the requested operation may go on all the same; `sluice workflow list` shows what is under way",
         ) from error
     except (httpx.TransportError, httpx.UnsupportedProtocol) as error:

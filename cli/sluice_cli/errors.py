@@ -36,7 +36,7 @@ class UnreachableError(CommandError):
 
 
 class NoAnswerError(UnreachableError):
-    """No answer came in time; the requested operation may go on all the same. `request` is its id, if that is known."""
+    """No answer came; the requested operation may go on all the same. `request` is its id, if that is known."""
 
     def __init__(self, message: str, hint: str = "", *, request: str = "") -> None:
         super().__init__(message, hint)

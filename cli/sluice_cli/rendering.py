@@ -231,6 +231,7 @@ def draw_letter(out: Output, letter: dict[str, Any]) -> None:
 
 def draw_group(out: Output, group: dict[str, Any]) -> None:
     config = group["config"]
+    interval = config["checkpointIntervalMs"]
     out.fields(
         (
             ("reader group", f"{group['scope']}/{group['name']}"),
@@ -240,7 +241,7 @@ def draw_group(out: Output, group: dict[str, Any]) -> None:
             ("generation", group["generation"]),
             ("retention", config["retention"]),
             ("refresh", show_duration(config["refreshMs"])),
-            ("checkpoints", f"every {show_duration(config['checkpointIntervalMs'])}"),
+            ("checkpoints", f"every {show_duration(interval)}" if interval >= 0 else "never"),
             ("under way", workflow_text(group.get("workflow"))),
         )
     )

@@ -91,7 +91,7 @@ class ServiceSettings(BaseSettings):
     token_key: SecretStr = SecretStr("")
     token_key_file: str = ""
     token_ttl_s: int = Field(default=600, ge=NO_EXPIRY)
-    max_http_connections: int = Field(default=1_000, ge=2)
+    max_http_connections: int = Field(default=1_000, ge=10)
     max_header_bytes: int = Field(default=16 * 1024, ge=1024)
 
     def model_post_init(self, _context: Any) -> None:

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from conformance.case import PEER, TARGETS, Case
-from conformance.peer import Peer, fetch_jars
+from conformance.peer import Peer
 from conformance.running import Runner
 from harness import System
+from sluice_local import jars, setup
 from sluice_local.settings import LocalSettings
 
 
@@ -28,7 +29,7 @@ def runner(request: pytest.FixtureRequest, runs_folder: Path) -> Iterator[Runner
     target: str = request.param
     if target == PEER:
         settings = LocalSettings()
-        fetch_jars(settings)
+        jars.fetch_peer(settings.jars_dir, setup.say)
         with Peer(settings.jars_dir, runs_folder / PEER) as peer:
             yield from _running(request, target, peer.address, peer.rest_url)
     else:

@@ -12,6 +12,7 @@ from sluice_cli.session import Session
 app = group("Reader groups: who reads what, and what is kept for them.")
 
 _RETENTIONS = ("none", "manual", "automatic")
+_NEVER = -1
 _Streams = Annotated[
     list[str] | None,
     typer.Option("--stream", metavar="SCOPE/STREAM", help="What it reads, from its head; may be repeated."),
@@ -31,7 +32,8 @@ _Retention = Annotated[
 ]
 _Refresh = Annotated[str | None, typer.Option("--refresh", metavar="TIME", help="How often readers look for news.")]
 _Interval = Annotated[
-    str | None, typer.Option("--checkpoint-interval", metavar="TIME", help="How often it checkpoints by itself.")
+    str | None,
+    typer.Option("--checkpoint-interval", metavar="TIME|never", help="How often it checkpoints by itself."),
 ]
 _Most = Annotated[int | None, typer.Option("--max-checkpoints", min=1, metavar="N", help="How many may be under way.")]
 
@@ -132,9 +134,10 @@ def update(
         changes["streams"] = streams
     if not changes:
         raise UsageError("nothing to change", "`sluice reader-group update --help` shows what can be changed")
-    there = session.rest.get(_path(group))
-    body = {"config": {**there["config"], **changes}, "generation": there["generation"]}
-    session.done(f"reader group {group} updated", session.rest.change("PUT", _path(group), body))
+    present = session.rest.read(_path(group))
+    body = {"config": {**present.body["config"], **changes}}
+    answer = session.rest.change("PUT", _path(group), body, {"If-Match": present.etag})
+    session.done(f"reader group {group} updated", answer)
 
 
 @command(app, "delete")
@@ -176,7 +179,7 @@ def _settings(retention: str | None, refresh: str | None, interval: str | None, 
     if refresh is not None:
         settings["refreshMs"] = duration_of(refresh)
     if interval is not None:
-        settings["checkpointIntervalMs"] = duration_of(interval)
+        settings["checkpointIntervalMs"] = _NEVER if interval == "never" else duration_of(interval)
     if most is not None:
         settings["maxOutstandingCheckpoints"] = most
     return settings

@@ -40,7 +40,7 @@ class QuotaExceededError(Exception):
 
 
 class RequestTimeoutError(Exception):
-    """The reply did not come in time; the operation goes on."""
+    """The request was sent and no reply came: in time, or while this process followed; the operation goes on."""
 
 
 class NoOwnerError(Exception):

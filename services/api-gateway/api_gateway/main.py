@@ -72,6 +72,8 @@ async def start(runtime: Runtime, settings: GatewaySettings, app: FastAPI) -> No
     """Serve until the runtime's stack is unwound. Raises OSError if the port is taken."""
     reads = Reads(runtime.journal)
     requests = Requests(runtime, settings.max_pending, settings.request_timeout_s)
+    # Behind all that takes calls: REST can still say what goes on.
+    runtime.stack.callback(requests.end)
     served = handlers(reads, requests, settings, runtime.tokens)
     server = ControllerServer(served, settings.max_calls, app.state.guard, channel_options(settings))
     # Reported until the process ends, for the HTTP server is the last to stop.
@@ -107,7 +109,7 @@ async def start(runtime: Runtime, settings: GatewaySettings, app: FastAPI) -> No
         container_count=settings.container_count,
         clock=runtime.clock,
         cluster=settings.cluster_name,
-        feeds=Feeds(watch, runtime.clock, hello, settings.max_feeds),
+        feeds=Feeds(watch, runtime.clock, hello, app.state.places.feeds),
         overview=Overview(runtime.journal, Tally(runtime.journal, watch), letters, runtime.clock),
         partitions=partitions_of(settings.kafka_client(), settings.partitions, runtime.clock),
         lookback=lookback,
@@ -158,7 +160,7 @@ def main() -> None:
     def serve(runtime: Runtime) -> FastAPI:
         guard = guard_of(runtime, settings)
         sessions = sessions_of(settings, runtime.tokens)
-        apps.append(build_app(runtime, settings.max_http_calls, guard, browsers_of(settings), sessions))
+        apps.append(build_app(runtime, settings.max_http_connections, guard, browsers_of(settings), sessions))
         return apps[0]
 
     run_service(SERVICE, settings, lambda runtime: start(runtime, settings, apps[0]), serve)

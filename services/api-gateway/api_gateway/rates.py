@@ -43,8 +43,11 @@ class Sample(msgspec.Struct, frozen=True):
     events: int | None
 
 
-class SegmentRate(msgspec.Struct, frozen=True):
-    """What is None is not known: before the second measurement, or while the segment store does not answer."""
+class SegmentRate(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """What is None is not known: before the second measurement, or while the segment store does not answer.
+
+    Feeds send it so, without what is not known.
+    """
 
     id: int
     bytes_per_s: float | None = None

@@ -18,6 +18,7 @@ from sluice.domain.scope.commands import DeleteScope, DeleteScopeRecursive
 from sluice.domain.stream.commands import CreateStream
 from sluice.domain.table.commands import CreateTable
 from sluice.engine.deadline import at_most
+from sluice.engine.errors import PartitionFailedError
 from sluice.engine.partition import partition_keys
 from sluice.kafka.topics import is_control
 from sluice.runtime import Runtime
@@ -43,6 +44,7 @@ class Requests:
         self._timeout_s = timeout_s
         self._max_of_a_key = max(1, max_pending // SHARES)
         self._of_key: Counter[str] = Counter()
+        self._sent: set[asyncio.Future[Reply]] = set()
         on_scrape("requests", self._publish)
         self._ids = map(f"{runtime.connections.chance.token()}-{{:x}}".format, itertools.count(1))
 
@@ -57,7 +59,7 @@ class Requests:
     async def submit(self, command: Command, trace: str = "", *, id: str = "") -> Reply:
         """The reply to a command, sent to its topic, under `id` if the caller has made one already.
 
-        Raises OverloadedError, RequestTimeoutError, SendError, PartitionFailedError.
+        Raises OverloadedError, RequestTimeoutError, SendError, and PartitionFailedError if it was not even sent.
         """
         journal = self._runtime.journal
         if journal.replies_expected >= self._max_pending:
@@ -69,6 +71,7 @@ class Requests:
         id = id or self.new_id(trace)
         expected = journal.expect_reply(id, _keys(command, journal.partitions))
         self._of_key[key] += 1
+        self._sent.add(expected)
 
         def sent(sending: asyncio.Future[None]) -> None:
             error = sending.exception()
@@ -83,14 +86,23 @@ class Requests:
         except TimeoutError:
             log.warning("no reply in time", extra={"request": id, "command": type(command).__name__})
             raise RequestTimeoutError(f"no reply to request {id} within {self._timeout_s:g} s, it goes on") from None
+        except PartitionFailedError as error:
+            raise RequestTimeoutError(f"no reply to request {id} here, it goes on: {error}") from error
         finally:
             expected.cancel()
+            self._sent.discard(expected)
             self._of_key[key] -= 1
             if not self._of_key[key]:
                 del self._of_key[key]
         if reply.reason:
             log.info("refused", extra={"request": id, "status": reply.status, "reason": reply.reason})
         return reply
+
+    def end(self) -> None:
+        """Wait for no reply any longer: who still does gets RequestTimeoutError."""
+        for expected in self._sent:
+            if not expected.done():
+                expected.set_exception(RequestTimeoutError("this gateway ends, the request goes on"))
 
 
 def _keys(command: Command, partitions: int) -> tuple[str, ...]:

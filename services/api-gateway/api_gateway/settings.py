@@ -21,8 +21,8 @@ class GatewaySettings(PolicySettings):
 
     `health_port` is that of all that is served over HTTP, the REST interfaces included; `store_timeout_s` bounds each
     question to a segment store. `max_pending` bounds the requests that wait for a reply, a tenth of them on one
-    stream, `max_calls` all calls of gRPC in progress, reads included, and `max_http_calls` those of the REST
-    interfaces.
+    stream, and `max_calls` all calls of gRPC in progress, reads included. Of `max_http_connections` half may have a
+    call in progress, a fifth a body on its way, and a fifth a feed of events.
 
     With `auth_enabled` callers are asked who they are: by Pravega's password file `auth_accounts`, and by OpenID
     Connect tokens of `auth_oidc_issuer` for `auth_oidc_audience`. The issuer's keys come from `auth_oidc_jwks`, a file
@@ -40,8 +40,7 @@ class GatewaySettings(PolicySettings):
     `page` says what the operators' page may do: `off`, `read-only` or `on`. Left out, it is `on` where callers are
     authenticated or only this machine reaches the port, else `read-only`. `page_hosts` are the names, with commas
     between them, under which browsers reach the gateway beside its addresses. On `page_port`, if it is given, the same
-    is served as on `health_port`: browsers open no port 10080. `max_feeds` bounds the feeds of events that pages have
-    open.
+    is served as on `health_port`: browsers open no port 10080.
     """
 
     health_port: Port = 10080
@@ -50,7 +49,6 @@ class GatewaySettings(PolicySettings):
     grpc_published_port: Port | None = None
     max_pending: Count = 10_000
     max_calls: Count = 20_000
-    max_http_calls: Count = 1_000
     request_timeout_s: Seconds = 120
     store_timeout_s: Seconds = 10
     stop_grace_s: SecondsOrZero = 3
@@ -66,7 +64,6 @@ class GatewaySettings(PolicySettings):
     page: PageMode | None = None
     page_hosts: str = ""
     page_port: Port | None = None
-    max_feeds: int = Field(default=200, ge=1)
 
     auth_enabled: bool = False
     auth_accounts: str = ""

@@ -3,9 +3,10 @@
 Where callers are not authenticated there is one principal for all, and no share. Belongs to the event loop.
 """
 
+import asyncio
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from api_gateway.errors import OverloadedError, QuotaExceededError
 from sluice.security.caller import calling_principal
@@ -16,21 +17,33 @@ class Shares:
 
     def __init__(self, count: int, of: str) -> None:
         self._count = count
+        self._share = max(1, count // 4)
         self._of = of
         self._taken: Counter[str] = Counter()
+        self._all_free = asyncio.Event()
+        self._all_free.set()
 
     @contextmanager
     def taken(self) -> Iterator[None]:
         """A place of the caller's is taken inside. Raises OverloadedError, QuotaExceededError."""
         principal = calling_principal()
         if self._taken.total() >= self._count:
-            raise OverloadedError(f"{self._count} {self._of} are under way or wait, no more may wait")
-        if principal and self._taken[principal] >= self._count // 4:
-            raise QuotaExceededError(f"{self._count // 4} {self._of} of one user may be under way or wait")
+            raise OverloadedError(f"{self._of}: {self._count} are under way or wait, no more may")
+        if principal and self._taken[principal] >= self._share:
+            raise QuotaExceededError(f"{self._of}: {self._share} of one user may be under way or wait")
         self._taken[principal] += 1
+        self._all_free.clear()
         try:
             yield
         finally:
             self._taken[principal] -= 1
             if not self._taken[principal]:
                 del self._taken[principal]
+            if not self._taken:
+                self._all_free.set()
+
+    async def until_free(self, timeout_s: float) -> None:
+        """Return when no place is taken, or after so many seconds."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await self._all_free.wait()

@@ -26,10 +26,10 @@ class Outcomes(msgspec.Struct):
 
     at: int
     committed: int = 0
-    by_user: int = 0
-    by_lease: int = 0
-    by_seal: int = 0
-    by_restore: int = 0
+    aborted_by_user: int = 0
+    aborted_by_lease: int = 0
+    aborted_by_seal: int = 0
+    aborted_by_restore: int = 0
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -67,10 +67,10 @@ class CommitQueue(msgspec.Struct, frozen=True):
 
 
 _OF_REASON = {
-    AbortReason.USER: "by_user",
-    AbortReason.LEASE: "by_lease",
-    AbortReason.SEAL: "by_seal",
-    AbortReason.RESTORE: "by_restore",
+    AbortReason.USER: "aborted_by_user",
+    AbortReason.LEASE: "aborted_by_lease",
+    AbortReason.SEAL: "aborted_by_seal",
+    AbortReason.RESTORE: "aborted_by_restore",
 }
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
-from api_gateway.errors import OverloadedError
+from api_gateway.shares import Shares
 from sluice.lookback.what_if import WhatIfQuestion
 from sluice.policies.rules import Rules
 from sluice.policies.what_if import WhatIf
@@ -13,14 +13,9 @@ class WhatIfs:
 
     def __init__(self, rules: Rules | None = None) -> None:
         self.rules = rules or Rules()
-        self._is_busy = False
+        self._shares = Shares(1, "what-ifs")
 
     async def ask(self, ask: Callable[[WhatIfQuestion], Awaitable[WhatIf]], question: WhatIfQuestion) -> WhatIf:
         """What `ask` finds. Raises as it does, and OverloadedError while another question is being answered."""
-        if self._is_busy:
-            raise OverloadedError("another what-if is being answered, and there is one at a time")
-        self._is_busy = True
-        try:
+        with self._shares.taken():
             return await ask(question)
-        finally:
-            self._is_busy = False

@@ -48,6 +48,11 @@ class RetentionPolicy(msgspec.Struct, frozen=True, gc=False):
     minimum: int
     maximum: int
 
+    @property
+    def ceiling(self) -> int:
+        """The maximum that counts: one below the minimum is the minimum. Old clients send 0 for none."""
+        return max(self.maximum, self.minimum)
+
 
 class StreamConfig(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     scaling: ScalingPolicy = ScalingPolicy()

@@ -210,7 +210,7 @@ def _scaling(scaling: ScalingPolicy) -> dict[str, Any]:
 
 
 def _retention(retention: RetentionPolicy) -> dict[str, Any]:
-    return {"type": _RETENTION_NAMES[retention.retention_type], "min": retention.minimum, "max": retention.maximum}
+    return {"type": _RETENTION_NAMES[retention.retention_type], "min": retention.minimum, "max": retention.ceiling}
 
 
 def _workflow(workflow: Workflow | None) -> dict[str, Any]:

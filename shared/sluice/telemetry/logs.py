@@ -26,10 +26,12 @@ LOUD = (
     "aiokafka",
     "aiokafka.consumer.fetcher",
     "aiokafka.consumer.group_coordinator",
+    "api_gateway.rpc",
     "librdkafka",
     "opentelemetry.exporter.otlp.proto.http._common",
     "opentelemetry.exporter.otlp.proto.http.trace_exporter",
     "opentelemetry.sdk._shared_internal",
+    "uvicorn.error",
 )
 """Each logger by itself: a filter does not reach those below."""
 

@@ -16,7 +16,7 @@ from api_gateway.security.permissions import RPCS as RULES
 from api_gateway.security.rest_permissions import REST
 from api_gateway.settings import GatewaySettings
 from conformance.case import CALLED_TARGETS, PEER
-from conformance.peer import Peer, fetch_jars
+from conformance.peer import Peer
 from conformance.secured.creations import CREATIONS
 from conformance.secured.operations import DENIED, PASSES, UNAUTHENTICATED, Needs, Operation
 from conformance.secured.rest_calls import CALLS, OPEN
@@ -31,6 +31,7 @@ from conformance.secured.users import (
     basic,
     password_file,
 )
+from sluice_local import jars, setup
 from sluice_local.settings import LocalSettings
 
 pytestmark = pytest.mark.timeout(600)
@@ -106,7 +107,7 @@ def answers_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Answ
         if target != PEER:
             return asyncio.run(_on_ours(target, accounts))
         settings = LocalSettings()
-        fetch_jars(settings)
+        jars.fetch_peer(settings.jars_dir, setup.say)
         with Peer(settings.jars_dir, folder / PEER, _secured(accounts), basic("admin")) as peer:
             return asyncio.run(_on_theirs(peer))
 

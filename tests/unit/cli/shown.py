@@ -59,6 +59,16 @@ LETTER = {
     "partition": 3, "offset": 17, "topic": "sluice.commit", "key": "demo/orders", "reason": "KeyError('x')",
     "service": "txn-manager/c", "at": 1_700_000_000_000, "value": "{broken", "encoding": "text",
 }  # fmt: skip
+WHAT_IF: dict[str, Any] = {
+    "kind": "scale", "since": 1_699_999_200_000, "until": 1_700_000_100_000,
+    "happened": [{"at": 1_700_000_000_000, "code": "steady", "reason": "calm", "segments": 2}],
+    "would": [
+        {"at": 1_700_000_000_100, "code": "split", "reason": "hot", "segments": 4, "acts": True},
+        {"at": 1_700_000_000_200, "code": "cooling-down", "reason": "in passing", "segments": 4, "passing": True},
+    ],
+    "firstDifference": 1_700_000_000_000, "notes": ["it holds up to there"],
+    "kept": {"at": [1_700_000_000_000], "happened": [2048], "would": [1024]},
+}  # fmt: skip
 
 
 def items(*found: Any) -> dict[str, Any]:

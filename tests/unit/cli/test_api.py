@@ -106,6 +106,9 @@ def test_only_a_call_that_was_made_may_go_on() -> None:
 
     with pytest.raises(NoAnswerError, match="in time"):
         failing(httpx.ReadTimeout).get("/")
+    for broken in (httpx.ReadError, httpx.WriteError, httpx.CloseError, httpx.RemoteProtocolError):
+        with pytest.raises(NoAnswerError, match="without an answer"):
+            failing(broken).get("/")
     for kind in (httpx.ConnectTimeout, httpx.ConnectError):
         with pytest.raises(UnreachableError, match="cannot reach") as refused:
             failing(kind).get("/")

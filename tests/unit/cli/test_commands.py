@@ -8,6 +8,7 @@ from unit.cli.conftest import Cli, problem
 from unit.cli.shown import (
     FIXED,
     GROUP,
+    GROUP_CONFIG,
     LETTER,
     NO_STREAM,
     ONE,
@@ -17,6 +18,7 @@ from unit.cli.shown import (
     TABLE,
     TABLE_CONFIG,
     TXN,
+    WHAT_IF,
     WORKFLOW,
     items,
 )
@@ -103,6 +105,18 @@ LISTS: list[tuple[list[str], str, Any, list[str]]] = [
         ["txn-manager", "rest h:1"],
     ),
     (["dead-letter", "list"], "GET /dead-letters", LETTER, ["3/17", "sluice.commit", "KeyError('x')"]),
+    (
+        ["transaction", "waiting"],
+        "GET /transactions?sort=waiting&limit=100",
+        {"stream": "demo/orders", "open": 4, "waiting": 17, "aborting": 1, "oldestWaitingAt": 1_700_000_000_000},
+        ["demo/orders", "17"],
+    ),
+    (
+        ["decision", "list", "--from", "2023-11-14T22:00Z", "--kind", "scale"],
+        "GET /decisions?limit=1000&kind=scale&from=1699999200000",
+        {**STREAM["decisions"][0], "stream": "demo/orders", "acts": True, "carriedOut": False, "request": "scale-1"},
+        ["demo/orders", "split", "twice the target", "no", "scale-1"],
+    ),
 ]
 
 
@@ -168,6 +182,12 @@ SHOWN: list[tuple[list[str], str, Any, list[str]]] = [
         GROUP,
         ["g-1", "manual", "0.#epoch.0=5", "for ever", "every 30s"],
     ),
+    (
+        ["reader-group", "show", "demo/still"],
+        "GET /scopes/demo/readergroups/still",
+        {**GROUP, "config": {**GROUP_CONFIG, "checkpointIntervalMs": -1}},
+        ["checkpoints", "never"],
+    ),
     (["table", "show", "demo/kv"], "GET /scopes/demo/tables/kv", TABLE, ["16 B + 4 B", "0.#epoch.0"]),
     (
         ["transaction", "show", "demo/orders", TXN],
@@ -180,6 +200,27 @@ SHOWN: list[tuple[list[str], str, Any, list[str]]] = [
         "GET /containers",
         {"items": [{"container": 0, "store": "h:1"}, {"container": 1}], "stores": ["h:1", "h:2"], "assignedAt": 0},
         ["no store", "without container", "h:2", "never"],
+    ),
+    (
+        ["transaction", "summary", "demo/orders", "--bucket", "1h", "--from", "2023-11-14T22:00Z"],
+        f"GET {ONE}/transactions/summary?bucket=3600000&from=1699999200000",
+        {"bucketMs": 3_600_000, "from": 1_699_999_200_000, "to": 1_700_000_000_000, "firstAt": 1_699_999_999_000,
+         "items": [{"at": 1_699_999_200_000, "committed": 7, "abortedByUser": 0, "abortedByLease": 3,
+                    "abortedBySeal": 0, "abortedByRestore": 0}]},
+        ["2023-11-14 22:00:00.000Z", "7", "3", "before 2023-11-14 22:13:19.000Z"],
+    ),
+    (
+        ["transaction", "commits", "demo/orders"],
+        f"GET {ONE}/commits",
+        {"batch": {"ids": [TXN], "step": "merge", "since": 1_700_000_000_000, "workflow": WORKFLOW},
+         "queue": [{"id": TXN.replace("8", "9"), "position": 1}], "waiting": 1, "waitsFor": "ContainerNotFound"},
+        ["1 transactions for", "ContainerNotFound", TXN.replace("8", "9")],
+    ),
+    (
+        ["what-if", "demo/orders", "min=2,cooldown=5m", "--since", "2023-11-14T22:00Z"],
+        f"POST {ONE}/what-if",
+        WHAT_IF,
+        ["steady: calm", "split: hot (4 segments)", "2023-11-14 22:13:20.000Z", "2 KiB; 1 KiB instead", "- it holds"],
     ),
 ]  # fmt: skip
 
@@ -332,3 +373,13 @@ def test_dead_letters_are_shown_replayed_and_dropped(cli: Cli) -> None:
     cli.answers["POST /dead-letters/3/17/drop"] = {"partition": 3, "offset": 17, "settled": "dropped"}
     assert cli("dead-letter", "drop", "3/17").code == 0
     assert cli("dead-letter", "drop", "17").code == 2
+
+
+def test_a_what_if_sends_what_is_to_be_another(cli: Cli) -> None:
+    cli.answers[f"POST {ONE}/what-if"] = WHAT_IF
+    for policy, body in (
+        ("min=2,cooldown=5m", {"scaling": {"minSegments": 2, "cooldownMs": 300_000}}),
+        ("time=1h..2d", {"retention": {"type": "time", "min": 3_600_000, "max": 172_800_000}}),
+    ):
+        cli("what-if", "demo/orders", policy, "--since", "2023-11-14T22:00Z")
+        assert cli.calls[-1][1] == {**body, "since": 1_699_999_200_000}

@@ -71,7 +71,8 @@ def test_a_look_that_fails_says_nothing_about_the_deletion() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reply", "request_id"), [(problem(504, "it goes on", request="d-1"), "d-1"), (httpx.ReadTimeout, "")]
+    ("reply", "request_id"),
+    [(problem(504, "it goes on", request="d-1"), "d-1"), (httpx.ReadTimeout, ""), (httpx.RemoteProtocolError, "")],
 )
 def test_a_deletion_whose_reply_does_not_come_in_time_is_waited_for(reply: Any, request_id: str) -> None:
     under_way = {**SCOPE, "workflow": WORKFLOW}

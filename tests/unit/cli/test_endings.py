@@ -37,19 +37,30 @@ def test_an_update_changes_what_is_given_and_keeps_the_rest(cli: Cli) -> None:
     cli.answers["GET /scopes/demo/readergroups/rg"] = GROUP
     cli.answers["PUT /scopes/demo/readergroups/rg"] = GROUP
     cli("reader-group", "update", "demo/rg", "--refresh", "1s")
-    assert cli.calls[-1][1] == {"config": {**GROUP_CONFIG, "refreshMs": 1000}, "generation": 4}
+    assert cli.calls[-1][1] == {"config": {**GROUP_CONFIG, "refreshMs": 1000}}
+    cli("reader-group", "update", "demo/rg", "--checkpoint-interval", "never")
+    assert cli.calls[-1][1] == {"config": {**GROUP_CONFIG, "checkpointIntervalMs": -1}}
 
 
-def test_an_update_is_refused_if_another_caller_has_changed_the_stream_meanwhile(cli: Cli) -> None:
+UPDATES = [
+    (ONE, STREAM, ["stream", "update", "demo/orders", "--retain", "none"]),
+    ("/scopes/demo/readergroups/rg", GROUP, ["reader-group", "update", "demo/rg", "--refresh", "1s"]),
+]
+
+
+@pytest.mark.parametrize(("path", "there", "command"), UPDATES, ids=["stream", "reader group"])
+def test_an_update_is_refused_if_another_caller_has_changed_it_meanwhile(
+    cli: Cli, path: str, there: Any, command: list[str]
+) -> None:
     conditions = []
 
     def refuse(request: httpx.Request) -> httpx.Response:
         conditions.append(request.headers.get("If-Match"))
-        return problem(412, "stream demo/orders has another configuration by now", "CONFIG_CHANGED")
+        return problem(412, "it has another configuration by now", "CONFIG_CHANGED")
 
-    cli.answers[f"GET {ONE}"] = httpx.Response(200, json=STREAM, headers={"ETag": '"e1"'})
-    cli.answers[f"PUT {ONE}"] = refuse
-    found = cli("stream", "update", "demo/orders", "--retain", "none")
+    cli.answers[f"GET {path}"] = httpx.Response(200, json=there, headers={"ETag": '"e1"'})
+    cli.answers[f"PUT {path}"] = refuse
+    found = cli(*command)
     assert found.code == 1 and "once more" in found.err
     assert conditions == ['"e1"']
 
@@ -130,6 +141,8 @@ def test_an_api_that_is_away_is_exit_code_3(cli: Cli) -> None:
         ["reader-group", "update", "demo/rg"],
         ["transaction", "list", "demo/orders", "--state", "lost"],
         ["transaction", "ping", "demo/orders", TXN, "--lease", "long"],
+        ["what-if", "demo/orders", "target=7"],
+        ["decision", "list", "demo/orders", "--kind", "scale"],
         ["nothing"],
         ["scope"],
     ],

@@ -387,6 +387,23 @@ async def test_keys_whose_fetching_began_before_a_call_refuse_nothing_for_good()
         await late
 
 
+async def test_a_fetching_that_does_not_end_keeps_no_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(key_module, "WAIT_S", 0.01)
+    answered = Event()
+
+    def fetch() -> KeySet:
+        assert answered.wait(DEADLINE_S)
+        return key_set(published("k1"))
+
+    keys = FetchedKeys(fetch)
+    try:
+        await asyncio.wait_for(not_known(keys), DEADLINE_S / 2)
+    finally:
+        answered.set()
+    monkeypatch.undo()
+    assert await keys.find("k1")
+
+
 async def test_a_key_that_is_none_is_refused_at_once_when_it_comes_again() -> None:
     source = Changing("k1")
     assert await source.keys.find("k2") is None
@@ -395,14 +412,33 @@ async def test_a_key_that_is_none_is_refused_at_once_when_it_comes_again() -> No
         await source.keys.find("k3")
 
 
+async def fetching_done() -> None:
+    (fetching,) = (task for task in asyncio.all_tasks() if task.get_name().startswith("fetch"))
+    await fetching
+
+
+async def test_a_fetching_that_failed_is_tried_again_after_a_pause() -> None:
+    source = Changing("k1")
+    assert await source.keys.find("k1")
+    source.names = ()
+    source.now += key_module.PAUSE_S
+    with pytest.raises(OverloadedError):
+        await source.keys.find("k2")
+    source.names = ("k1",)
+    assert await source.keys.find("k1") and source.fetched == 2, "too soon"
+    source.now += key_module.PAUSE_S
+    assert await source.keys.find("k1") and source.keys.problem() is not None
+    await fetching_done()
+    assert source.fetched == 3 and source.keys.problem() is None
+
+
 async def test_keys_that_are_old_are_fetched_anew_and_used_meanwhile() -> None:
     source = Changing("k1")
     assert await source.keys.find("k1")
     source.names = ()
     source.now += key_module.MAX_AGE_S + 1
     assert await source.keys.find("k1")
-    (fetching,) = (task for task in asyncio.all_tasks() if task.get_name().startswith("fetch"))
-    await fetching
+    await fetching_done()
     assert source.fetched == 2 and "away" in (source.keys.problem() or "") and await source.keys.find("k1")
     source.names = ("k2",)
     source.now += key_module.PAUSE_S

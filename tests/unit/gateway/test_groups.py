@@ -38,16 +38,6 @@ async def test_a_group_without_an_id_is_given_one_and_begins_with_generation_0(g
     assert len(ids - {ZERO_ID}) == 2
 
 
-@pytest.mark.usefixtures("stream")
-async def test_a_group_that_cannot_subscribe_leaves_nothing(gateway: Gateway) -> None:
-    answer = await gateway.stub.createReaderGroup(group_message("st", "none", retentionType=MANUAL))
-    assert answer == CREATED(status=CREATED.FAILURE)
-    assert await subscribers_of(gateway) == []
-    assert (await gateway.stub.getReaderGroupConfig(group_info())).status == CONFIGURED.RG_NOT_FOUND
-    assert not (await gateway.stub.checkStreamExists(pb.StreamInfo(scope="sc", stream="_RGrg"))).exists
-    await create_group(gateway, retentionType=MANUAL)
-
-
 async def test_a_group_without_a_name_is_a_missing_one(gateway: Gateway) -> None:
     await create_scope(gateway)
     assert (await gateway.stub.getReaderGroupConfig(group_info(""))).status == CONFIGURED.RG_NOT_FOUND

@@ -58,7 +58,7 @@ async def test_a_gateway_that_ends_is_not_ready_while_it_answers_the_calls_in_pr
     monkeypatch.setattr(main, "ControllerServer", Listening)
     settings = GatewaySettings(kafka_bootstrap=UNREACHABLE, host="127.0.0.1", grpc_port=0, stop_grace_s=ENDS_S)
     runtime = Runtime("api-gateway", settings, MemoryConnections(MemoryGroups(MemoryBroker())))
-    app = build_app(runtime, settings.max_http_calls)
+    app = build_app(runtime, settings.max_http_connections)
     await main.start(runtime, settings, app)
     assert await ready(app) == (200, {})
     assert runtime.degraded["signs of life"]() is None
@@ -93,7 +93,7 @@ async def test_a_gateway_with_a_password_file_asks_for_credentials_on_both_ports
         kafka_bootstrap=UNREACHABLE, host="127.0.0.1", grpc_port=0, auth_enabled=True, auth_accounts=str(accounts)
     )
     runtime = Runtime("api-gateway", settings, MemoryConnections(MemoryGroups(MemoryBroker())))
-    app = build_app(runtime, settings.max_http_calls, main.guard_of(runtime, settings))
+    app = build_app(runtime, settings.max_http_connections, main.guard_of(runtime, settings))
     await main.start(runtime, settings, app)
     assert [one.name for one in runtime.watched] == ["password file"]
     assert runtime.degraded["authentication"]() is None

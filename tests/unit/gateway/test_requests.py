@@ -137,16 +137,26 @@ async def test_a_reply_counts_even_if_sending_is_not_known_to_have_succeeded(dec
 async def test_a_request_that_a_stopped_partition_is_needed_for_fails_at_once(
     idle: MemorySystem, command: Command, stopped: str
 ) -> None:
-    asking = requests_of(idle)
-    before = asyncio.ensure_future(asking.submit(command))
+    requests = requests_of(idle)
+    before = asyncio.ensure_future(requests.submit(command))
     await asyncio.sleep(1)
     await idle.stop_partition_of(stopped)
-    with pytest.raises(PartitionFailedError, match="offset 0"):
+    with pytest.raises(RequestTimeoutError, match=r"it goes on: .*offset 0"):
         await before
     with pytest.raises(PartitionFailedError, match="offset 0"):
-        await asking.submit(command)
+        await requests.submit(command)
     assert seconds(idle) < TIMEOUT_S / 2
     assert len(idle.sent) == 1 and idle.runtime.journal.replies_expected == 0
+
+
+async def test_a_gateway_that_ends_says_of_the_requests_it_has_sent_that_they_go_on(idle: MemorySystem) -> None:
+    requests = requests_of(idle)
+    waiting = asyncio.ensure_future(requests.submit(CREATE_SCOPE))
+    await asyncio.sleep(1)
+    requests.end()
+    with pytest.raises(RequestTimeoutError, match="goes on"):
+        await waiting
+    assert seconds(idle) < TIMEOUT_S / 2 and idle.runtime.journal.replies_expected == 0
 
 
 async def test_a_request_that_a_stopped_partition_is_not_needed_for_is_answered(deciding: MemorySystem) -> None:

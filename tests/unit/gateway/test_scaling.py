@@ -26,26 +26,6 @@ async def _check(gateway: Gateway) -> str:
 
 
 @pytest.mark.usefixtures("stream")
-async def test_a_split_is_announced_done_and_followed(gateway: Gateway) -> None:
-    assert await _check(gateway) == "IN_PROGRESS"
-    answer = await gateway.stub.scale(SPLIT)
-    assert (answer.status, answer.epoch) == (pb.ScaleResponse.STARTED, 0)
-    assert [(s.segmentId.streamInfo, s.segmentId.segmentId, s.minKey, s.maxKey) for s in answer.segments] == [
-        (INFO, NEW | 2, 0.0, 0.25),
-        (INFO, NEW | 3, 0.25, 0.5),
-    ]
-    assert await _check(gateway) == "SUCCESS"
-    current = await gateway.stub.getCurrentSegments(INFO)
-    assert [r.segmentId.segmentId for r in current.segmentRanges] == [NEW | 2, NEW | 3, 1]
-    following = await gateway.stub.getSegmentsImmediatelyFollowing(pb.SegmentId(streamInfo=INFO, segmentId=0))
-    assert [(e.segment.segmentId.segmentId, e.segment.minKey, list(e.value)) for e in following.segments] == [
-        (NEW | 2, 0.0, [0]),
-        (NEW | 3, 0.25, [0]),
-    ]
-    assert all(e.segment.segmentId.streamInfo == INFO for e in following.segments)
-
-
-@pytest.mark.usefixtures("stream")
 async def test_the_same_scale_while_it_runs_is_replied_to_with_its_segments(gateway: Gateway) -> None:
     segments = (Segment(NEW | 2, 0.0, 0.25), Segment(NEW | 3, 0.25, 0.5))
     started = StreamScaleStarted(scope="sc", stream="st", replacement=Replacement((0,), segments, 5))

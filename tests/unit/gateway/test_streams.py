@@ -9,25 +9,6 @@ from sluice.domain.stream.commands import CreateStream, SealStream
 from sluice.kafka.topics import REQUESTS_STREAMS
 
 
-async def test_a_stream_lives_is_sealed_and_goes(gateway: Gateway, stream: pb.StreamInfo) -> None:
-    status, deleted = pb.UpdateStreamStatus, pb.DeleteStreamStatus
-    update = pb.StreamConfig(streamInfo=stream, scalingPolicy=pb.ScalingPolicy(minNumSegments=2), tags=pb.Tags())
-    cut = pb.StreamCut(streamInfo=stream, cut={0: 5, 1: 0})
-    assert (await gateway.stub.checkStreamExists(stream)).exists
-    assert (await gateway.stub.updateStream(update)).status == status.SUCCESS
-    assert await gateway.stub.getStreamConfiguration(stream) == update
-    gateway.system.store.segments["sc/st/0.#epoch.0"].data = bytes(5)
-    assert (await gateway.stub.truncateStream(cut)).status == status.SUCCESS
-    head = await gateway.stub.getSegments(pb.GetSegmentsRequest(streamInfo=stream))
-    assert {s.segmentId.segmentId: s.offset for s in head.segments} == {0: 5, 1: 0}
-    assert (await gateway.stub.deleteStream(stream)).status == deleted.STREAM_NOT_SEALED
-    assert (await gateway.stub.sealStream(stream)).status == status.SUCCESS
-    assert (await gateway.stub.updateStream(update)).status == status.STREAM_SEALED
-    assert (await gateway.stub.deleteStream(stream)).status == deleted.SUCCESS
-    assert not (await gateway.stub.checkStreamExists(stream)).exists
-    assert (await gateway.stub.deleteStream(stream)).status == deleted.STREAM_NOT_FOUND
-
-
 async def test_a_refusal_says_why_in_the_trailing_metadata(gateway: Gateway, stream: pb.StreamInfo) -> None:
     call = gateway.stub.truncateStream(pb.StreamCut(streamInfo=stream, cut={0: 999, 1: 0}))
     assert (await call).status == pb.UpdateStreamStatus.FAILURE

@@ -1,10 +1,10 @@
 """The open feeds: what each sends to its page as server-sent events, how many there may be, and how they end.
 
 A feed reads from the ring at its own pace: one whose page reads slowly falls behind, and when the ring has overtaken
-it, its page fetches everything anew. Feeds of the same names share what they send. Each ends after a while, and its
-page resumes it: at any gateway, and with the credentials that count then. Where there are as many as there may be, one
-of the user who has most makes room for a user who has fewer. All end before the HTTP server does, which would wait for
-them. Belongs to the event loop.
+it, its page fetches everything anew. Feeds of the same names and rights share what they send. Each ends after a
+while, and its page resumes it: at any gateway, and with the credentials that count then. Where there are as many as
+there may be, one of the user who has most makes room for a user who has fewer. All end before the HTTP server does,
+which would wait for them. Belongs to the event loop.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from fastapi.sse import format_sse_event
 from api_gateway import metrics
 from api_gateway.errors import BadRequestError, OverloadedError
 from api_gateway.feed.changes import Change, MalformedPositionError, Position, names_of, position_of, position_text
-from api_gateway.feed.watch import ChangeWatch, News
+from api_gateway.feed.watch import ChangeWatch, MaySee, News
 from sluice.engine.ports import Clock
 
 MAX_ITEMS = 1_000
@@ -72,7 +72,7 @@ class Feeds:
         self,
         names: Collection[str],
         since: str = "",
-        may_see: Callable[[str], bool] | None = None,
+        may_see: MaySee | None = None,
         count: int = 0,
         rates: Rates | None = None,
         principal: str = "",
@@ -149,13 +149,12 @@ class Feeds:
         body = {"now": self._clock.now_ms(), "position": at}
         return format_sse_event(event="beat", data_str=_encode(body).decode(), id=at)
 
-    def frame(self, news: News, names: frozenset[str], may_see: Callable[[str], bool] | None) -> bytes:
+    def frame(self, news: News, names: frozenset[str], may_see: MaySee | None) -> bytes:
         """What changed of these names as an event; empty if nothing has."""
-        if may_see is not None:
-            return self._framed(news, [c for c in news.changes if is_named(c, names) and may_see(c.subject)])
-        found = news.frames.get(names)
+        found = news.frames.get((names, may_see))
         if found is None:
-            found = news.frames[names] = self._framed(news, [c for c in news.changes if is_named(c, names)])
+            changes = [c for c in news.changes if is_named(c, names) and (may_see is None or may_see(c.subject))]
+            found = news.frames[names, may_see] = self._framed(news, changes)
         return found
 
     def _framed(self, news: News, changes: list[Change]) -> bytes:
@@ -181,7 +180,7 @@ class Feed:
         feeds: Feeds,
         names: frozenset[str],
         since: Position | None,
-        may_see: Callable[[str], bool] | None,
+        may_see: MaySee | None,
         count: int,
         rates: Rates | None,
         principal: str,

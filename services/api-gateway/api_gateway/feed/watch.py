@@ -24,6 +24,9 @@ LINGER_S = 60.0
 MAX_NOTED = 20_000
 """Entries between two turns."""
 
+MaySee = Callable[[str], bool]
+"""Says which subjects a caller may see; two that are equal say the same."""
+
 
 class News:
     """What changed up to a position; `number` is that of the first change that is not among it."""
@@ -32,8 +35,8 @@ class News:
         self.changes = changes
         self.position = position
         self.number = number
-        self.frames: dict[frozenset[str], bytes] = {}
-        """What it looks like to feeds of the same names; feeds keep it here for each other."""
+        self.frames: dict[tuple[frozenset[str], MaySee | None], bytes] = {}
+        """What it looks like to feeds of the same names and rights; feeds keep it here for each other."""
 
 
 class ChangeWatch:

@@ -8,6 +8,7 @@ from api_gateway.convert import stream_of
 from api_gateway.errors import BadRequestError
 from api_gateway.handlers import Context, Handler
 from api_gateway.reads import Reads
+from api_gateway.security.permissions import granted
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.ids import StreamId, TableId
 from sluice.domain.names import SYSTEM_SCOPE, is_user_name
@@ -15,15 +16,6 @@ from sluice.domain.segment import KVT_SUFFIX
 from sluice.security.caller import CALLER, ForbiddenError
 from sluice.security.resources import Permission, mapped_resource, stream_resource, table_resource
 from sluice.security.tokens import TokenSigner
-
-GRANTED = {
-    pb.StreamInfo.UNSPECIFIED: Permission.READ_UPDATE,
-    pb.StreamInfo.NONE: Permission.NONE,
-    pb.StreamInfo.READ: Permission.READ,
-    pb.StreamInfo.WRITE: Permission.READ_UPDATE,
-    pb.StreamInfo.READ_WRITE: Permission.READ_UPDATE,
-}
-"""What a token for an access operation permits; there is none for ANY."""
 
 
 class TokenHandlers:
@@ -43,9 +35,7 @@ class TokenHandlers:
         if not self._tokens.is_on:
             return pb.DelegationToken()
         id = _named(request)
-        permission = GRANTED.get(request.accessOperation)
-        if permission is None:
-            raise BadRequestError(f"no token is for accessOperation {request.accessOperation}")
+        permission = granted(request.accessOperation)
         if id.scope == SYSTEM_SCOPE:
             # The segment stores keep what they know of all segments in that scope.
             await self._reads.stream(id)

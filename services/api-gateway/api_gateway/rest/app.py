@@ -15,10 +15,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api_gateway.rest import pravega_v1, sluice_v1
 from api_gateway.rest.backend import Backend
-from api_gateway.rest.boundary import Slots, empty_answer, problem_answer
+from api_gateway.rest.boundary import empty_answer, problem_answer
 from api_gateway.rest.failures import Failure, failure_of
 from api_gateway.rest.openapi import describe
 from api_gateway.rest.page_files import page_routes
+from api_gateway.rest.places import Places
 from api_gateway.rest.pravega_v1.health import HealthTree
 from api_gateway.security.browsers import Browsers
 from api_gateway.security.guard import Guard
@@ -40,16 +41,16 @@ ANY_BROWSER = Browsers()
 
 def build_app(
     runtime: Runtime,
-    max_calls: int,
+    connections: int,
     guard: Guard | None = None,
     browsers: Browsers = ANY_BROWSER,
     sessions: Sessions | None = None,
 ) -> FastAPI:
     """An application that knows the health of the process and answers 503 to all else, until `open_app`.
 
-    It does so, too, with more than `max_calls` calls in progress, or bodies of calls on their way; health answers even
-    then. Without a guard nobody is asked for credentials. `browsers` says what may come from pages, which may log in
-    with `sessions`.
+    It does so, too, where more calls, or bodies of calls on their way, come over so many `connections` than have a
+    place; health answers even then. Without a guard nobody is asked for credentials. `browsers` says what may come from
+    pages, which may log in with `sessions`.
     """
     app = FastAPI(
         title="Sluice",
@@ -61,8 +62,7 @@ def build_app(
     )
     app.state.backend = None
     app.state.guard = guard
-    app.state.slots = Slots(max_calls)
-    app.state.bodies = Slots(max_calls)
+    app.state.places = Places(connections)
     app.state.browsers = browsers
     app.state.sessions = sessions
     app.state.health = HealthTree(runtime.checks, runtime.degraded)
@@ -144,7 +144,7 @@ def open_app(app: FastAPI, backend: Backend) -> None:
 async def close_app(app: FastAPI, grace_s: float) -> None:
     """Answer 503 from now on. Calls in progress get `grace_s` to end: while the journal is followed they can."""
     app.state.backend = None
-    await app.state.slots.until_free(grace_s)
+    await app.state.places.calls.until_free(grace_s)
 
 
 async def _unrouted(request: Request, error: Exception) -> Response:

@@ -6,14 +6,13 @@ and stands in the log with its stack. The two interfaces differ in how they say 
 
 Who calls, and whether the call is allowed, comes first: before its body, and before anything else it says is looked at.
 
-A body is read before a call takes its slot, with a limit of its own and a deadline: who sends one slowly, or never
+A body is read before a call takes its place, with a limit of its own and a deadline: who sends one slowly, or never
 ends it, keeps no other call from being answered.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable, Coroutine
 from http import HTTPStatus
 from typing import Any
 
@@ -25,8 +24,9 @@ from pydantic import BaseModel, Field
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive
 
-from api_gateway.errors import BadRequestError, OverloadedError
+from api_gateway.errors import BadRequestError
 from api_gateway.rest.failures import JSON_TYPE, MAX_DETAIL, Failure, RefusedError, failure_of
+from api_gateway.rest.places import places_of
 from api_gateway.security.browsers import Browsers
 from api_gateway.security.guard import Guard
 from api_gateway.security.rest_permissions import names_in, rule_of
@@ -86,57 +86,22 @@ _HEADERS: dict[int, dict[str, str]] = {
 }
 
 
-class Slots:
-    """As many calls may be in progress; one more is refused at once, so that those before it are answered in time."""
-
-    def __init__(self, count: int) -> None:
-        self._count = count
-        self._free = count
-        self._all_free = asyncio.Event()
-        self._all_free.set()
-
-    @contextmanager
-    def taken(self) -> Iterator[None]:
-        """Raises OverloadedError."""
-        if self._free == 0:
-            raise OverloadedError(f"calls in progress: {self._count}, no more may be")
-        self._free -= 1
-        self._all_free.clear()
-        try:
-            yield
-        finally:
-            self._free += 1
-            if self._free == self._count:
-                self._all_free.set()
-
-    async def until_free(self, timeout_s: float) -> None:
-        """Return when no call is in progress, or after so many seconds."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(timeout_s):
-                await self._all_free.wait()
-
-
 Answer = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class GuardedRoute(APIRoute):
-    """A route inside the boundary; `refuse` makes an answer of a failure. `always`: however many calls there are."""
+    """A route inside the boundary; `refuse` makes an answer of a failure."""
 
     refuse: Callable[[Failure], Response] = staticmethod(problem_answer)
     not_a_number = HTTPStatus.BAD_REQUEST
-    always = False
 
     def get_route_handler(self) -> Answer:
         answer, refuse, path = super().get_route_handler(), type(self).refuse, self.path_format
-        not_a_number, always, has_body = self.not_a_number, self.always, self.body_field is not None
+        not_a_number, has_body = self.not_a_number, self.body_field is not None
         rule = rule_of(self.methods or (), path)
 
         async def answered(request: Request) -> Response:
-            slots: Slots = request.app.state.slots
-            if has_body:
-                request = await _with_body(request)
-            with nullcontext() if always else slots.taken():
-                return await answer(request)
+            return await answer(await _with_body(request) if has_body else request)
 
         async def guarded(request: Request) -> Response:
             guard: Guard | None = request.app.state.guard
@@ -165,12 +130,6 @@ class PravegaRoute(GuardedRoute):
     not_a_number = HTTPStatus.NOT_FOUND
 
 
-class VitalRoute(PravegaRoute):
-    """A route that says how this process is, also when it has all the calls it can take."""
-
-    always = True
-
-
 def _check_page(request: Request, rule: Rule | None) -> None:
     """Raises RefusedError for a change that a page sends where pages may only read."""
     browsers: Browsers = request.app.state.browsers
@@ -191,20 +150,18 @@ def credentials_of(request: Request) -> str | None:
 
 async def _admitted(guard: Guard, rule: Rule, request: Request) -> Caller | None:
     """Who calls, of several headers by the first. Raises UnauthenticatedError, ForbiddenError, OverloadedError."""
-    slots: Slots = request.app.state.slots
-    with slots.taken():
+    with places_of(request).calls.taken():
         return await guard.admit(rule, names_in(request.path_params), credentials_of(request))
 
 
 async def _with_body(request: Request) -> Request:
-    """The call with its body at hand. Raises RefusedError, OverloadedError, BadRequestError."""
+    """The call with its body at hand. Raises RefusedError, OverloadedError, QuotaExceededError, BadRequestError."""
     length = request.headers.get("content-length", "")
     if length.isdecimal() and int(length) > MAX_BODY_BYTES:
         raise _too_large()
-    bodies: Slots = request.app.state.bodies
     bounded = Request(request.scope, _bounded(request.receive))
     try:
-        with bodies.taken():
+        with places_of(request).bodies.taken():
             async with asyncio.timeout(BODY_S):
                 await bounded.body()
     except TimeoutError as error:

@@ -1,10 +1,10 @@
 """The public keys that sign an issuer's tokens: of a file, or fetched from the issuer.
 
-Fetched keys are fetched anew when a token names one that is not known, at most every 10 s, and after an hour, so that
-a key that was withdrawn goes. Keys that came once stay in use while their issuer cannot be reached. Only keys whose
-fetching began after an id was first met say that it is none: older ones may lack a new key, and a refusal is final.
-They are fetched without redirects and over TLS, unless they come from this machine: who could change them on the way
-could sign any token.
+Fetched keys are fetched anew when a token names one that is not known, after a fetching that failed, and after an
+hour, so that a key that was withdrawn goes; at most every 10 s. Keys that came once stay in use while their issuer
+cannot be reached. Only keys whose fetching began after an id was first met say that it is none: older ones may lack a
+new key, and a refusal is final. They are fetched without redirects and over TLS, unless they come from this machine:
+who could change them on the way could sign any token.
 
 Concurrency: belongs to the event loop; the fetching is done in a thread, once for all who wait for it.
 """
@@ -30,6 +30,9 @@ log = logging.getLogger(__name__)
 MAX_UNKNOWN = 1000
 MAX_AGE_S = 3600.0
 PAUSE_S = 10.0
+WAIT_S = 10.0
+"""How long a caller waits for a fetching: an issuer that sends byte by byte could go on for ever."""
+
 _FETCH_S = 5.0
 _MAX_BYTES = 1024 * 1024
 _DISCOVERY = "/.well-known/openid-configuration"
@@ -104,11 +107,11 @@ class FetchedKeys:
                 del self._unknown[next(iter(self._unknown))]
             fetching = self._refresh()
             if fetching is not None:
-                await asyncio.shield(fetching)
+                await asyncio.wait((fetching,), timeout=WAIT_S)
             found = find_in(self._keys, id)
             if found is None and self._newest <= met:
                 raise OverloadedError("the newest keys of the issuer of tokens are not known at the moment")
-        elif self._clock() - self._fetched_at > MAX_AGE_S:
+        elif self._wrong is not None or self._clock() - self._fetched_at > MAX_AGE_S:
             self._refresh()
         return found
 

@@ -70,19 +70,31 @@ def _group(_request: Any, readers_write: bool) -> Permission:
     return Permission.READ if readers_write else Permission.READ_UPDATE
 
 
+_GRANTED: Mapping[int, Permission] = {
+    pb.StreamInfo.UNSPECIFIED: Permission.READ_UPDATE,
+    pb.StreamInfo.NONE: Permission.NONE,
+    pb.StreamInfo.READ: Permission.READ,
+    pb.StreamInfo.WRITE: Permission.READ_UPDATE,
+    pb.StreamInfo.READ_WRITE: Permission.READ_UPDATE,
+}
+
+
+def granted(operation: int) -> Permission:
+    """What a token for an access operation permits. Raises BadRequestError: there is none for ANY."""
+    found = _GRANTED.get(operation)
+    if found is None:
+        raise BadRequestError(f"{operation} is no accessOperation that a token is for")
+    return found
+
+
 def _token(info: pb.StreamInfo, readers_write: bool) -> Permission:
     """Readers write the marks and, with the flag, the state of their groups. Raises BadRequestError."""
-    match info.accessOperation:
-        case pb.StreamInfo.UNSPECIFIED:
-            return Permission.READ_UPDATE
-        case pb.StreamInfo.READ | pb.StreamInfo.NONE:
+    permission = granted(info.accessOperation)
+    if info.accessOperation in (pb.StreamInfo.WRITE, pb.StreamInfo.READ_WRITE):
+        is_marks = info.stream.startswith(MARK_PREFIX)
+        if is_marks or (readers_write and info.stream.startswith(READER_GROUP_PREFIX)):
             return Permission.READ
-        case pb.StreamInfo.WRITE | pb.StreamInfo.READ_WRITE:
-            is_readers = info.stream.startswith(MARK_PREFIX) or (
-                readers_write and info.stream.startswith(READER_GROUP_PREFIX)
-            )
-            return Permission.READ if is_readers else Permission.READ_UPDATE
-    raise BadRequestError(f"{info.accessOperation} is no accessOperation that a token is for")
+    return max(permission, Permission.READ)
 
 
 def _token_table(info: pb.StreamInfo) -> str:

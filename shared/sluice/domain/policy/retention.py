@@ -183,7 +183,7 @@ class _Question:
     """
 
     def __init__(self, state: RetentionState, policy: RetentionPolicy, now: int) -> None:
-        self.minimum, self.maximum = policy.minimum, max(policy.maximum, policy.minimum)
+        self.minimum, self.maximum = policy.minimum, policy.ceiling
         self.now = now
         self.cuts = state.sampled.references()
         self.written = self.cuts[-1].size

@@ -1,6 +1,7 @@
 """Feeds of events: what a page is sent, when, and how it goes on after a break."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,7 +10,10 @@ from unit.gateway.system import MemorySystem
 
 from api_gateway.errors import OverloadedError
 from api_gateway.feed import feeds, watch
+from api_gateway.rest.sluice_v1.events import Sight
 from sluice.domain.scope.events import ScopeCreated
+from sluice.security.caller import Caller
+from sluice.security.resources import Permission
 
 PARTITIONS = 16
 
@@ -49,6 +53,31 @@ async def test_a_caller_sees_what_it_may_read(idle: MemorySystem, gateway: Gatew
     reader = await gateway.read(may_see=lambda subject: subject == "scope:b")
     await create(idle, "a", "b")
     assert set(await reader.changed()) == {"scope:b"}
+
+
+async def test_feeds_share_what_they_send_with_those_of_the_same_rights_only(
+    idle: MemorySystem, gateway: Gateway
+) -> None:
+    sharing = Gateway(gateway.watch, feeds.Feeds(gateway.watch, idle.runtime.clock, feeds.Hello("c", ""), 5))
+    seen: list[str] = []
+
+    def sight_of(visible: str) -> Callable[[], Sight]:
+        class Rights:
+            def on(self, resource: str) -> Permission:
+                seen.append(resource)
+                return Permission.READ if resource == f"prn::/scope:{visible}" else Permission.NONE
+
+        rights = Rights()
+        return lambda: Sight(Caller("u", rights.on))
+
+    of_a, of_b = sight_of("a"), sight_of("b")
+    readers = [await sharing.read(may_see=sight()) for sight in (of_a, of_b, of_a, of_b)]
+    everything = await sharing.read()
+    await create(idle, "a", "b")
+    assert [set(await reader.changed()) for reader in readers] == [{"scope:a"}, {"scope:b"}] * 2
+    assert set(await everything.changed()) == {"scope:a", "scope:b"}
+    assert len(seen) == 4, "each right was looked at once for each subject"
+    await sharing.stop()
 
 
 async def test_an_idle_feed_beats(gateway: Gateway) -> None:

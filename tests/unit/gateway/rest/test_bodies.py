@@ -9,7 +9,7 @@ from unit.gateway.rest.test_sluice_streams import problem
 from unit.gateway.rest.world import World
 
 from api_gateway.rest import boundary
-from api_gateway.rest.boundary import Slots
+from api_gateway.shares import Shares
 from sluice.telemetry.health import HttpServer
 
 TO = {"/sluice/v1/scopes/sc/streams/st": "PUT", "/v1/scopes": "POST"}
@@ -47,7 +47,8 @@ class HalfSent:
 
 
 async def test_a_body_on_its_way_keeps_no_other_call_waiting(world: World) -> None:
-    world.app.state.slots, world.app.state.bodies = Slots(1), Slots(1)
+    places = world.app.state.places
+    places.calls, places.bodies = Shares(1, "calls"), Shares(1, "bodies")
     half = HalfSent(world, "/sluice/v1/scopes/sc/streams/st")
     try:
         await asyncio.wait_for(half.reading.wait(), 10)

@@ -77,9 +77,10 @@ async def test_a_stream_made_anew_has_another_etag(world: World, stream: str) ->
     assert problem(await put(world, stream, TWO, etag)) == (412, "CONFIG_CHANGED")
 
 
-async def test_if_match_creates_nothing(world: World, scope: str) -> None:
+async def test_a_condition_creates_nothing(world: World, scope: str) -> None:
     for path, body in ((ST, TWO), (RG, BODY)):
         assert problem(await put(world, path, body, "*")) == (412, "CONFIG_CHANGED")
+    assert problem(await world.call("PUT", RG, {**BODY, "generation": 0})) == (412, "CONFIG_CHANGED")
     assert (await world.get(f"{S}/scopes/sc"))["streams"] == 0
 
 

@@ -13,8 +13,8 @@ from unit.gateway.rest.world import MAX_FEEDS, World
 
 from api_gateway import rates
 from api_gateway.feed import feeds
-from api_gateway.rest.boundary import Slots
 from api_gateway.rest.sluice_v1.events import resource_of_subject
+from api_gateway.shares import Shares
 from sluice.telemetry.health import STOP_GRACE_S, HttpServer
 
 PATH = "/sluice/v1/events"
@@ -67,7 +67,7 @@ async def test_a_gateway_with_fifty_pages_stops_at_once_and_says_goodbye(
 
 
 async def test_a_feed_is_no_call_in_progress(world: World, unused_tcp_port: int) -> None:
-    world.app.state.slots = Slots(1)
+    world.app.state.places.calls = Shares(1, "calls")
     count = sample("sluice_http_seconds_count", method="GET", path=PATH, status="200")
     async with serving(world, unused_tcp_port):
         _reader, writer = await follow(unused_tcp_port, "?of=cluster")

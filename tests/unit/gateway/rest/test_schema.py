@@ -36,8 +36,8 @@ EXAMPLES_OF_A_USER = 2
 
 _PROCESS: Any = SimpleNamespace(checks={}, degraded={}, facts={})
 _GUARD = Guard(Callers(reader={ALL: READ}), readers_write=False)
-SCHEMA = schemathesis.openapi.from_dict(build_app(_PROCESS, max_calls=1).openapi())
-GUARDED = schemathesis.openapi.from_dict(build_app(_PROCESS, max_calls=1, guard=_GUARD).openapi())
+SCHEMA = schemathesis.openapi.from_dict(build_app(_PROCESS, connections=10).openapi())
+GUARDED = schemathesis.openapi.from_dict(build_app(_PROCESS, connections=10, guard=_GUARD).openapi())
 OURS = SCHEMA.include(path_regex="^/sluice/")
 PRAVEGAS = SCHEMA.exclude(path_regex="^/sluice/")
 

@@ -50,6 +50,13 @@ async def test_the_life_of_a_reader_group(world: World, stream: str) -> None:
     assert problem(await world.call("DELETE", RG)) == (404, "RG_NOT_FOUND")
 
 
+async def test_a_group_without_automatic_checkpoints_is_taken_as_it_is_shown(world: World, stream: str) -> None:
+    created = await world.call("PUT", RG, BODY)
+    config = {**created.json()["config"], "checkpointIntervalMs": -1}
+    updated = await world.call("PUT", RG, {"config": config})
+    assert (updated.status_code, updated.json()["config"]) == (200, config)
+
+
 @pytest.mark.parametrize(
     "config",
     [
@@ -57,6 +64,7 @@ async def test_the_life_of_a_reader_group(world: World, stream: str) -> None:
         {"streams": {"nonsense": {}}},
         {"streams": {"sc/st": {"start": {"0": 5}, "end": {"0": 3}}}},
         {"streams": {"sc/st": {}}, "retention": "moon"},
+        {"streams": {"sc/st": {}}, "checkpointIntervalMs": -2},
     ],
 )
 async def test_a_wrong_reader_group_is_a_wrong_request(world: World, stream: str, config: Any) -> None:

@@ -12,6 +12,7 @@ from sluice.domain.segment import Segment, segment_id
 from sluice.domain.stream.events import Replacement, StreamEpochAdded, StreamScaleCancelled, StreamScaleStarted
 from sluice.domain.transaction import commands as c
 from sluice.domain.transaction.events import TransactionAborted
+from sluice.domain.transaction.state import NO_TIME
 
 SPLIT = {"sealed": [0], "ranges": [[0.0, 0.25], [0.25, 0.5]]}
 SECOND, THIRD = segment_id(1, 2), segment_id(1, 3)
@@ -134,6 +135,14 @@ async def test_the_life_of_a_transaction(world: World, stream: str) -> None:
 async def test_a_commit_needs_no_body(world: World, stream: str) -> None:
     one = f"{ST}/transactions/{await begin(world)}"
     assert (await world.call("POST", f"{one}/commit")).json() == {"state": "COMMITTING"}
+
+
+async def test_a_commit_notes_no_time_that_it_does_not_have(world: World, stream: str) -> None:
+    one = f"{ST}/transactions/{await begin(world)}"
+    assert (await world.call("POST", f"{one}/commit", {"writer": "w"})).status_code == 200
+    command = world.sent[-1][1].command
+    assert isinstance(command, c.CommitTransaction)
+    assert (command.writer, command.timestamp) == ("w", NO_TIME)
 
 
 async def test_an_unknown_transaction_is_not_found(world: World, stream: str) -> None:

@@ -6,6 +6,7 @@ import httpx
 import pytest
 from unit.gateway.rest.world import World
 
+from sluice.domain.config import RetentionPolicy, RetentionType, ScalingPolicy, StreamConfig
 from sluice.domain.decision import Reply
 from sluice.domain.ids import StreamId
 from sluice.domain.scope.commands import DeleteScopeRecursive
@@ -116,6 +117,17 @@ async def test_a_stream_created_meanwhile_is_updated(world: World, stream: str) 
     answer = await world.call("PUT", ST, FULL)
     assert answer.status_code == 200
     assert [type(request.command) for _, request in world.sent[-2:]] == [CreateStream, UpdateStream]
+
+
+async def test_a_stored_maximum_below_the_minimum_is_shown_as_the_minimum(world: World, stream: str) -> None:
+    """So it counts, and so it can be sent back."""
+    retention = RetentionPolicy(RetentionType.SIZE, minimum=1000, maximum=0)
+    config = StreamConfig(ScalingPolicy(min_segments=2), retention)
+    await world.system.append("sc/st", ev.StreamUpdated("sc", "st", config=config))
+    shown = (await world.get(ST))["config"]
+    assert shown["retention"] == {"type": "size", "min": 1000, "max": 1000}
+    assert (await world.call("PUT", ST, {**shown, "tags": ["new"]})).status_code == 200
+    assert (await world.get(ST))["config"] == {**shown, "tags": ["new"]}
 
 
 @pytest.mark.parametrize(

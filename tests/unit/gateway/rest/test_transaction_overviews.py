@@ -4,7 +4,7 @@ from unit.gateway.rest.test_sluice_segments import begin
 from unit.gateway.rest.test_sluice_streams import ST, S, problem
 from unit.gateway.rest.world import World
 
-from api_gateway.transaction_overviews import AT_A_TIME, outcomes
+from api_gateway.transaction_overviews import AT_A_TIME, Outcomes, outcomes
 from sluice.domain.ids import StreamId
 from sluice.domain.model import DomainModel
 from sluice.domain.stream.events import WorkflowQueued
@@ -40,8 +40,8 @@ async def test_outcomes_are_counted_by_bucket_and_those_outside_are_left_out() -
     events += ended(50, 9 * MINUTE, None) + ended(51, MINUTE, AbortReason.LEASE)
     found = await outcomes(view_of(*events), ORDERS, 5 * MINUTE, 9 * MINUTE, 2 * MINUTE)
     first, second = found.buckets
-    assert (first.at, first.committed, first.by_lease, first.by_user, first.by_seal) == (5 * MINUTE, 0, 1, 1, 1)
-    assert (first.by_restore, second.at, second.committed) == (1, 7 * MINUTE, AT_A_TIME)
+    assert first == Outcomes(5 * MINUTE, aborted_by_user=1, aborted_by_lease=1, aborted_by_seal=1, aborted_by_restore=1)
+    assert (second.at, second.committed) == (7 * MINUTE, AT_A_TIME)
     assert found.first_at == MINUTE
 
 

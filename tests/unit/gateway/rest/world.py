@@ -126,6 +126,7 @@ class World:
         browsers: Browsers | None = None,
         sessions: Sessions | None = None,
         broker: MemoryBroker | None = None,
+        connections: int = 200,
     ) -> None:
         settings = GatewaySettings(instance="test", container_count=CONTAINERS)
         self.system = MemorySystem(settings, self._touch, broker)
@@ -138,7 +139,7 @@ class World:
         self.max_pending = max_pending
         self.meanwhile: Callable[[], Any] = lambda: None
         self.groups = Groups()
-        self.app = build_app(self.runtime, 100, guard, browsers or Browsers(), sessions)
+        self.app = build_app(self.runtime, connections, guard, browsers or Browsers(), sessions)
 
     @property
     def store(self) -> InMemorySegmentStore:

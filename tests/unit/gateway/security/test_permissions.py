@@ -36,7 +36,7 @@ RESOURCES = {
 
 def routes() -> Iterator[Any]:
     process: Any = SimpleNamespace(checks={}, degraded={}, facts={})
-    return iter_route_contexts(build_app(process, max_calls=1).routes)
+    return iter_route_contexts(build_app(process, connections=10).routes)
 
 
 def test_each_rpc_has_a_rule() -> None:

@@ -56,7 +56,7 @@ function Facts({data}) {
     <dt>Generation</dt><dd class="num">${number(data.generation)}</dd>
     <dt>Retention</dt><dd>${RETENTIONS[config.retention] ?? config.retention}</dd>
     <dt>Readers look for news</dt><dd>each ${duration(config.refreshMs)}</dd>
-    <dt>Checkpoints</dt><dd>each ${duration(config.checkpointIntervalMs)}, ${count(config.maxOutstandingCheckpoints, 'at most', 'at most')} under way</dd>
+    <dt>Checkpoints</dt><dd>${Number(config.checkpointIntervalMs) < 0 ? 'never by itself' : `each ${duration(config.checkpointIntervalMs)}`}, ${count(config.maxOutstandingCheckpoints, 'at most', 'at most')} under way</dd>
     ${data.workflow ? html`<dt>Under way</dt><dd><a href=${href('/workflows', {q: `${data.scope}/${data.name}`})}>${data.workflow.kind}</a> for <${Age} at=${data.workflow.since} />
       ${data.workflow.lastError ? html` <${Badge} tone="bad">${count(data.workflow.attempts, 'attempt')}<//> ${data.workflow.lastError}` : null}</dd>` : null}
     <dt>Streams</dt><dd>${Object.entries(config.streams).map(([name, cuts]) => html`<p key=${name}><${StreamLink} ...${split(name)} tab="readers" />

@@ -4,7 +4,8 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path
 
-from api_gateway.rest.boundary import REQUEST_HEADER, GuardedRoute, PravegaRoute
+from api_gateway.rest.boundary import REQUEST_HEADER, PravegaRoute
+from api_gateway.rest.places import CALL
 
 ScopeName = Annotated[str, Path(alias="scopeName", description="The scope's name.", examples=["demo"])]
 StreamName = Annotated[str, Path(alias="streamName", description="The stream's name.", examples=["greetings"])]
@@ -18,8 +19,10 @@ GROUPS = "/scopes/{scopeName}/readergroups"
 ONE_GROUP = "/scopes/{scopeName}/readergroups/{readerGroupName}"
 
 
-def router(route_class: type[GuardedRoute] = PravegaRoute) -> APIRouter:
-    return APIRouter(prefix="/v1", tags=["Pravega"], route_class=route_class)
+def router(*, is_vital: bool = False) -> APIRouter:
+    """Vital calls are answered however many calls there are."""
+    places = [] if is_vital else [CALL]
+    return APIRouter(prefix="/v1", tags=["Pravega"], route_class=PravegaRoute, dependencies=places)
 
 
 _WHY = {

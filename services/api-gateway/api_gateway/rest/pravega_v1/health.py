@@ -12,14 +12,13 @@ from fastapi import Path, Request, Response
 from pydantic import TypeAdapter
 
 from api_gateway.rest.backend import Backend, as_json
-from api_gateway.rest.boundary import VitalRoute
 from api_gateway.rest.pravega_v1.base import refusals, router
 from api_gateway.rest.pravega_v1.models import HealthResult, Status
 from api_gateway.security.guard import Guard
 from sluice.domain.errors import NotFoundError
 from sluice.telemetry.health import Checks, problems
 
-routes = router(VitalRoute)
+routes = router(is_vital=True)
 routes.tags = ["Pravega health"]
 
 SERVICES = ("api-gateway", "cluster-manager", "stream-workflows", "txn-manager")

@@ -2,10 +2,10 @@
 
 from fastapi import APIRouter, Response
 
-from api_gateway.rest.boundary import VitalRoute
+from api_gateway.rest.boundary import PravegaRoute
 from sluice.telemetry.scrape import exposition
 
-routes = APIRouter(tags=["Pravega health"], route_class=VitalRoute)
+routes = APIRouter(tags=["Pravega health"], route_class=PravegaRoute)
 
 
 @routes.get(

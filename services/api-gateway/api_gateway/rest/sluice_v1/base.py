@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from pydantic.alias_generators import to_camel
 
 from api_gateway.rest.boundary import PROBLEM_TYPE, REQUEST_HEADER, GuardedRoute
+from api_gateway.rest.places import CALL
 
 PREFIX = "/sluice/v1"
 
@@ -86,8 +87,9 @@ def cut_model(cut: dict[int, int]) -> dict[str, int]:
     return {str(segment): offset for segment, offset in sorted(cut.items())}
 
 
-def router(tag: str) -> APIRouter:
-    return APIRouter(prefix=PREFIX, tags=[tag], route_class=GuardedRoute)
+def router(tag: str, *, is_feed: bool = False) -> APIRouter:
+    """Feeds have places of their own (feed/feeds.py)."""
+    return APIRouter(prefix=PREFIX, tags=[tag], route_class=GuardedRoute, dependencies=[] if is_feed else [CALL])
 
 
 _WHY = {

@@ -110,7 +110,7 @@ def config_of(settings: StreamSettings) -> domain.StreamConfig:
 
 
 def config_model(config: domain.StreamConfig) -> StreamConfiguration:
-    """As it is stored, whatever that is: other clients have other limits."""
+    """As it is stored, but for a maximum below the minimum. Other clients have other limits."""
     scaling, retention = config.scaling, config.retention
     return StreamConfiguration(
         scaling=Scaling.model_construct(
@@ -120,7 +120,7 @@ def config_model(config: domain.StreamConfig) -> StreamConfiguration:
             min_segments=scaling.min_segments,
         ),
         retention=Retention.model_construct(
-            type=_RETENTION_NAMES[retention.retention_type], min=retention.minimum, max=retention.maximum
+            type=_RETENTION_NAMES[retention.retention_type], min=retention.minimum, max=retention.ceiling
         )
         if retention is not None
         else None,

@@ -19,7 +19,7 @@ from sluice.domain.names import STREAMS
 from sluice.security.caller import CALLER, Caller, UnauthenticatedError, calling_principal
 from sluice.security.resources import Permission
 
-routes = router("cluster")
+routes = router("cluster", is_feed=True)
 
 MAX_NAMES = 50
 MAX_RATES = 5
@@ -50,15 +50,6 @@ _EVENT = {
 _STREAM: dict[int | str, dict[str, Any]] = {
     200: {"description": _ABOUT, "content": {"text/event-stream": {"schema": _EVENT}}}
 }
-
-
-class RateItem(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What is written to a segment; what is not known is left out."""
-
-    id: int
-    bytes_per_s: float | None = None
-    events_per_s: float | None = None
-    length: int | None = None
 
 
 _encode = msgspec.json.Encoder().encode
@@ -139,8 +130,7 @@ def _rates(backend: Backend, streams: list[StreamId]) -> Rates | None:
             except OverloadedError:
                 # Rates are the least of what a feed is for: it has all the rest.
                 continue
-            segments = [RateItem(*msgspec.structs.astuple(one)) for one in found.segments]
-            body = _encode({"stream": str(id), "segments": segments, "at": at}).decode()
+            body = _encode({"stream": str(id), "segments": found.segments, "at": at}).decode()
             events.append(format_sse_event(event="rates", data_str=body))
         return events
 
@@ -161,12 +151,18 @@ def _names_in(of: str) -> list[str]:
     return names
 
 
-class _Sight:
-    """What one caller may see, remembered for as long as a feed goes on."""
+class Sight:
+    """What one caller may see, remembered while a feed goes on; equal to that of a caller with the same rights."""
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
         self._known: dict[str, bool] = {}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sight) and self._caller.permission_on == other._caller.permission_on
+
+    def __hash__(self) -> int:
+        return hash(self._caller.permission_on)
 
     def __call__(self, subject: str) -> bool:
         resource = resource_of_subject(subject)
@@ -181,12 +177,12 @@ class _Sight:
 _MAX_KNOWN = 10_000
 
 
-def _sight() -> _Sight:
+def _sight() -> Sight:
     """Raises UnauthenticatedError."""
     caller = CALLER.get()
     if caller is None:
         raise UnauthenticatedError
-    return _Sight(caller)
+    return Sight(caller)
 
 
 def resource_of_subject(subject: str) -> str:

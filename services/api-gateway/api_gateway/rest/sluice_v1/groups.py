@@ -76,7 +76,7 @@ class GroupSettings(Body):
         default=3000, ge=0, le=INT64_MAX, description="How often readers look for news of the group."
     )
     checkpoint_interval_ms: int = Field(
-        default=30_000, ge=0, le=INT64_MAX, description="How often it checkpoints by itself."
+        default=30_000, ge=-1, le=INT64_MAX, description="How often it checkpoints by itself; -1: never."
     )
     max_outstanding_checkpoints: int = Field(
         default=3, ge=1, le=INT32_MAX, description="How many checkpoints may be under way."
@@ -88,7 +88,7 @@ class GroupBody(Body):
 
     config: GroupSettings
     generation: int | None = Field(
-        default=None, ge=0, le=INT64_MAX, description="Update only if the group is at this generation."
+        default=None, ge=0, le=INT64_MAX, description="Only update, and only if the group is at this generation."
     )
 
 
@@ -185,6 +185,8 @@ async def put_group(
     if if_match is not None:
         found = matching(if_match, found, about)
     if found is None:
+        if body.generation is not None:
+            raise config_changed(f"{about} does not exist")
         config = _config(scope, group, body.config, str(uuid4()), 0)
         done(await submit(CreateReaderGroup(scope=scope, group=group, config=config)), about)
         status = 201

@@ -17,6 +17,7 @@ from api_gateway.listing import may_read
 from api_gateway.lookback import while_caller_waits
 from api_gateway.reads import Names, streams_after
 from api_gateway.rest.backend import Backend, Served, as_json
+from api_gateway.rest.places import SCAN
 from api_gateway.rest.sluice_v1.base import Model, refusals, router
 from api_gateway.security.rest_permissions import CLUSTER, DEAD_LETTERS
 from api_gateway.slices import Slices
@@ -87,7 +88,7 @@ def rank(text: str, *names: str) -> int | None:
     return 1 if any(text in name for name in names) else None
 
 
-@routes.get("/search", operation_id="search", response_model=Hits, responses=refusals())
+@routes.get("/search", operation_id="search", dependencies=[SCAN], response_model=Hits, responses=refusals())
 async def search(
     request: Request,
     backend: Served,

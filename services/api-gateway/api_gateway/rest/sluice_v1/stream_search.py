@@ -18,6 +18,7 @@ from api_gateway.reads import Names, Reads, missing_scope, streams_after, stream
 from api_gateway.rest.backend import Served, as_json
 from api_gateway.rest.failures import RefusedError
 from api_gateway.rest.paging import DEFAULT, After, Limit, position_in, token_of
+from api_gateway.rest.places import SCAN
 from api_gateway.rest.sluice_v1.base import Model, refusals, router
 from api_gateway.slices import Slices
 from sluice.domain.ids import StreamId
@@ -99,7 +100,9 @@ class _Found(msgspec.Struct, frozen=True):
     shown: FoundStream | None
 
 
-@routes.get("/streams", operation_id="findStreams", response_model=FoundStreams, responses=refusals(404))
+@routes.get(
+    "/streams", operation_id="findStreams", dependencies=[SCAN], response_model=FoundStreams, responses=refusals(404)
+)
 async def find_streams(
     request: Request,
     backend: Served,

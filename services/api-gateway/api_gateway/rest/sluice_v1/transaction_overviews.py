@@ -9,9 +9,10 @@ from api_gateway.errors import BadRequestError
 from api_gateway.listing import may_read
 from api_gateway.rest.backend import Served, as_json
 from api_gateway.rest.paging import DEFAULT, Limit
+from api_gateway.rest.places import SCAN
 from api_gateway.rest.sluice_v1.base import INT64_MAX, Model, ScopeName, StreamName, refusals, router
 from api_gateway.rest.sluice_v1.workflow_models import RunningWorkflow, workflow_model
-from api_gateway.transaction_overviews import Outcomes, commit_queue, most_waiting, outcomes
+from api_gateway.transaction_overviews import commit_queue, most_waiting, outcomes
 from sluice.domain.ids import StreamId
 from sluice.security.resources import stream_resource
 
@@ -95,6 +96,7 @@ class CommitQueueModel(Model):
 @routes.get(
     f"{_STREAM}/transactions/summary",
     operation_id="summarizeTransactions",
+    dependencies=[SCAN],
     response_model=TransactionsSummary,
     responses=refusals(404),
 )
@@ -120,22 +122,8 @@ async def summary(
         raise BadRequestError(f"from must be before to, and {MAX_BUCKETS} buckets before it at most")
     await backend.reads.stream_in_full(id)
     found = await outcomes(backend.reads.view(id.key), id, since, until, bucket)
-    return as_json(
-        TransactionsSummary(
-            bucket_ms=bucket, from_=since, to=until, items=list(map(_counts, found.buckets)), first_at=found.first_at
-        )
-    )
-
-
-def _counts(bucket: Outcomes) -> OutcomeCounts:
-    return OutcomeCounts(
-        at=bucket.at,
-        committed=bucket.committed,
-        aborted_by_user=bucket.by_user,
-        aborted_by_lease=bucket.by_lease,
-        aborted_by_seal=bucket.by_seal,
-        aborted_by_restore=bucket.by_restore,
-    )
+    items = [OutcomeCounts.model_validate(one, from_attributes=True) for one in found.buckets]
+    return as_json(TransactionsSummary(bucket_ms=bucket, from_=since, to=until, items=items, first_at=found.first_at))
 
 
 @routes.get("/transactions", operation_id="listWaitingStreams", response_model=WaitingStreamList, responses=refusals())

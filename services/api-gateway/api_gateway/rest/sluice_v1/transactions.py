@@ -10,6 +10,7 @@ from pydantic import Field
 from api_gateway.rest.backend import Backend, Served, Submission, Submit, as_json
 from api_gateway.rest.failures import RefusedError
 from api_gateway.rest.paging import DEFAULT, After, Limit, position_in, token_of
+from api_gateway.rest.places import SCAN
 from api_gateway.rest.sluice_v1.base import (
     INT64_MAX,
     Body,
@@ -28,7 +29,7 @@ from api_gateway.rest.sluice_v1.workflow_models import RunningWorkflow, workflow
 from api_gateway.slices import Slices
 from sluice.domain.ids import StreamId, TransactionId
 from sluice.domain.transaction.commands import AbortTransaction, CommitTransaction, OpenTransaction, PingTransaction
-from sluice.domain.transaction.state import MAX_LEASE_MS, MIN_LEASE_MS, EndedTransaction, Transaction
+from sluice.domain.transaction.state import MAX_LEASE_MS, MIN_LEASE_MS, NO_TIME, EndedTransaction, Transaction
 from sluice.engine.fold import PartitionView
 
 routes = router("transactions")
@@ -79,8 +80,11 @@ class CommitBody(Body):
     """Who commits, and the writer's own time."""
 
     writer: str = Field(default="", max_length=255, description="The writer's id; left out: no time is noted.")
-    timestamp: int = Field(
-        default=0, ge=0, le=INT64_MAX, description="The writer's own time: nothing it writes later is before."
+    timestamp: int | None = Field(
+        default=None,
+        ge=0,
+        le=INT64_MAX,
+        description="The writer's own time: nothing it writes later is before. Left out: no time is noted.",
     )
 
 
@@ -97,7 +101,13 @@ class TransactionStateModel(Model):
     state: str = Field(examples=["COMMITTING"])
 
 
-@routes.get(_ALL, operation_id="listTransactions", response_model=TransactionList, responses=refusals(404))
+@routes.get(
+    _ALL,
+    operation_id="listTransactions",
+    dependencies=[SCAN],
+    response_model=TransactionList,
+    responses=refusals(404),
+)
 async def list_transactions(
     backend: Served,
     scope: ScopeName,
@@ -192,9 +202,8 @@ async def commit_transaction(
 ) -> Response:
     """Have a transaction committed; its position in the order of commits is fixed by that."""
     given = body or CommitBody()
-    command = CommitTransaction(
-        scope=scope, stream=stream, transaction=txn, writer=given.writer, timestamp=given.timestamp
-    )
+    timestamp = NO_TIME if given.timestamp is None else given.timestamp
+    command = CommitTransaction(scope=scope, stream=stream, transaction=txn, writer=given.writer, timestamp=timestamp)
     return await _end(backend, submit, command)
 
 

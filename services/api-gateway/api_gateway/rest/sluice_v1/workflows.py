@@ -15,6 +15,7 @@ from fastapi import Query, Response
 from api_gateway.rest.backend import Backend, Served, Submit, as_json
 from api_gateway.rest.failures import failure_of
 from api_gateway.rest.paging import DEFAULT, After, Limit, position_in, token_of
+from api_gateway.rest.places import SCAN
 from api_gateway.rest.sluice_v1.actions import judged, on_workflow
 from api_gateway.rest.sluice_v1.base import Taken, changed, refusals, router
 from api_gateway.rest.sluice_v1.replies import DONE, done
@@ -69,7 +70,9 @@ class _Filter(msgspec.Struct, frozen=True):
         )
 
 
-@routes.get("/workflows", operation_id="listWorkflows", response_model=WorkflowList, responses=refusals())
+@routes.get(
+    "/workflows", operation_id="listWorkflows", dependencies=[SCAN], response_model=WorkflowList, responses=refusals()
+)
 async def list_workflows(
     backend: Served,
     kind: Annotated[WorkflowKind | None, Query(description="Only those of this kind.")] = None,
