@@ -170,7 +170,7 @@ class Api:
         """The server-sent events of a call as they come, each its data with its name as `event`."""
         sent = {name: _text(value) for name, value in parameters.items() if value is not None}
         # Each one may take as long as an answer; a feed beats more often.
-        with _as_sentences(self.base), self._client.stream("GET", path, params=sent) as response:
+        with _as_sentences(self.base, is_change=False), self._client.stream("GET", path, params=sent) as response:
             if not response.is_success:
                 response.read()
                 raise _refusal(response, "")
@@ -199,7 +199,7 @@ class Api:
         headers: Mapping[str, str] | None,
     ) -> httpx.Response:
         sent = {name: _text(value) for name, value in parameters.items() if value is not None}
-        with _as_sentences(self.base), _notice_after(PATIENCE_S, self._waiting):
+        with _as_sentences(self.base, is_change=method != "GET"), _notice_after(PATIENCE_S, self._waiting):
             return self._client.request(method, path, params=sent, json=body, headers=headers)
 
 
@@ -215,7 +215,7 @@ _MAY_GO_ON = (
 
 
 @contextmanager
-def _as_sentences(base: str) -> Iterator[None]:
+def _as_sentences(base: str, *, is_change: bool) -> Iterator[None]:
     """What goes wrong with a call inside, as operators can read it. Raises UsageError, UnreachableError."""
     try:
         yield
@@ -225,7 +225,9 @@ def _as_sentences(base: str) -> Iterator[None]:
         how = "did not answer in time" if isinstance(error, httpx.TimeoutException) else "broke off without an answer"
         raise NoAnswerError(
             f"{base} {how} ({type(error).__name__})",
-            "the requested operation may go on all the same; `sluice workflow list` shows what is under way",
+            "the requested operation may go on all the same; `sluice workflow list` shows what is under way"
+            if is_change
+            else "is that the address of an api-gateway's REST interface? Another: --api URL or SLUICE_API",
         ) from error
     except (httpx.TransportError, httpx.UnsupportedProtocol) as error:
         raise UnreachableError(

@@ -18,6 +18,9 @@ LOOK_S = 0.25
 BLIND_S = READ_S
 """How long looks may fail one after the other once only they can show the end."""
 
+DECIDED_S = 10.0
+"""How long a request that was sent may take to be decided; until then the scope shows no workflow."""
+
 NOT_FOUND = 404
 
 
@@ -91,12 +94,12 @@ class _Looks:
         Raises RefusedError if nothing deletes it, and the last failure if no look has succeeded for long.
         """
         pause = threading.Event()
-        seen_at = time.monotonic()
+        began = seen_at = time.monotonic()
         while (found := self.look()) is not None:
             if isinstance(found, CommandError):
                 if time.monotonic() - seen_at > BLIND_S:
                     raise found
-            elif "workflow" not in found:
+            elif "workflow" not in found and time.monotonic() - began > DECIDED_S:
                 raise RefusedError(
                     f"scope {self._scope} is still there, and nothing deletes it now",
                     "delete it again; `sluice topic tail journal` shows what is decided",

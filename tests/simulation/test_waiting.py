@@ -1,4 +1,4 @@
-"""Waiting for other keys: it takes no slot, floods nothing, shows, and ends on a retry or a cancellation."""
+"""Waiting for other keys: it takes no place, floods nothing, shows, and ends on a retry or a cancellation."""
 
 import asyncio
 from typing import Any

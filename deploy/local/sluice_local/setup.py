@@ -94,7 +94,7 @@ def class_archives(home: Path, jars_dir: Path, java_version: str) -> None:
                 "the archives of classes could not be made; Java programs take longer to start",
             )
         except LocalError as error:
-            say(str(error))
+            say(f"{error} (to have it tried again, remove {mark.parent})")
             mark.parent.mkdir(exist_ok=True)
         stamp.set_current(mark, wanted)
 

@@ -6,6 +6,7 @@ without state; `alone` keeps two set-ups of one folder apart.
 
 import fcntl
 import hashlib
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,6 +39,13 @@ def set_current(stamp: Path, value: str) -> None:
 def alone(folder: Path) -> Iterator[None]:
     """Make the folder, and hold it for this set-up; wait while another one holds it."""
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "setup.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    lock = folder / "setup.lock"
+    if not lock.exists():
+        if not os.access(folder, os.W_OK):
+            # Nothing can be fetched into it either, so there is nothing to be alone for.
+            yield
+            return
+        lock.touch()
+    with lock.open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
         yield

@@ -3,7 +3,7 @@
 To stop (SIGINT, SIGTERM) is to finish the batches that are being written, note how far they go, and hand the tasks to
 the other nodes. A second signal ends the process at once.
 
-Concurrency: one event loop; a process of its own writes into the stream.
+Concurrency: one event loop.
 """
 
 import asyncio

@@ -45,6 +45,7 @@ class Requests:
         self._max_of_a_key = max(1, max_pending // SHARES)
         self._of_key: Counter[str] = Counter()
         self._sent: set[asyncio.Future[Reply]] = set()
+        self._has_ended = False
         on_scrape("requests", self._publish)
         self._ids = map(f"{runtime.connections.chance.token()}-{{:x}}".format, itertools.count(1))
 
@@ -62,6 +63,8 @@ class Requests:
         Raises OverloadedError, RequestTimeoutError, SendError, and PartitionFailedError if it was not even sent.
         """
         journal = self._runtime.journal
+        if self._has_ended:
+            raise OverloadedError("this gateway ends, and takes no more requests")
         if journal.replies_expected >= self._max_pending:
             raise OverloadedError(f"{self._max_pending} requests are waiting for their replies, no more may wait")
         key = command.key
@@ -99,7 +102,8 @@ class Requests:
         return reply
 
     def end(self) -> None:
-        """Wait for no reply any longer: who still does gets RequestTimeoutError."""
+        """Wait for no reply any longer: who still does gets RequestTimeoutError, who comes later OverloadedError."""
+        self._has_ended = True
         for expected in self._sent:
             if not expected.done():
                 expected.set_exception(RequestTimeoutError("this gateway ends, the request goes on"))

@@ -139,7 +139,10 @@ class ContainerManager:
         return min(wait_s for wait_s in (LOOK_AGAIN_S, settling_s, interval_s) if wait_s > 0)
 
     async def _is_neglected(self) -> bool:
-        """Whether journal or node have differed from the hosts for `NEGLECTED_S`, as far as this instance can see."""
+        """Whether journal or node have differed from the hosts for long, as far as this instance can see.
+
+        The active one may wait for an interval.
+        """
         hosts = await self._nodes.hosts() if self._nodes.connected else ()
         alike = set(hosts) == set(self._cluster().hosts)
         if not hosts or (alike and self._is_published(await self._nodes.read_map())):
@@ -148,7 +151,7 @@ class ContainerManager:
         now = asyncio.get_running_loop().time()
         if self._differs_since is None:
             self._differs_since = now
-        return now - self._differs_since >= NEGLECTED_S
+        return now - self._differs_since >= max(NEGLECTED_S, 2 * self._interval_ms / 1000)
 
     async def _take_over(self) -> None:
         if self._took_over:
@@ -167,10 +170,11 @@ class ContainerManager:
         version = self._journal.reader(CLUSTER).version(CLUSTER)
         hosts = await self._nodes.hosts()
         HOSTS.set(len(hosts))
-        wait_s = self._settling.wait_s(hosts, self._cluster().hosts, asyncio.get_running_loop().time())
+        before = self._cluster().containers or _owners(await self._nodes.read_map())
+        assigned = self._cluster().hosts or before.values()
+        wait_s = self._settling.wait_s(hosts, assigned, asyncio.get_running_loop().time())
         if wait_s > 0:
             return wait_s
-        before = self._cluster().containers or _owners(await self._nodes.read_map())
 
         def decide(reader: GuardedReader, context: Context) -> Decision:
             reader.get(CLUSTER)

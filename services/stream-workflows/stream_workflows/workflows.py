@@ -10,7 +10,7 @@ from stream_workflows import group_steps, restore_steps, scope_steps, stream_ste
 from stream_workflows.step_context import StreamStepContext
 
 _REPLACE: Step[StreamStepContext] = Step("create-replacement", stream_steps.create_replacement, plain(scale.add_epoch))
-_FENCE: Step[StreamStepContext] = Step("fence", scope_steps.fence)
+_FENCE: Step[StreamStepContext] = Step("fence", scope_steps.fence, is_limited=False)
 WORKFLOWS: Workflows[StreamStepContext] = {
     WorkflowKind.CREATE_STREAM: (Step("create-segments", stream_steps.create_segments, plain(decide.finish_create)),),
     WorkflowKind.UPDATE_STREAM: (

@@ -69,9 +69,11 @@ class Leases:
 
     def ends_at(self, transaction: Transaction) -> int:
         """When the transaction may be aborted unless its client pings, grace included."""
-        grace_ms = self._grace_ms + max(0, transaction.lease_ms) // GRACE_SHARE
         open_since = self._outages.open_since(self._journal.partition_of(transaction.id.key))
-        return transaction.lease_ends_at + grace_ms + max(0, open_since - transaction.last_activity_at)
+        return self._ends_by_pings(transaction) + max(0, open_since - transaction.last_activity_at)
+
+    def _ends_by_pings(self, transaction: Transaction) -> int:
+        return transaction.lease_ends_at + self._grace_ms + max(0, transaction.lease_ms) // GRACE_SHARE
 
     def awaits_pings(self) -> bool:
         """Whether a lease may run out because pings cannot be appended; one that was ended before counts on."""
@@ -141,7 +143,7 @@ class Leases:
         if not self._outages.is_open(partition, now):
             left = max(left, SILENCE_MS)
         if left > 0:
-            metrics.LEASES.labels("renewed" if ends_at > checked_at else "extended").inc()
+            metrics.LEASES.labels("renewed" if self._ends_by_pings(transaction) > checked_at else "extended").inc()
             self._lease(partition, str(command.transaction_id), left)
             return None
         return reader.version(command.aggregate)
@@ -161,8 +163,9 @@ class Leases:
         for event in entry.events:
             if isinstance(event, ev.TransactionReady) or (isinstance(event, ev.TransactionOpened) and event.prepared):
                 metrics.OPENED.inc()
-            if isinstance(event, ev.TransactionOpened | ev.TransactionReady | ev.TransactionPinged):
+            if isinstance(event, ev.TransactionOpened | ev.TransactionPinged):
                 self._outages.sent(partition, self._journal.clock.now_ms())
+            if isinstance(event, ev.TransactionOpened | ev.TransactionReady | ev.TransactionPinged):
                 state = self._journal.views()[partition].get(event.aggregate)
                 if isinstance(state, Transaction):
                     left = max(0, self.ends_at(state) - self._journal.clock.now_ms())

@@ -95,15 +95,23 @@ class _StepContext:
 
 
 async def _create_segments(context: _StepContext, transaction: Transaction) -> None:
-    """It records its end itself, to learn whether its own entry counts or that of another process."""
-    request = transaction.workflow.request if transaction.workflow is not None else None
     names = context.segment_names(transaction.id)
     creating = context.creating.pop(names, None)
     await (creating.done if creating is not None else context.create_segments(transaction.id.stream_id, names))
+
+
+async def _record_ready(context: _StepContext, transaction: Transaction) -> None:
+    """It records the end itself, to learn whether its own entry counts or that of another process."""
+    request = transaction.workflow.request if transaction.workflow is not None else None
     await context.record_ready(transaction.id, request)
 
 
-_WORKFLOWS: Workflows[_StepContext] = {WorkflowKind.OPEN_TRANSACTION: (Step("create-segments", _create_segments),)}
+_WORKFLOWS: Workflows[_StepContext] = {
+    WorkflowKind.OPEN_TRANSACTION: (
+        Step("create-segments", _create_segments),
+        Step("record-ready", _record_ready, is_limited=False),
+    )
+}
 
 
 class TransactionOpener:

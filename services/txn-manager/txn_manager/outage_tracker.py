@@ -28,6 +28,10 @@ class OutageTracker:
         before, self._acknowledged_at = self._acknowledged_at, now
         if before is None or now - before > SILENCE_MS:
             self._back_at = now
+        elif now < before:
+            # Our clock was set back: nothing began later than now.
+            self._back_at = now
+            self._open_since = {partition: min(since, now) for partition, since in self._open_since.items()}
 
     def owned(self, partition: int, now: int) -> None:
         """The partition is ours from now on."""

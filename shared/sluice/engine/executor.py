@@ -1,7 +1,8 @@
 """Runs jobs by key: those of one key one after the other, those of different keys side by side.
 
-Each key that has work has a queue and one task, gone when idle. Nothing bounds here how many keys have work: what may
-be open does (`flow_control`), and the runner how many steps are carried out. So a key that waits holds up no other.
+Each key that has work has a queue and one task, gone when idle. Nothing bounds here how many keys have work: how many
+requests may be open is bounded before (`flow_control`), and how many steps are carried out behind (`runner`). So a key
+that waits holds up no other.
 Everything here belongs to the event loop.
 """
 

@@ -172,8 +172,7 @@ class Proposer:
                 item.decided.set_result(None)
                 continue
             reader = GuardedReader(view)
-            # No decision is dated before its request, or before what it is decided on.
-            now_ms = max(self._journal.clock.now_ms(), facts.appended_at, view.last_ms)
+            now_ms = max(self._journal.clock.now_ms(), facts.appended_at)
             context = Context(now_ms, facts.id, facts.appended_at)
             try:
                 decision = item.decide(reader, context)

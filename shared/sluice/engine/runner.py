@@ -11,7 +11,7 @@ other keys or for its next attempt takes no place in it.
 
 import asyncio
 import logging
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from typing import Any, Generic
 
 from sluice.engine.crash_points import CrashPoints
@@ -174,7 +174,7 @@ class Runner(Generic[StepContextT]):
         workflow = dependencies.workflow
         while True:
             try:
-                async with limit:
+                async with limit if step.is_limited else nullcontext():
                     state = self._state(aggregate)
                     running = self._running(state, workflow)
                     if running is None:

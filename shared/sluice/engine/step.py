@@ -25,11 +25,15 @@ AT_ONCE = 1_000
 
 
 class Step(msgspec.Struct, Generic[StepContextT], frozen=True):
-    """`carry_out` gets the step context and the aggregate's state; `record` decides what is recorded of it."""
+    """`carry_out` gets the step context and the aggregate's state; `record` decides what is recorded of it.
+
+    `is_limited` False: the step only waits for the journal, so it takes no place of those that act on the outside.
+    """
 
     name: str
     carry_out: Callable[[StepContextT, Any], Awaitable[Any]]
     record: InputRecord | None = None
+    is_limited: bool = True
 
 
 Workflows = Mapping[Any, tuple[Step[StepContextT], ...]]

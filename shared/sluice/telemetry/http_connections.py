@@ -2,8 +2,7 @@
 
 Who connects and says nothing, sends the head of a request slowly, or does not read its answer, needs no credentials for
 it. So a connection that has no request under way is cut after a while, and before others when there are too many; one
-whose answer is not read is cut when too little of it leaves, or when more than any other waits on it and all that
-waits is too much. Belongs to the event loop.
+whose answer is not read is cut when too little of it leaves. Belongs to the event loop.
 """
 
 import asyncio
@@ -18,9 +17,6 @@ HEAD_S = 10.0
 READ_S = 30.0
 MIN_READ_BYTES = 64 * 1024
 """As much of an answer that waits to be read must leave in each `READ_S`."""
-
-MAX_UNREAD_BYTES = 128 * 1024 * 1024
-"""What may wait to be read on all connections of a server."""
 
 
 class HttpBounds(msgspec.Struct, frozen=True):
@@ -70,9 +66,6 @@ class BoundedConnection(H11Protocol):
         super().pause_writing()
         self._unread = self.transport.get_write_buffer_size()
         self._read_due = self.loop.call_later(READ_S, self._look_unread)
-        unread = {each.transport: each.transport.get_write_buffer_size() for each in self.connections}
-        if sum(unread.values()) > MAX_UNREAD_BYTES:
-            max(unread, key=unread.__getitem__).abort()
 
     def resume_writing(self) -> None:
         self._end_unread()

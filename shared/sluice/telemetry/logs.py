@@ -7,6 +7,7 @@ some readers, or command a terminal, are escaped.
 import logging
 import sys
 import time
+from collections import Counter
 from typing import Any
 
 import msgspec
@@ -67,20 +68,23 @@ class WithoutHeaders(logging.Filter):
 
 
 class AtMost(logging.Filter):
-    """Lets through so many records in so many seconds, so that an outage does not drown everything else."""
+    """Lets through so many records of each level in so many seconds.
+
+    So an outage does not drown everything else, and what any caller may bring about hides no error.
+    """
 
     def __init__(self, records: int, seconds: float) -> None:
         super().__init__()
         self._records = records
         self._seconds = seconds
         self._since = 0.0
-        self._passed = 0
+        self._passed: Counter[int] = Counter()
 
     def filter(self, record: logging.LogRecord) -> bool:
         if record.created - self._since > self._seconds:
-            self._since, self._passed = record.created, 0
-        self._passed += 1
-        return self._passed <= self._records
+            self._since, self._passed = record.created, Counter()
+        self._passed[record.levelno] += 1
+        return self._passed[record.levelno] <= self._records
 
 
 def set_up_logs(service: str, instance: str, level: str) -> None:

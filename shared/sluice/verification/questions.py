@@ -3,7 +3,7 @@
 Where a segment is not answered for within the patience, its container is probed. If that is not answered either, the
 container is silent: its other segments are not requested, so that a store that is away costs one wait and not one for
 each of a million segments. Each further round of questions probes the silent containers once, side by side.
-Concurrency: `concurrency` questions are out at a time.
+Concurrency: `concurrency` questions are out at a time, and first one about each container that was silent.
 """
 
 import asyncio

@@ -99,7 +99,8 @@ class DataPlane:
             for container in itertools.cycle(self._names):
                 await asyncio.sleep(ROUND_S / len(self._names))
                 silent = (number for number in self.silent if number not in self._under_way)
-                for due in {container, *itertools.islice(silent, SILENT_AT_ONCE)} - self._under_way:
+                room = max(0, SILENT_AT_ONCE - len(self._under_way))
+                for due in {container, *itertools.islice(silent, room)} - self._under_way:
                     self._under_way.add(due)
                     probes.create_task(self._probe(due))
 

@@ -130,20 +130,6 @@ async def test_who_does_not_read_an_answer_is_cut(monkeypatch: pytest.MonkeyPatc
             await asyncio.wait_for(over.wait(), DEADLINE_S)
 
 
-async def test_where_too_much_waits_to_be_read_the_connection_with_most_is_cut(
-    monkeypatch: pytest.MonkeyPatch, unused_tcp_port: int
-) -> None:
-    monkeypatch.setattr(http_connections, "MAX_UNREAD_BYTES", LARGE + LARGE // 2)
-    async with serving(unused_tcp_port):
-        lazy = [await connect(unused_tcp_port) for _ in range(2)]
-        for reader, writer in lazy:
-            writer.write(GET % b"whole")
-            async with asyncio.timeout(DEADLINE_S):
-                await reader.readuntil(b"\r\n\r\n")
-        lengths = [len(await ended(reader)) for reader, _ in lazy]
-        assert sorted(length < LARGE for length in lengths) == [False, True]
-
-
 @pytest.mark.parametrize("path", [b"large", b"whole"])
 async def test_who_reads_steadily_gets_all_however_long_it_takes(
     path: bytes, monkeypatch: pytest.MonkeyPatch, unused_tcp_port: int

@@ -151,6 +151,8 @@ class Feeds:
 
     def frame(self, news: News, names: frozenset[str], may_see: MaySee | None) -> bytes:
         """What changed of these names as an event; empty if nothing has."""
+        if not news.changes:
+            return b""
         found = news.frames.get((names, may_see))
         if found is None:
             changes = [c for c in news.changes if is_named(c, names) and (may_see is None or may_see(c.subject))]

@@ -28,6 +28,7 @@ from sluice.security.watched import SecurityConfigError, Watched
 log = logging.getLogger(__name__)
 
 MAX_UNKNOWN = 1000
+MAX_WAITING = 64
 MAX_AGE_S = 3600.0
 PAUSE_S = 10.0
 WAIT_S = 10.0
@@ -97,6 +98,7 @@ class FetchedKeys:
         """Ids that no key had, and how many fetchings had begun when each was first met."""
         self._fetching: asyncio.Task[None] | None = None
         self._wrong: str | None = None
+        self._waiting = 0
 
     async def find(self, id: str | None) -> jwt.PyJWK | None:
         """See Keys."""
@@ -107,13 +109,25 @@ class FetchedKeys:
                 del self._unknown[next(iter(self._unknown))]
             fetching = self._refresh()
             if fetching is not None:
-                await asyncio.wait((fetching,), timeout=WAIT_S)
+                await self._wait_for(fetching)
             found = find_in(self._keys, id)
             if found is None and self._newest <= met:
                 raise OverloadedError("the newest keys of the issuer of tokens are not known at the moment")
         elif self._wrong is not None or self._clock() - self._fetched_at > MAX_AGE_S:
             self._refresh()
         return found
+
+    async def _wait_for(self, fetching: "asyncio.Task[None]") -> None:
+        """Raises OverloadedError where too many wait already: they have proved nothing yet."""
+        if self._waiting >= MAX_WAITING:
+            raise OverloadedError("too many calls wait for the keys of the issuer of tokens")
+        self._waiting += 1
+        try:
+            done, _ = await asyncio.wait((fetching,), timeout=WAIT_S)
+        finally:
+            self._waiting -= 1
+        if not done:
+            self._wrong = f"the issuer of tokens has not sent its keys within {WAIT_S:g} s"
 
     def problem(self) -> str | None:
         """Why the newest keys are not known; None while they are."""
