@@ -251,6 +251,15 @@ async def test_no_more_steps_are_carried_out_than_the_limit_has_places(world: En
     assert looked.carried_out == 1 and made.state.total == 5
 
 
+async def test_a_step_that_waits_only_for_the_journal_needs_no_place(world: EngineWorld) -> None:
+    looked = Failing(0, ValueError())
+    made = Scene(world, Step("look", looked, counted, is_limited=False), Step("end", succeed, ended))
+    async with made.limit:
+        await made.begin()
+        await asyncio.sleep(100)
+        assert looked.carried_out == 1 and made.state.total == 5 and made.state.work is not None
+
+
 async def test_a_step_that_is_cancelled_gives_its_place_back(world: EngineWorld) -> None:
     async def hang(_context: None, _state: Counter) -> None:
         await asyncio.Event().wait()

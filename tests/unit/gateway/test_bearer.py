@@ -398,6 +398,10 @@ async def test_a_fetching_that_does_not_end_keeps_no_caller(monkeypatch: pytest.
     keys = FetchedKeys(fetch)
     try:
         await asyncio.wait_for(not_known(keys), DEADLINE_S / 2)
+        assert "has not sent its keys" in (keys.problem() or "")
+        monkeypatch.setattr(key_module, "MAX_WAITING", 0)
+        with pytest.raises(OverloadedError, match="too many calls wait"):
+            await keys.find("k1")
     finally:
         answered.set()
     monkeypatch.undo()

@@ -157,6 +157,8 @@ async def test_a_gateway_that_ends_says_of_the_requests_it_has_sent_that_they_go
     with pytest.raises(RequestTimeoutError, match="goes on"):
         await waiting
     assert seconds(idle) < TIMEOUT_S / 2 and idle.runtime.journal.replies_expected == 0
+    with pytest.raises(OverloadedError, match="takes no more"):
+        await requests.submit(CREATE_SCOPE)
 
 
 async def test_a_request_that_a_stopped_partition_is_not_needed_for_is_answered(deciding: MemorySystem) -> None:

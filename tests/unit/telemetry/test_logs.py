@@ -3,7 +3,7 @@
 import json
 import logging
 
-from sluice.telemetry.logs import JsonFormatter
+from sluice.telemetry.logs import AtMost, JsonFormatter
 
 
 def test_what_a_caller_has_logged_is_one_line_and_commands_no_terminal() -> None:
@@ -14,3 +14,13 @@ def test_what_a_caller_has_logged_is_one_line_and_commands_no_terminal() -> None
     assert line.splitlines() == [line] and not set(line) & {"\x9b", "\x1b"}
     read = json.loads(line)
     assert read["message"] == read["path"] == said
+
+
+def test_what_any_caller_may_have_logged_hides_no_error() -> None:
+    at_most = AtMost(records=2, seconds=10.0)
+
+    def passed(level: int) -> bool:
+        return at_most.filter(logging.LogRecord("grpc", level, "", 0, "", (), None))
+
+    assert [passed(logging.INFO) for _ in range(3)] == [True, True, False]
+    assert [passed(logging.ERROR) for _ in range(3)] == [True, True, False]
