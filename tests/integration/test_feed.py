@@ -131,6 +131,7 @@ def test_partitions_name_their_owners_and_what_waits(doubled: System) -> None:
     eventually(owned, COMES_S, "each partition has an owner")
     members = httpx.get(f"{url}{S}/members", timeout=COMES_S, trust_env=False).json()["items"]
     assert {item["owner"] for item in found()} <= {member["instance"] for member in members}
+    eventually(lambda: not any(item["lag"] for item in found()), COMES_S, "what was done before is committed")
     names = [name for name in doubled.names if name.startswith("stream-workflows")]
     for name in names:
         doubled.freeze(name)

@@ -95,17 +95,18 @@ class SnapshotLoader:
         # Looked for behind the notes: none of them is of a marker that was appended since.
         found = await ends(partitions)
         end = {partition: end_of(found, partition) for partition in partitions}
-
-        async def start(partition: int) -> Start | LostRecordsError:
+        lost: dict[int, Start | LostRecordsError] = {}
+        wanted: dict[int, list[Snapshot]] = {}
+        for partition in partitions:
             snapshots, refused = snapshots_of(notes[partition])
             for reason in refused:
                 _warn(partition, reason)
-            if (lost := lost_records(snapshots, end[partition])) is not None:
-                return lost
-            wanted = [s for s in snapshots if below is None or s.manifest.offset < below]
-            return await self._start(partition, wanted)
-
-        return dict(zip(partitions, await all_done(map(start, partitions), SIDE_BY_SIDE), strict=True))
+            if (error := lost_records(snapshots, end[partition])) is not None:
+                lost[partition] = error
+            else:
+                wanted[partition] = [s for s in snapshots if below is None or s.manifest.offset < below]
+        starts = await all_done((self._start(*each) for each in wanted.items()), SIDE_BY_SIDE)
+        return lost | dict(zip(wanted, starts, strict=True))
 
     async def _start(self, partition: int, snapshots: list[Snapshot]) -> Start:
         view = self._new_view(partition)

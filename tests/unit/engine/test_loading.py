@@ -25,8 +25,8 @@ DEADLINE_S = 30.0
 
 
 @pytest.fixture
-async def world() -> AsyncIterator[SnapshotWorld]:
-    world = SnapshotWorld()
+async def world(request: pytest.FixtureRequest) -> AsyncIterator[SnapshotWorld]:
+    world = SnapshotWorld(getattr(request, "param", 1))
     yield world
     await world.stop()
 
@@ -75,6 +75,7 @@ async def test_a_trimmed_journal_without_a_snapshot_stops(world: SnapshotWorld) 
     assert "record at offset 3" in (journal.failure or "")
 
 
+@pytest.mark.parametrize("world", [1, 3], indirect=True)
 async def test_a_journal_that_was_made_anew_stops(world: SnapshotWorld) -> None:
     first = await world.loaded()
     await count(first, 5)
