@@ -3,7 +3,7 @@
 import sys
 import threading
 from itertools import count
-from typing import Any
+from typing import Any, TextIO
 from uuid import UUID
 
 import msgspec
@@ -13,7 +13,7 @@ from support.controller import Controller
 from support.pravega import manager
 from support.transactions import Transactions
 from support.txn_events import Attempt, events_of, wanted_of
-from support.writing_process import WritingProcess, on_stop
+from support.writing_process import WritingProcess, on_stop, own_output
 
 _FAILURES = (ValueError, pravega_client.TxnFailedException)
 """What the client raises."""
@@ -27,8 +27,7 @@ class TxnWriterProcess(WritingProcess):
         super().__init__("txn_writer", name, address, scope, stream, name)
 
     def receive(self, line: str) -> None:
-        if line.startswith("{"):
-            self.attempts.append(msgspec.json.decode(line, type=Attempt))
+        self.attempts.append(msgspec.json.decode(line, type=Attempt))
 
     def progress(self) -> str:
         return f"{len(self.attempts)} transactions, the last {self.attempts[-1:]}"
@@ -95,6 +94,7 @@ class _Written(msgspec.Struct):
 
 def main() -> None:
     address, scope, stream, name = sys.argv[1:]
+    output = own_output()
     writer = _Writer(address, scope, stream, name)
     stopped = threading.Event()
     on_stop(stopped.set)
@@ -105,13 +105,13 @@ def main() -> None:
             break
         kept.append(writer.write(number))
         if kept[-1].wanted == "commit":
-            tell(writer, kept)
-    tell(writer, kept)
+            tell(writer, kept, output)
+    tell(writer, kept, output)
 
 
-def tell(writer: _Writer, kept: list[_Written]) -> None:
+def tell(writer: _Writer, kept: list[_Written], output: TextIO) -> None:
     while kept:
-        print(msgspec.json.encode(writer.end(kept.pop())).decode(), flush=True)
+        print(msgspec.json.encode(writer.end(kept.pop())).decode(), file=output, flush=True)
 
 
 if __name__ == "__main__":

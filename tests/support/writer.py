@@ -2,7 +2,7 @@
 
 import sys
 
-from support.writing_process import WritingProcess, on_stop
+from support.writing_process import WritingProcess, on_stop, own_output
 
 
 class WriterProcess(WritingProcess):
@@ -15,8 +15,7 @@ class WriterProcess(WritingProcess):
         super().__init__("writer", name, address, scope, stream, name, *counted)
 
     def receive(self, line: str) -> None:
-        if line.strip().isdigit():
-            self.acknowledged = int(line)
+        self.acknowledged = int(line)
 
     def progress(self) -> str:
         return f"{self.acknowledged} acknowledged"
@@ -32,10 +31,11 @@ def main() -> None:
     from support.pravega import WriterThread, manager
 
     address, scope, stream, name, *count = sys.argv[1:]
+    output = own_output()
     # The client's threads end with its manager.
     streams = manager(address)
     writer = WriterThread(streams, scope, stream, name, *map(int, count))
-    writer.on_progress = lambda acknowledged: print(acknowledged, flush=True)
+    writer.on_progress = lambda acknowledged: print(acknowledged, file=output, flush=True)
     on_stop(writer.stop)
     writer.run()
 

@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Self
+from typing import Self, TextIO
 
 from sluice_local import launch
 
@@ -78,6 +78,16 @@ class WritingProcess:
         assert self._process.stdout is not None
         for line in self._process.stdout:
             self.receive(line)
+
+
+def own_output() -> TextIO:
+    """In the program, at its begin: the standard output for itself alone.
+
+    What its libraries print goes to the standard error: the client prints too, in the middle of a line if need be.
+    """
+    output = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    return output
 
 
 def on_stop(stop: Callable[[], None]) -> None:
