@@ -10,6 +10,7 @@ from stream_workflows import group_steps, restore_steps, scope_steps, stream_ste
 from stream_workflows.step_context import StreamStepContext
 
 _REPLACE: Step[StreamStepContext] = Step("create-replacement", stream_steps.create_replacement, plain(scale.add_epoch))
+_UNSUBSCRIBE: Step[StreamStepContext] = Step("unsubscribe", group_steps.unsubscribe, is_limited=False)
 _FENCE: Step[StreamStepContext] = Step("fence", scope_steps.fence, is_limited=False)
 WORKFLOWS: Workflows[StreamStepContext] = {
     WorkflowKind.CREATE_STREAM: (Step("create-segments", stream_steps.create_segments, plain(decide.finish_create)),),
@@ -45,14 +46,15 @@ WORKFLOWS: Workflows[StreamStepContext] = {
             "subscribe",
             group_steps.subscribe,
             lambda reader, context, g, missing: group.finish_create(reader, context, g.id, missing),
+            is_limited=False,
         ),
     ),
     WorkflowKind.UPDATE_GROUP: (
-        Step("unsubscribe", group_steps.unsubscribe),
-        Step("subscribe", group_steps.subscribe, plain(group.finish_update)),
+        _UNSUBSCRIBE,
+        Step("subscribe", group_steps.subscribe, plain(group.finish_update), is_limited=False),
     ),
     WorkflowKind.DELETE_GROUP: (
-        Step("unsubscribe", group_steps.unsubscribe),
+        _UNSUBSCRIBE,
         Step("delete-state-stream", group_steps.delete_state_stream, plain(group.finish_delete)),
     ),
     WorkflowKind.CREATE_TABLE: (Step("create-segments", table_steps.create_segments, plain(table.finish_create)),),

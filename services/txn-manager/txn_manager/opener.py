@@ -133,7 +133,7 @@ class TransactionOpener:
         self._limits = limits
         self._crash_points = crash_points
         self._context = _StepContext(store, journal)
-        self._running = StreamLimits(OPEN_CONCURRENCY, max_steps)
+        self._step_limits = StreamLimits(OPEN_CONCURRENCY, max_steps)
         self._in_hand: set[str] = set()
         self._taking: Counter[StreamId] = Counter()
         self._clearing: set[asyncio.Future[None]] = set()
@@ -230,7 +230,7 @@ class TransactionOpener:
 
         async def job() -> None:
             try:
-                await self._runner.run_to_completion(aggregate, self._running.of(transaction.id.key))
+                await self._runner.run_to_completion(aggregate, self._step_limits.of(transaction.id.key))
                 self._crash_points.passed("open-transaction/after-segments")
             finally:
                 self._leave(transaction.id, names)

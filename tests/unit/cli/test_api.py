@@ -107,8 +107,12 @@ def test_only_a_call_that_was_made_may_go_on() -> None:
     with pytest.raises(NoAnswerError, match="in time"):
         failing(httpx.ReadTimeout).get("/")
     for broken in (httpx.ReadError, httpx.WriteError, httpx.CloseError, httpx.RemoteProtocolError):
-        with pytest.raises(NoAnswerError, match="without an answer"):
+        with pytest.raises(NoAnswerError, match="without an answer") as changing:
+            failing(broken).change("PUT", "/")
+        assert "may go on" in changing.value.hint
+        with pytest.raises(NoAnswerError, match="without an answer") as looking:
             failing(broken).get("/")
+        assert "is that the address" in looking.value.hint
     for kind in (httpx.ConnectTimeout, httpx.ConnectError):
         with pytest.raises(UnreachableError, match="cannot reach") as refused:
             failing(kind).get("/")

@@ -14,7 +14,7 @@ from sluice.lookback.progress import Advance
 from sluice_cli import deletion
 from sluice_cli.api import Answer, Api
 from sluice_cli.deletion import delete_all
-from sluice_cli.errors import StoppedError, UnreachableError
+from sluice_cli.errors import RefusedError, StoppedError, UnreachableError
 
 SCOPE = {"name": "demo", "createdAt": 1, "streams": 1, "internalStreams": 1, "readerGroups": 0, "tables": 0}
 GONE = problem(404, "scope demo does not exist", "SCOPE_NOT_FOUND")
@@ -81,6 +81,19 @@ def test_a_deletion_whose_reply_does_not_come_in_time_is_waited_for(reply: Any, 
     gateway.looks += [under_way, BUSY, {**under_way, "streams": 0}, httpx.ReadTimeout, GONE]
     answer, steps = gateway.delete()
     assert answer == Answer(204, {}, request_id) and sum(steps) == 2
+
+
+def test_a_deletion_that_is_not_decided_yet_is_waited_for() -> None:
+    gateway = Gateway(SCOPE, answer=httpx.RemoteProtocolError)
+    gateway.decided.set()
+    gateway.looks += [SCOPE, SCOPE, {**SCOPE, "workflow": WORKFLOW}, GONE]
+    assert gateway.delete()[0].status == 204
+
+
+def test_a_scope_that_nothing_deletes_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deletion, "DECIDED_S", 0.01)
+    with pytest.raises(RefusedError, match="nothing deletes it now"):
+        Gateway(SCOPE, answer=httpx.ReadTimeout).delete()
 
 
 def test_a_deletion_without_any_answer_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -331,6 +331,10 @@ async def test_no_lease_ends_in_a_partition_that_took_no_checks_until_it_has_run
     scene.clock.now = again = DUE + SILENCE_MS + 1
     await scene.leases.passed_pings("q", QUESTION, again)
     assert scene.notified() == [(TIMER, SILENCE_MS)], "a check got in of which there is no acknowledgement yet"
+    await scene.seed(TransactionReady(*STREAM, ID, at=OPENED))
+    scene.notified()
+    await scene.leases.passed_pings("q", QUESTION, again)
+    assert scene.notified() == [(TIMER, SILENCE_MS)], "what no client has sent is no sign that clients get through"
     await scene.leases.submit_checks(scene.partition, [TIMER])
     scene.sent()
     await scene.leases.passed_pings("q", QUESTION, again)

@@ -50,3 +50,11 @@ def test_a_partition_that_took_no_checks_for_long_is_open_once_it_takes_them() -
     outages.sending(P, 60_000)
     outages.owned(P, 70_000)
     assert outages.is_open(P, 70_000), "what was not sent by an owner before is not our concern"
+
+
+def test_nothing_began_later_than_a_clock_that_was_set_back_says() -> None:
+    outages = acknowledged(10_000)
+    outages.owned(P, 3_600_000)
+    outages.acknowledged(3_600_000)
+    outages.acknowledged(12_000)
+    assert outages.open_since(P) == outages.open_since(P + 1) == 12_000 and outages.is_open(P, 12_000)

@@ -201,15 +201,24 @@ async def test_a_silent_container_is_reported_and_costs_one_wait(world: World) -
     assert "nothing came" in found.not_answered[0].reason
 
 
+class SideBySide:
+    """Calls; `most` of them were under way at once."""
+
+    def __init__(self) -> None:
+        self.most = self._running = 0
+
+    async def call(self) -> None:
+        self._running += 1
+        self.most = max(self.most, self._running)
+        await asyncio.sleep(0)
+        self._running -= 1
+
+
 async def test_silent_containers_are_probed_side_by_side(world: World) -> None:
-    probes = most = 0
+    calls = SideBySide()
 
     async def time_out() -> None:
-        nonlocal probes, most
-        probes += 1
-        most = max(most, probes)
-        await asyncio.sleep(0)
-        probes -= 1
+        await calls.call()
         raise ConnectionFailure(Failure.TIMED_OUT)
 
     async def route() -> None:
@@ -219,9 +228,9 @@ async def test_silent_containers_are_probed_side_by_side(world: World) -> None:
     world.store.fault = lambda moment, _request, _name: time_out() if moment == "before" else None
     subjects = [StreamSegment(STREAM, segment) for segment in range(20)]
     await questions.ask(subjects)
-    assert most == 1, "one question at a time finds them out one by one"
+    assert calls.most == 1, "one question at a time finds them out one by one"
     answers = await questions.ask(subjects)
-    assert most == 4 and all(answer.failure for answer in answers.values())
+    assert calls.most == 4 and all(answer.failure for answer in answers.values())
     world.store.fault = None
     assert not any(answer.failure for answer in (await questions.ask(subjects)).values())
 
@@ -255,21 +264,12 @@ async def test_a_container_that_moves_is_asked_once_more(world: World) -> None:
 
 
 async def test_questions_are_bounded(world: World) -> None:
-    running = most = 0
-
-    async def count() -> None:
-        nonlocal running, most
-        running += 1
-        most = max(most, running)
-        await asyncio.sleep(0)
-        running -= 1
-
-    world.store.fault = lambda moment, _r, _n: count() if moment == "before" else None
+    calls = SideBySide()
     for _ in range(10):
         await world.open()
-    most = 0
+    world.store.fault = lambda moment, _r, _n: calls.call() if moment == "before" else None
     found = await world.verify(Choice(concurrency=3))
-    assert most <= 3 and found.summary.segments == 23
+    assert calls.most == 3 and found.summary.segments == 23
 
 
 def test_findings_count_more_than_silence() -> None:

@@ -35,10 +35,8 @@ def adapted(state: Any, base: int, now: int, prepared: Container[str], earlier: 
         case Commits():
             state.workflow = None
             return state
-        case Cluster():
-            # Who is alive says so itself; the containers are where ZooKeeper says, for the stores serve meanwhile.
-            return None
-        case PreparedTransaction() | ScopeFences():
+        case PreparedTransaction() | ScopeFences() | Cluster():
+            # Of the cluster: who is alive says so itself, and containers are where ZooKeeper says, for stores serve.
             return None
         case _:
             return state

@@ -7,7 +7,7 @@ import pytest
 from support.effort import load_profile
 from support.virtual_time import VirtualLoop
 
-IN_VIRTUAL_TIME = {"test_held_lock", "test_rules"}
+IN_VIRTUAL_TIME = {"test_held_lock", "test_rules", "test_tasks"}
 
 load_profile()
 

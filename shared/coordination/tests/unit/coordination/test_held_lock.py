@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from support.wait import eventually_async
-from unit.coordination.test_rules import LEASE, QUICK, LoopClock
+from unit.coordination.clocks import LEASE, QUICK, LoopClock
 
 from sluice_coordination import (
     Functions,
