@@ -95,7 +95,8 @@ def lines_of(logs: Sequence[Sequence[MemoryMessage]]) -> list[Line]:
 class Folded:
     """A journal folded by this release. `outcomes` has for each partition a word per record, a letter per entry.
 
-    `events` and `workflows` are the kinds that came by. `markers` compare with what the writers found at theirs.
+    `fields` are those that have been set, by their type's name and their own, `workflows` the kinds that came by.
+    `markers` compare with what the writers found at theirs.
     """
 
     def __init__(self, lines: Sequence[Line]) -> None:
@@ -105,7 +106,7 @@ class Folded:
         self.views = [PartitionView(model, key, self._view, lambda: self.views) for key in keys]
         self.outcomes: list[list[str]] = [[] for _ in keys]
         self.markers = [PartitionMarkers(partition) for partition in range(self.partitions)]
-        self.events: set[type] = set()
+        self.fields: set[tuple[str, str]] = set()
         self.workflows: set[WorkflowKind] = set()
         for line in lines:
             record = model.decode(bytes(line.value))
@@ -117,7 +118,7 @@ class Folded:
                 markers.compare(record.marker, view.next_offset - 1, record.by)
                 markers.passed(view.next_offset - 1, record.id, line.at, view.outcome_hash)
             events = [event for entry in record.entries for event in entry.events]
-            self.events.update(map(type, events))
+            self.fields.update(_set_fields(record))
             self.workflows.update(w.kind for e in events if (w := running(view.get(e.aggregate))) is not None)
 
     @property
@@ -185,14 +186,34 @@ def shown(value: Any) -> Any:
 
 
 def _fields(state: msgspec.Struct) -> Iterator[tuple[str, Any]]:
-    for field in msgspec.structs.fields(state):
-        value = getattr(state, field.name)
+    return ((name, shown(value)) for name, value in _beyond_defaults(state))
+
+
+def _beyond_defaults(struct: msgspec.Struct) -> Iterator[tuple[str, Any]]:
+    for field in msgspec.structs.fields(struct):
+        value = getattr(struct, field.name)
         if field.default_factory is not msgspec.NODEFAULT:
             default = field.default_factory()
         else:
             default = field.default
         if value != default:
-            yield field.name, shown(value)
+            yield field.name, value
+
+
+def _set_fields(value: Any) -> Iterator[tuple[str, str]]:
+    """Each field in a message that has another value than its default, and "" for each type that comes by."""
+    match value:
+        case msgspec.Struct():
+            yield type(value).__name__, ""
+            for name, inner in _beyond_defaults(value):
+                yield type(value).__name__, name
+                yield from _set_fields(inner)
+        case dict():
+            for inner in value.values():
+                yield from _set_fields(inner)
+        case tuple() | list():
+            for inner in value:
+                yield from _set_fields(inner)
 
 
 def _shown_mapping(mapping: Mapping[Any, Any]) -> Any:

@@ -7,12 +7,14 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
+from unittest.mock import patch
 
 from simulation.processes import Process, System, WorkflowProcess, touch_store
 from simulation.txn.instances import TXN_SETTINGS, WORKFLOW_SETTINGS, TxnProcess
 from simulation.txn.redis import MemoryRedis
 from support.backups import back_up
 
+from sluice.backup import restoring
 from sluice.backup.files import read_manifest
 from sluice.backup.restoring import RestoredRecord, restoration
 from sluice.backup.states import read_states
@@ -91,11 +93,19 @@ class Stage(System):
                 await by.life.context.run(self.loop.create_task, by.journal.append_marker(partition))
 
     def back_up(self) -> Callable[[], Iterable[RestoredRecord]]:
-        """Capture the whole state as it is now; what is returned makes a journal of it, whenever that is."""
+        """Capture the whole state as it is now; what is returned makes a journal of it, whenever that is.
+
+        Its records are small, so that each partition has some.
+        """
         with TemporaryDirectory() as folder:
             target = back_up(Path(folder), self.truth.views)
             backed_up = read_states(target, read_manifest(target))
-        return lambda: restoration(backed_up, PARTITIONS, self.now_ms(), "sluice/golden").records
+
+        def records() -> list[RestoredRecord]:
+            with patch.object(restoring, "RECORD_BYTES", 1024):
+                return list(restoration(backed_up, PARTITIONS, self.now_ms(), "sluice/golden").records)
+
+        return records
 
     def end(self) -> None:
         """All processes end, as kill -9 ends them."""

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from msgspec.structs import replace
 from simulation.txn.clients import event_of
 from support.histories import replaced
 
@@ -28,7 +29,6 @@ from sluice.domain.reader_group.commands import CreateReaderGroup, DeleteReaderG
 from sluice.domain.scope.commands import CreateScope, DeleteScope, DeleteScopeRecursive
 from sluice.domain.segment import epoch_of, number_of
 from sluice.domain.stream import commands as st
-from sluice.domain.stream.decisions import last_decisions
 from sluice.domain.stream.history import CHUNK_EPOCHS
 from sluice.domain.stream.retention import note_announced
 from sluice.domain.stream.state import Stream
@@ -67,7 +67,7 @@ async def scopes(stage: Stage) -> None:
     """Scopes come and go: empty, with all that is in them, and one whose deletion is cancelled."""
     for name in (SHOP, "empty", "full", "kept"):
         await stage.do(CreateScope(name))
-    await stage.do(CreateScope(SHOP), "SCOPE_EXISTS")
+    await stage.replied(stage.post(CreateScope(SHOP), principal="alice"))
     await stage.do(DeleteScope("empty"))
     await stage.do(DeleteScope("empty"), "SCOPE_NOT_FOUND")
     await stage.do(st.CreateStream("full", "a", StreamConfig(tags=("red", "blue"))))
@@ -145,24 +145,36 @@ async def progress(stage: Stage) -> None:
     life = stream_of(stage, internal).creation_id
     await stage.decide(internal.aggregate, lambda r, _: note_carried(r, internal, life, 0, 412))
     stage.post(st.RecordDecision(*ORDERS, created, st.DecisionKind.SCALE, "quiet", "no more than before", now))
-    await stage.until(lambda: last_decisions(stream_of(stage, ORDERS)))
+    numbers = {"rate_events_per_s": 4000}
+    stage.post(
+        st.RecordDecision(*ORDERS, created, st.DecisionKind.SCALE, "hot", "twice", now + 1, True, "scale-1", numbers)
+    )
+    await stage.until(lambda: stream_of(stage, ORDERS).actions)
 
 
 async def groups_and_tables(stage: Stage) -> None:
     """A reader group that holds a stream back, one that reads only, and key-value tables."""
-    config = ReaderGroupConfig(GROUP_ID, {str(ORDERS): {}}, retention=GroupRetention.MANUAL)
-    await stage.do(CreateReaderGroup(SHOP, "billing", config))
     cut = {segment.id: 60 for segment in stream_of(stage, ORDERS).active_segments()}
+    config = ReaderGroupConfig(
+        GROUP_ID, {str(ORDERS): {}}, {str(ORDERS): cut}, GroupRetention.MANUAL, 1000, 10_000, 1, generation=0
+    )
+    await stage.do(CreateReaderGroup(SHOP, "billing", config))
     subscriber = f"{SHOP}/billing"
     await stage.do(st.UpdateSubscriberCut(*ORDERS, subscriber, GROUP_ID, 0, cut))
     both = ReaderGroupConfig(GROUP_ID, {str(ORDERS): {}, str(LONG): {}}, retention=GroupRetention.AUTOMATIC)
     await stage.do(UpdateReaderGroup(SHOP, "billing", both))
     reads = ReaderGroupConfig("1f0c2f34-8a51-4d8e-b0a9-5b7a1f0f7a02", {str(LONG): {}})
     await stage.do(CreateReaderGroup(SHOP, "reports", reads))
+    await stage.do(UpdateReaderGroup(SHOP, "reports", replace(reads, refresh_ms=500)))
     missing = ReaderGroupConfig("c2a7b0de-12a4-4be5-8d0f-0d5a1b6e9c33", {f"{SHOP}/none": {}}, retention=both.retention)
     await stage.do(CreateReaderGroup(SHOP, "undone", missing), "FAILURE")
     await stage.do(DeleteReaderGroup(SHOP, "billing"))
-    await stage.do(CreateTable(SHOP, "prices", TableConfig(2, 16, 8)))
+    await stage.do(CreateTable(SHOP, "prices", TableConfig(2, 16, 8, rollover_size_bytes=1 << 20)))
+    with stage.refusing("CreateTableSegment"):
+        cancelled = stage.post(CreateTable(SHOP, "never", TableConfig(1, 4)))
+        await stage.stuck(f"table:{SHOP}/never")
+        await stage.cancel(f"table:{SHOP}/never")
+    assert (await stage.replied(cancelled)).reason == "cancelled"
     await stage.do(CreateTable(SHOP, "rates", TableConfig(1, 4)))
     await stage.do(DeleteTable(SHOP, "rates"))
 

@@ -233,11 +233,11 @@ class System:
 
     # Callers.
 
-    def post(self, command: Command) -> str:
+    def post(self, command: Command, principal: str = "") -> str:
         """Send a request as a gateway does, now or when the broker is back; its id."""
         id = f"request-{next(self._numbers)}"
         self.posted[id] = command
-        value = encode_request(Request(id=id, at=self.now_ms(), by="gateway/0", command=command))
+        value = encode_request(Request(id=id, at=self.now_ms(), by="gateway/0", command=command, principal=principal))
         headers = ((CONTROL_HEADER, "true"),) if is_control(command) else ()
         back_s = self.broker.back_s
         if back_s is None:
