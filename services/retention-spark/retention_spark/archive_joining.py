@@ -1,42 +1,31 @@
 """Joins small files of the archive: each batch adds one for each partition in which there was something.
 
-The new file is there before the ones that it holds go, and its name says that it holds them; so a reader that goes by
-the names reads each record once, whenever it looks, and a crash in between leaves only files to be removed. What is
-joined is in order and without gaps, and stays small enough for the driver. On any file system that Spark knows.
+The name of the new file says that it holds the others; so a reader that goes by the names reads each record once,
+whenever it looks, and what a crash has left is known by its name. What is joined is in order and without gaps.
 """
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from io import BytesIO
+from collections.abc import Iterable
 
-import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from retention_spark.archive_files import parquet
-from retention_spark.files import read, remove, sizes, write_once
+from retention_spark.files import remove, sizes
+from retention_spark.joining import MANY, join, joinable
 from sluice.archive.layout import ArchiveFile, file_of
 
 log = logging.getLogger(__name__)
 
-MANY = 16
-"""So many files are joined at once while their day goes on; of a day that is over, all."""
-
-JOINED_BYTES = 32 * 1024 * 1024
-
 
 def join_files(session: SparkSession, folder: str, day: str, *, is_over: bool) -> None:
-    """Join the files of one day of one topic; `is_over` says that no more of them are to come."""
+    """Join the files of one day of one topic; if that `is_over`, no more of them are to come, and all are joined."""
     found = {file: size for name, size in sizes(session, folder).items() if (file := file_of(day, name)) is not None}
     spare = superseded(found)
     for file in spare:
         remove(session, folder, file.name)
-    left = {file: size for file, size in found.items() if file not in spare}
-    for group in joinable(left, 2 if is_over else MANY):
-        tables = [pq.read_table(BytesIO(read(session, folder, file.name))) for file in group]
+    left = {file: found[file] for file in sorted(found) if file not in spare}
+    for group in joinable(left, 2 if is_over else MANY, ArchiveFile.precedes):
         joined = ArchiveFile(group[0].partition, group[0].start, group[-1].end, day)
-        write_once(session, folder, joined.name, parquet(*tables))
-        for file in group:
-            remove(session, folder, file.name)
+        join(session, folder, [file.name for file in group], joined.name)
         log.info("archive joined", extra={"folder": folder, "file": joined.name, "files": len(group)})
 
 
@@ -51,19 +40,3 @@ def superseded(files: Iterable[ArchiveFile]) -> set[ArchiveFile]:
         else:
             last = file
     return gone
-
-
-def joinable(sizes: Mapping[ArchiveFile, int], at_least: int) -> Iterator[Sequence[ArchiveFile]]:
-    """Groups of files that follow on one another, of at least so many, together not larger than `JOINED_BYTES`."""
-    group: list[ArchiveFile] = []
-    total = 0
-    for file in sorted(sizes):
-        follows = bool(group) and (group[-1].partition, group[-1].end) == (file.partition, file.start)
-        if not follows or total + sizes[file] > JOINED_BYTES:
-            if len(group) >= at_least:
-                yield group
-            group, total = [], 0
-        group.append(file)
-        total += sizes[file]
-    if len(group) >= at_least:
-        yield group

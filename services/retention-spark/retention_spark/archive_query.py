@@ -9,9 +9,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from retention_spark.archive_sink import ArchiveSink, contents
-from retention_spark.checkpoint_compatibility import FORMAT, Fit, UnfitError, claim, ends_of
+from retention_spark.checkpoint_compatibility import FORMAT, Fit, UnfitError, claim
 from retention_spark.query import checkpoint_of, source_options
 from retention_spark.settings import SparkSettings
+from retention_spark.topic_ends import ends_reader
 from sluice.kafka.topic_ids import topic_ids
 from sluice.kafka.topics import JOURNAL, RETENTION, SCALE
 from sluice.kafka_config import clients
@@ -30,14 +31,21 @@ def start_archive(session: SparkSession, settings: SparkSettings) -> StreamingQu
     """Begin where the checkpoint ends; a new one begins where the topics do.
 
     A journal that was made anew has another id: another checkpoint, and another folder of the archive. Another archive
-    is unfit: it would begin in the middle, and the journal would be trimmed. Raises KafkaException, UnfitError.
+    is unfit: it would begin in the middle, and the journal would be trimmed. So is another topic of reports, of which
+    the first ones would be left out. Raises KafkaException, UnfitError.
     """
     ids = archived_ids(settings)
     checkpoint = checkpoint_of(NAME, settings, ids[JOURNAL.name])
-    facts: dict[str, str | int] = {"archive": settings.archive.rstrip("/"), "partitions": settings.partitions}
+    facts: dict[str, str | int] = {
+        "archive": settings.archive.rstrip("/"),
+        "partitions": settings.partitions,
+        **{f"topic id of {topic.name}": ids[topic.name] for topic in (SCALE, RETENTION)},
+    }
     try:
-        claim(session, checkpoint, Fit(FORMAT, facts), ends_of(settings.kafka_client()))
+        claim(session, checkpoint, Fit(FORMAT, facts), ends_reader(settings.kafka_client()))
     except UnfitError as error:
+        if error.fact != "archive":
+            raise
         raise UnfitError(f"{error} (if the archive is to be elsewhere, copy its files there before)") from error
     options = {
         **source_options(",".join(TOPICS), settings),

@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from retention_spark.archive_facts import GAP, SCALED, TRANSACTION, WORKFLOW, Fact, facts_of
+from retention_spark.archive_frames import archived
 from sluice.archive.layout import topic_folder
 from sluice.archive.rows import Row
 from sluice.kafka.topics import JOURNAL
@@ -24,9 +25,11 @@ _COLUMNS = "day string, at bigint, kind string, name string, what string, took_m
 _BATCH = 5000
 
 
-def facts(session: SparkSession, target: str) -> DataFrame:
-    """What happened, a row for each `Fact`."""
-    rows = session.read.schema(_ARCHIVED).parquet(topic_folder(target, JOURNAL.name))
+def facts(session: SparkSession, target: str) -> DataFrame | None:
+    """What happened, a row for each `Fact`; None while nothing is archived."""
+    rows = archived(session, topic_folder(target, JOURNAL.name), _ARCHIVED)
+    if rows is None:
+        return None
     place = ("id", "partition", "offset", "entry")
     needed = rows.selectExpr(*place, "unix_millis(appended_at) appended_at", "key", "head", "value")
     return needed.repartition("id", "partition").sortWithinPartitions(*place).mapInArrow(fold_rows, _COLUMNS)

@@ -10,26 +10,18 @@ next one. It stays uncommitted meanwhile; a process that dies runs it again, whi
 import threading
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import wait
-from typing import Any
+from contextlib import suppress
 
-from confluent_kafka import KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.admin._listoffsets import OffsetSpec
+from confluent_kafka import KafkaException
 
 from retention_spark.stateful_operator import Outcome
-from sluice.kafka.offsets import offset_of
-from sluice.kafka_config import clients
+from retention_spark.topic_ends import Ends
 
-Ends = dict[int, int]
-"""Where each partition ends."""
-
-_ANSWERS_S = 5.0
 _REMEMBERED = 16
 
 
 class BatchPause:
-    """`ends` says where the topic ends, None while that is not known; it is called every `look_s`.
+    """`ends` says where the topic ends, or raises KafkaException; it is called every `look_s`.
 
     A pause takes `longest_s` at most: the driver does not know the times of all streams until each bucket had a batch.
     `clock` in epoch ms.
@@ -37,7 +29,7 @@ class BatchPause:
 
     def __init__(
         self,
-        ends: Callable[[], Ends | None],
+        ends: Callable[[], Ends],
         look_s: float,
         longest_s: float,
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
@@ -83,24 +75,7 @@ class BatchPause:
         return self._waited.get(batch, 0.0)
 
     def _nothing_new(self) -> bool:
-        before, self._known = self._known, self._ends()
+        before, self._known = self._known, None
+        with suppress(KafkaException):
+            self._known = self._ends()
         return self._known is not None and self._known == before
-
-
-def topic_ends(client: dict[str, Any], topic: str, partitions: int) -> Callable[[], Ends | None]:
-    """Where the topic ends; None if Kafka does not answer. Raises KafkaConfError. What is returned blocks."""
-    admin = AdminClient(clients.admin(client))
-    question = {TopicPartition(topic, p): OffsetSpec.latest() for p in range(partitions)}  # type: ignore[no-untyped-call]
-
-    def ends() -> Ends | None:
-        nonlocal admin
-        answers = admin.list_offsets(question, request_timeout=_ANSWERS_S)
-        wait(answers.values())
-        try:
-            return {partition.partition: offset_of(answer) for partition, answer in answers.items()}
-        except KafkaException:
-            # It may wait for a broker that has gone without a word. A client that is new finds one that answers.
-            admin = AdminClient(clients.admin(client))
-            return None
-
-    return ends

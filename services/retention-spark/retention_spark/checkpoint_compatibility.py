@@ -5,17 +5,14 @@ says, and never stands beyond the end of a topic that it reads: a Kafka put back
 remembered of it. A file in the folder says what else the checkpoint belongs to.
 """
 
-from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
-from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.admin._listoffsets import OffsetSpec
 from pyspark.sql import SparkSession
 
 from retention_spark.files import exists, names, read, write_once
-from sluice.kafka.offsets import offset_of
+from retention_spark.topic_ends import Ends, ReadEnds
 from sluice.kafka.topic_ids import topic_ids
 from sluice.kafka.topics import DEAD_LETTERS, JOURNAL, REQUESTS_STREAMS, RETENTION, SCALE
 from sluice.kafka_config import clients
@@ -29,15 +26,13 @@ _OFFSETS = "offsets"
 _TIMEOUT_S = 10.0
 _LOOK_S = 2.0
 
-Offsets = dict[tuple[str, int], int]
-"""By topic and partition."""
-
-Ends = Callable[[Iterable[tuple[str, int]]], Offsets]
-"""Where each partition ends. Raises KafkaException."""
-
 
 class UnfitError(Exception):
-    """What is there belongs to another system, or to another configuration of this one."""
+    """What is there belongs to another system, or to another configuration of this one; `fact` is what differs."""
+
+    def __init__(self, text: str, fact: str = "") -> None:
+        super().__init__(text)
+        self.fact = fact
 
 
 class _Formatted(msgspec.Struct, frozen=True):
@@ -67,26 +62,14 @@ def look_at_topics(client: dict[str, Any], partitions: int) -> tuple[dict[str, s
     return {} if missing else topic_ids(admin, [topic.name for topic in NEEDED], _TIMEOUT_S), missing
 
 
-def ends_of(client: dict[str, Any]) -> Ends:
-    """Where partitions of a Kafka end."""
-
-    def ends(partitions: Iterable[tuple[str, int]]) -> Offsets:
-        admin = AdminClient(clients.admin(client))
-        question = {TopicPartition(*one): OffsetSpec.latest() for one in partitions}  # type: ignore[no-untyped-call]
-        answers = admin.list_offsets(question, request_timeout=_TIMEOUT_S)
-        return {(one.topic, one.partition): offset_of(answer) for one, answer in answers.items()}
-
-    return ends
-
-
-def claim(session: SparkSession, folder: str, wanted: Fit, ends: Ends) -> None:
+def claim(session: SparkSession, folder: str, wanted: Fit, read_ends: ReadEnds) -> None:
     """Check the checkpoint in a folder of any file system that Spark knows, or begin a new one there.
 
     Raises UnfitError, KafkaException.
     """
     if exists(session, folder, _FILE):
         _check_facts(wanted, read_fit(read(session, folder, _FILE), folder), folder)
-        _check_offsets(_last_offsets(session, folder), ends, folder)
+        _check_offsets(_last_offsets(session, folder), read_ends, folder)
         return
     if exists(session, folder, "metadata"):
         raise UnfitError(f"the checkpoint {folder} is not one of this service: {_FILE} is missing")
@@ -105,12 +88,13 @@ def read_fit(value: bytes, folder: str) -> Fit:
 
 
 def _check_facts(wanted: Fit, found: Fit, folder: str) -> None:
+    """A fact that the release which began the checkpoint did not know of is none to compare."""
     for name, should_be in wanted.facts.items():
-        if found.facts.get(name) != should_be:
-            raise _unfit(folder, name, found.facts.get(name), should_be)
+        if found.facts.get(name, should_be) != should_be:
+            raise _unfit(folder, name, found.facts[name], should_be)
 
 
-def _last_offsets(session: SparkSession, folder: str) -> Offsets:
+def _last_offsets(session: SparkSession, folder: str) -> Ends:
     """Where the newest batch ends, which may have yet to run. Of its file a line for each source comes third."""
     batches = [int(name) for name in names(session, f"{folder}/{_OFFSETS}") if name.isdigit()]
     if not batches:
@@ -123,8 +107,8 @@ def _last_offsets(session: SparkSession, folder: str) -> Offsets:
     return {(topic, partition): offset for topic, ends in found.items() for partition, offset in ends.items()}
 
 
-def _check_offsets(stands_at: Offsets, ends: Ends, folder: str) -> None:
-    there = ends(stands_at) if stands_at else {}
+def _check_offsets(stands_at: Ends, read_ends: ReadEnds, folder: str) -> None:
+    there = read_ends(stands_at)
     for (topic, partition), offset in stands_at.items():
         end = there[topic, partition]
         if offset > end:
@@ -137,5 +121,6 @@ def _check_offsets(stands_at: Offsets, ends: Ends, folder: str) -> None:
 def _unfit(folder: str, what: str, found: object, needed: object) -> UnfitError:
     return UnfitError(
         f"the checkpoint {folder} has {what} {found}, needed is {needed}: "
-        "remove it to begin anew, or have the settings as they were"
+        "remove it to begin anew, or have the settings as they were",
+        what,
     )

@@ -35,9 +35,15 @@ def sizes(session: SparkSession, folder: str) -> dict[str, int]:
 
 
 def remove(session: SparkSession, folder: str, name: str) -> None:
-    """The file is gone, whether it was there or not."""
+    """The file, or the folder with all that is in it, is gone, whether it was there or not."""
     path = _path(session, folder, name)
-    _system(session, path).delete(path, False)
+    _system(session, path).delete(path, True)
+
+
+def rename(session: SparkSession, folder: str, name: str, other: str) -> None:
+    path = _path(session, folder, other)
+    if not _system(session, path).rename(_path(session, folder, name), path):
+        raise OSError(f"{path} cannot be written")
 
 
 def write_once(session: SparkSession, folder: str, name: str, value: bytes) -> None:
@@ -46,8 +52,8 @@ def write_once(session: SparkSession, folder: str, name: str, value: bytes) -> N
     files = _system(session, path)
     if files.exists(path):
         return
-    unfinished = _path(session, folder, f".{name}.unfinished")
-    stream = files.create(unfinished, True)
+    unfinished = f".{name}.unfinished"
+    stream = files.create(_path(session, folder, unfinished), True)
     try:
         for at in range(0, len(value), _CHUNK):
             stream.write(bytearray(value[at : at + _CHUNK]))
@@ -55,8 +61,7 @@ def write_once(session: SparkSession, folder: str, name: str, value: bytes) -> N
             stream.hsync()
     finally:
         stream.close()
-    if not files.rename(unfinished, path):
-        raise OSError(f"{path} cannot be written")
+    rename(session, folder, unfinished, name)
 
 
 def _listed(session: SparkSession, folder: str) -> list[Any]:

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from sluice.domain.stream.commands import DecisionKind
@@ -63,16 +62,16 @@ def _rows_of(folder: Path, kind: str, day: str, scope: str, stream: str) -> list
 
 def _rows(folder: Path, kind: str, day: str, scope: str, stream: str) -> Iterator[HistoryRow]:
     columns = [name for name in HistoryRow.__struct_fields__ if name != "kind"]
+    wanted = [("scope", "=", scope), ("stream", "=", stream)]
     for file in sorted(folder.glob(f"kind={kind}/{day}/*.parquet")):
         try:
-            table = pq.read_table(file, columns=columns, partitioning=None)
+            table = pq.read_table(file, columns=columns, filters=wanted, partitioning=None)
         except pa.ArrowInvalid as error:
             # The machine went down while it was written: the history lacks its decisions, and has the others.
             log.warning("cannot read %s: %s", file, error)
             continue
-        wanted = pc.and_(pc.equal(table["scope"], scope), pc.equal(table["stream"], stream))
         its_kind = file.parent.parent.name.removeprefix("kind=")
-        for row in table.filter(wanted).to_pylist():
+        for row in table.to_pylist():
             yield msgspec.convert({**row, "kind": its_kind}, HistoryRow)
 
 

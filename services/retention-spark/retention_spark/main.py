@@ -11,12 +11,10 @@ import sys
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeVar
 
 import uvloop
 from confluent_kafka import KafkaException
-from pyarrow import ArrowException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -24,7 +22,7 @@ from retention_spark.archive_query import NAME as ARCHIVE
 from retention_spark.archive_query import start_archive
 from retention_spark.batch_pause import BatchPause
 from retention_spark.blocking import at_most, in_daemon
-from retention_spark.checkpoint_compatibility import FORMAT, Fit, UnfitError, claim, ends_of, look_at_topics
+from retention_spark.checkpoint_compatibility import FORMAT, Fit, UnfitError, claim, look_at_topics
 from retention_spark.compaction import compact
 from retention_spark.files import names
 from retention_spark.listener import ProgressListener
@@ -33,6 +31,7 @@ from retention_spark.query_supervisor import QueryRunner
 from retention_spark.report_decider import SERVICE
 from retention_spark.session import open_session, wait_for_end
 from retention_spark.settings import SparkSettings
+from retention_spark.topic_ends import ends_reader
 from sluice.kafka.topics import JOURNAL
 from sluice.kafka_config.conf import KafkaConfError
 from sluice.kafka_config.java import ignored_by_java, java_options
@@ -127,7 +126,7 @@ async def _start(settings: SparkSettings, checks: Checks, stack: AsyncExitStack)
     there = await in_daemon(names, session, settings.spark_checkpoints)
     ours = tuple(plan.name for plan in queries)
     if unused := sorted(name for name in there if name.startswith(ours) and not name.endswith(ids[JOURNAL.name])):
-        # So what is in the topics is read from their begin, and each report decided on as of its time.
+        # So what is in the topics is read from their begin.
         log.warning("checkpoints of no journal, or of another one, are not used", extra={"folders": unused})
     runners = [_runner(session, plan, settings, progress, pauses[plan.name]) for plan in queries]
     if settings.archive:
@@ -138,10 +137,8 @@ async def _start(settings: SparkSettings, checks: Checks, stack: AsyncExitStack)
         checks[f"query {runner.name}"] = runner.problem
         checks[f"batches of {runner.name}"] = partial(progress.problem, runner.name)
         runner.start()
-    if "://" not in settings.spark_history:
-        kept = _keep_history(Path(settings.spark_history), settings.spark_history_days)
-        joining = asyncio.get_running_loop().create_task(kept)
-        stack.push_async_callback(_cancel, joining)
+    kept = _keep_history(session, settings.spark_history, settings.spark_history_days)
+    stack.push_async_callback(_cancel, asyncio.get_running_loop().create_task(kept))
     checks["started"] = lambda: None
     log.info("started", extra={"master": settings.spark_master, "checkpoints": settings.spark_checkpoints})
     return session
@@ -168,13 +165,13 @@ def _archive_runner(session: SparkSession, settings: SparkSettings, progress: Pr
     return QueryRunner(ARCHIVE, start, release)
 
 
-async def _keep_history(folder: Path, kept_days: int) -> None:
+async def _keep_history(session: SparkSession, folder: str, kept_days: int) -> None:
     while True:
         await asyncio.sleep(JOIN_S)
         try:
-            await asyncio.to_thread(compact, folder, kept_days)
-        except (OSError, ArrowException) as error:
-            log.warning("history not joined", extra={"folder": str(folder), "error": str(error)})
+            await in_daemon(compact, session, folder, kept_days)
+        except Exception as error:  # noqa: BLE001 - Spark raises whatever its file system does; decisions go on
+            log.warning("history not joined", extra={"folder": folder, "error": str(error)})
 
 
 async def _cancel(task: asyncio.Task[Any]) -> None:
@@ -202,8 +199,8 @@ async def _claim(session: SparkSession, plan: QueryPlan, settings: SparkSettings
         "buckets": settings.spark_buckets,
         "state partitions": settings.spark_state_partitions,
     }
-    ends = ends_of(settings.kafka_client())
-    await _insist(partial(claim, session, plan.checkpoint, Fit(FORMAT, facts), ends), settings, checks)
+    read_ends = ends_reader(settings.kafka_client())
+    await _insist(partial(claim, session, plan.checkpoint, Fit(FORMAT, facts), read_ends), settings, checks)
 
 
 async def _insist(call: Callable[[], T], settings: SparkSettings, checks: Checks) -> T:

@@ -1,15 +1,17 @@
 """A streaming query: from a topic of reports through the decisions to the sink."""
 
 from collections.abc import Mapping
+from functools import partial
 
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from retention_spark.batch_pause import BatchPause, topic_ends
+from retention_spark.batch_pause import BatchPause
 from retention_spark.settings import SparkSettings
 from retention_spark.sink import batch_writer
 from retention_spark.stateful_operator import decided
+from retention_spark.topic_ends import ends_reader
 from sluice.kafka.topics import RETENTION, SCALE, Topic
 from sluice.kafka_config.java import java_options
 from sluice.policies.rules import Rule, Rules
@@ -46,8 +48,8 @@ def checkpoint_of(query: str, settings: SparkSettings, journal: str) -> str:
 
 def pause_of(plan: QueryPlan, settings: SparkSettings) -> BatchPause:
     """How the query rests between two batches. Raises KafkaConfError."""
-    ends = topic_ends(settings.kafka_client(), plan.topic.name, settings.partitions)
-    return BatchPause(ends, plan.trigger_s, settings.spark_idle_s)
+    places = [(plan.topic.name, partition) for partition in range(settings.partitions)]
+    return BatchPause(partial(ends_reader(settings.kafka_client()), places), plan.trigger_s, settings.spark_idle_s)
 
 
 def start_query(

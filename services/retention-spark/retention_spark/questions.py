@@ -6,8 +6,9 @@ The streams that were scaled most often, transactions by outcome and day, the wo
 import sys
 from collections.abc import Iterator
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
+from retention_spark.archive_frames import repeated
 from retention_spark.archive_questions import facts, gaps, longest_workflows, most_scaled, transactions
 from retention_spark.session import open_session
 from retention_spark.settings import SparkSettings
@@ -23,11 +24,23 @@ def main(arguments: list[str]) -> int:
         return 2
     session = open_session("questions", settings)
     try:
-        for line in answers(facts(session, settings.archive).cache(), int(arguments[0]) if arguments else COUNT):
+        count = int(arguments[0]) if arguments else COUNT
+        for line in repeated(lambda: _lines(session, settings.archive, count)):
             print(line)
     finally:
         session.stop()
     return 0
+
+
+def _lines(session: SparkSession, target: str, count: int) -> list[str]:
+    found = facts(session, target)
+    if found is None:
+        return [f"nothing is archived in {target} yet"]
+    found.cache()
+    try:
+        return list(answers(found, count))
+    finally:
+        found.unpersist()
 
 
 def answers(found: DataFrame, count: int) -> Iterator[str]:

@@ -20,7 +20,7 @@ from sluice.kafka.dead_letters import dead_letter_headers, fitting
 from sluice.kafka.headers import Headers, as_text, cloud_event_headers
 from sluice.kafka.requests import Request, encode_request
 from sluice.kafka.topics import DEAD_LETTERS, topic_of
-from sluice.policies.reported import HistoryRow, LastReported, is_news
+from sluice.policies.reported import HistoryRow, LastReported, history_row, reported
 from sluice.policies.rules import Rule, Verdict
 
 SERVICE = "retention-spark"
@@ -129,29 +129,22 @@ class ReportDecider:
     def _decide(self, step: Decided, stream: Known[Any], now: int) -> None:
         verdict, state = self._rule.decide(stream.state, now)
         stream.state = state
-        if is_news(stream.last_reported, verdict, now):
-            stream.last_reported = LastReported(verdict.code, verdict.reason, now)
-            step.rows.append(self._row(state, verdict, now))
+        before, stream.last_reported = stream.last_reported, reported(stream.last_reported, verdict, now)
+        if stream.last_reported is not before:
+            step.rows.append(history_row(self._rule.kind, state.stream_id, verdict, now, self._id(state, verdict, now)))
         if verdict.request is not None:
             step.sendings.append(self._sending(*verdict.request, now))
-        if not verdict.passing and is_news(stream.noted, verdict, now):
-            stream.noted = LastReported(verdict.code, verdict.reason, now)
+        if verdict.passing:
+            return
+        before, stream.noted = stream.noted, reported(stream.noted, verdict, now)
+        if stream.noted is not before:
             step.sendings.append(self._note(state, verdict, now))
 
-    def _row(self, state: Any, verdict: Verdict, now: int) -> HistoryRow:
-        request, command = verdict.request if verdict.request is not None else ("", None)
-        kind = self._rule.kind.value
-        return HistoryRow(
-            id=_id(kind, state.scope, state.stream, state.creation_id, verdict.code, verdict.reason, str(now)),
-            kind=kind,
-            at=now,
-            scope=state.scope,
-            stream=state.stream,
-            code=verdict.code,
-            reason=verdict.reason,
-            request=request,
-            command=msgspec.json.encode(command).decode() if command is not None else "",
-        )
+    def _id(self, state: Any, verdict: Verdict, now: int) -> str:
+        """No name holds a line break; a reason may, but comes where that leads to nothing else."""
+        of_stream = (self._rule.kind.value, *state.stream_id, state.creation_id)
+        text = "\n".join((*of_stream, verdict.code, verdict.reason, str(now)))
+        return blake2b(text.encode(), digest_size=16).hexdigest()
 
     def _note(self, state: Any, verdict: Verdict, now: int) -> OutgoingRecord:
         note = RecordDecision(
@@ -166,8 +159,7 @@ class ReportDecider:
             request=verdict.request[0] if verdict.request is not None else "",
             numbers=verdict.numbers,
         )
-        parts = (note.kind.value, note.scope, note.stream, note.creation_id, note.code, note.reason, str(now))
-        return self._sending(f"note-{_id(*parts)}", note, now)
+        return self._sending(f"note-{self._id(state, verdict, now)}", note, now)
 
     def _sending(self, id: str, command: Command, now: int) -> OutgoingRecord:
         request = Request(id=id, at=now, by=self._source, command=command)
@@ -192,8 +184,3 @@ _headers = msgspec.json.Decoder(list[_Header])
 
 def _headers_of(record: ReportRecord) -> Headers:
     return [(header.key, header.value) for header in _headers.decode(record.headers)] if record.headers else []
-
-
-def _id(*parts: str) -> str:
-    """No name holds a line break; a reason may, but comes where that leads to nothing else."""
-    return blake2b("\n".join(parts).encode(), digest_size=16).hexdigest()

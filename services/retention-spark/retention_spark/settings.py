@@ -10,9 +10,9 @@ from sluice.settings import PolicySettings
 class SparkSettings(PolicySettings):
     """`spark_jars` is the folder of the jars that Spark needs for Kafka; sizes as Java writes them ("512m").
 
-    `spark_checkpoints` and `spark_history` are folders on any file system that Spark knows, and of a history on this
-    machine `spark_history_days` are kept; `spark_conf` is more of Spark's own configuration, for a master that is not
-    this machine.
+    `spark_checkpoints` and `spark_history` are folders on any file system that Spark knows; of the history
+    `spark_history_days` are kept. `spark_conf` is more of Spark's own configuration, for a master that is not this
+    machine.
     `spark_buckets` is how many groups the keys of each query are divided into, `spark_state_partitions` how many parts
     its state; both fixed for as long as it exists.
     `…_trigger_s` is how long a query waits between the beginnings of two batches while there are reports, and how often

@@ -9,14 +9,13 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from io import BytesIO
 
 import msgspec
 import pyarrow as pa
-import pyarrow.parquet as pq
 from confluent_kafka import KafkaError, Message, Producer
 from pyspark.sql import DataFrame, SparkSession
 
+from retention_spark.archive_files import parquet
 from retention_spark.batch_pause import BatchPause
 from retention_spark.files import write_once
 from retention_spark.report_decider import OutgoingRecord
@@ -141,6 +140,4 @@ def keep(session: SparkSession, folder: str, kind: DecisionKind, name: str, rows
     """Add a file to the table, unless it is there. All rows of a batch have its time, so they are of one day."""
     day = datetime.fromtimestamp(rows[0].at / 1000, UTC).strftime("%Y-%m-%d")
     table = pa.Table.from_pylist([msgspec.structs.asdict(row) for row in rows], schema=_COLUMNS)
-    file = BytesIO()
-    pq.write_table(table, file, compression="snappy")
-    write_once(session, f"{folder.rstrip('/')}/kind={kind.value}/day={day}", f"{name}.parquet", file.getvalue())
+    write_once(session, f"{folder.rstrip('/')}/kind={kind.value}/day={day}", f"{name}.parquet", parquet(table))

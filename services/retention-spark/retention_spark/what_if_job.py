@@ -8,10 +8,11 @@ from collections.abc import Callable
 
 import msgspec
 import pandas as pd
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql.functions import col, lit
 
+from retention_spark.archive_frames import archived, repeated
 from retention_spark.archive_query import archived_ids
-from retention_spark.files import names
 from retention_spark.query import recorded, rules_of
 from retention_spark.session import open_session
 from retention_spark.settings import SparkSettings
@@ -31,26 +32,34 @@ def would_have(settings: SparkSettings, scope: str, stream: str, policy: Policy,
     """What would have been decided on the stream, by time."""
     topic: Topic = RETENTION if isinstance(policy, RetentionPolicy) else SCALE
     session = open_session("what-if", settings)
+
+    def rows() -> list[Row]:
+        records = reported(session, topic, StreamId(scope, stream).key, settings)
+        return _replayed(records, settings, stream, policy, now).collect()
+
     try:
-        records = reported(session, topic, settings).where(f"key = cast('{StreamId(scope, stream).key}' as binary)")
-        found = _replayed(records, settings, stream, policy, now).collect()
+        found = repeated(rows)
     finally:
         session.stop()
     return sorted((HistoryRow(**row.asDict()) for row in found), key=lambda row: row.at)
 
 
-def reported(session: SparkSession, topic: Topic, settings: SparkSettings) -> DataFrame:
-    """The reports that a topic holds, and what the archive holds of it, each once. Raises KafkaException."""
+def reported(session: SparkSession, topic: Topic, key: str, settings: SparkSettings) -> DataFrame:
+    """The reports under a key that a topic holds, and what the archive holds of them, each once.
+
+    Raises KafkaException.
+    """
     columns = ("key", "partition", "offset", "unix_millis(timestamp) at", "coalesce(value, x'') value")
-    found = recorded(session, topic, settings).selectExpr(*columns)
+    found = recorded(session, topic, settings).where(col("key") == lit(key.encode())).selectExpr(*columns)
     if not settings.archive:
         return found
-    folder = id_folder(settings.archive, topic.name, archived_ids(settings)[topic.name])
-    if not names(session, folder):
+    before = archived(session, id_folder(settings.archive, topic.name, archived_ids(settings)[topic.name]), _ARCHIVED)
+    if before is None:
         return found
-    archived = session.read.schema(_ARCHIVED).parquet(folder).withColumnRenamed("appended_at", "timestamp")
-    archived = archived.selectExpr("cast(key as binary) key", *columns[1:])
-    return found.unionByName(archived).dropDuplicates(["partition", "offset"])
+    # Of those under the key alone: all of an archive would be too much to look for duplicates in.
+    its = before.where(col("key") == key).withColumnRenamed("appended_at", "timestamp")
+    its = its.selectExpr("cast(key as binary) key", *columns[1:])
+    return found.unionByName(its).dropDuplicates(["partition", "offset"])
 
 
 def _replayed(records: DataFrame, settings: SparkSettings, stream: str, policy: Policy, now: int) -> DataFrame:

@@ -38,6 +38,10 @@ class ArchiveFile(msgspec.Struct, frozen=True, order=True):
         """Whether every record of the other one is in this one, too."""
         return self.partition == other.partition and self.start <= other.start and other.end <= self.end
 
+    def precedes(self, other: "ArchiveFile") -> bool:
+        """Whether the other one begins where this one ends."""
+        return (self.partition, self.end) == (other.partition, other.start)
+
 
 class Piece(msgspec.Struct, frozen=True):
     """What to read of a file: the records at [start, end)."""

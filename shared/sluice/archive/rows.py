@@ -126,10 +126,6 @@ def record_rows(record: ArchivedRecord) -> list[Row]:
     ]
 
 
-def table_of(rows: Sequence[Row], schema: pa.Schema) -> pa.Table:
-    return pa.Table.from_pylist(list(rows), schema=schema)
-
-
 def records_of(rows: Iterable[Row]) -> Iterable[ArchivedRecord]:
     """The records of the journal that rows in the order of offset and entry were made from; `appended_at` epoch ms."""
     gathered: list[Row] = []

@@ -15,10 +15,11 @@ import msgspec
 
 from sluice.domain.config import RetentionPolicy
 from sluice.domain.ids import StreamId
+from sluice.domain.policy.cut_order import is_at_or_before
 from sluice.domain.policy.retention import RetentionState
 from sluice.domain.stream.retention import RetentionReport, SizedCut
 from sluice.domain.stream.traffic import ScaleReport
-from sluice.policies.reported import HistoryRow, LastReported, is_news
+from sluice.policies.reported import HistoryRow, LastReported, history_row, reported
 from sluice.policies.rules import RetentionRule, Rule, Rules, ScaleRule, Verdict
 
 log = logging.getLogger(__name__)
@@ -85,22 +86,15 @@ class Replay(ABC):
 
     def _decide(self) -> None:
         verdict, self._state = self._rule.decide(self._state, self._now)
-        if is_news(self._last_reported, verdict, self._now):
-            self._last_reported = LastReported(verdict.code, verdict.reason, self._now)
-            self.decided.append(Decided(self._now, StreamId(self._state.scope, self._state.stream), verdict))
+        before, self._last_reported = self._last_reported, reported(self._last_reported, verdict, self._now)
+        if self._last_reported is not before:
+            self.decided.append(Decided(self._now, self._state.stream_id, verdict))
         if verdict.request is not None:
             self._state = self._carried_out(self._state)
 
     def rows(self) -> list[HistoryRow]:
         """What was decided, as the history has it."""
-        return [self._row(one) for one in self.decided]
-
-    def _row(self, one: Decided) -> HistoryRow:
-        id, command = one.verdict.request if one.verdict.request is not None else ("", None)
-        text = msgspec.json.encode(command).decode() if command is not None else ""
-        return HistoryRow(
-            "", self._rule.kind.value, one.at, *one.stream, one.verdict.code, one.verdict.reason, id, text
-        )
+        return [history_row(self._rule.kind, one.stream, one.verdict, one.at) for one in self.decided]
 
     @abstractmethod
     def _changed(self, report: Any) -> Any:
@@ -132,7 +126,19 @@ class RetentionReplay(Replay):
             self._head = report.head
         if report.policy is None:
             return report
-        return msgspec.structs.replace(report, policy=self._policy or report.policy, head=self._head)
+        head, ranges = self._head, {**(self._state.ranges if self._state is not None else {}), **report.ranges}
+
+        def moved(reader: SizedCut) -> SizedCut:
+            """Who is behind the head is where it is, as in a report."""
+            return reader if is_at_or_before(head.cut, reader.cut, ranges) else head
+
+        return msgspec.structs.replace(
+            report,
+            policy=self._policy or report.policy,
+            head=head,
+            subscribers={name: moved(reader) for name, reader in report.subscribers.items()},
+            bound=moved(report.bound) if report.bound is not None else None,
+        )
 
     def _carried_out(self, state: RetentionState) -> RetentionState:
         if state.requested is None:

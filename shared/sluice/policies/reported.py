@@ -2,6 +2,8 @@
 
 import msgspec
 
+from sluice.domain.ids import StreamId
+from sluice.domain.stream.commands import DecisionKind
 from sluice.policies.rules import Verdict
 
 REPORT_AGAIN_MS = 10 * 60 * 1000
@@ -30,8 +32,26 @@ class HistoryRow(msgspec.Struct, frozen=True):
     command: str
 
 
-def is_news(last_reported: LastReported | None, verdict: Verdict, now: int) -> bool:
-    """Whether the decision differs from the last reported one, or that one is old."""
-    if last_reported is None or verdict.request is not None or last_reported.code != verdict.code:
-        return True
-    return last_reported.reason != verdict.reason and now - last_reported.at >= REPORT_AGAIN_MS
+def reported(last: LastReported | None, verdict: Verdict, now: int) -> LastReported:
+    """The decision, if it differs from the last reported one, or that one is old; else the last one itself."""
+    if last is not None and verdict.request is None and last.code == verdict.code:
+        is_old = now - last.at >= REPORT_AGAIN_MS
+        if last.reason == verdict.reason or not is_old:
+            return last
+    return LastReported(verdict.code, verdict.reason, now)
+
+
+def history_row(kind: DecisionKind, stream: StreamId, verdict: Verdict, at: int, id: str = "") -> HistoryRow:
+    """The decision as the history stores it; `at` in epoch ms."""
+    request, command = verdict.request if verdict.request is not None else ("", None)
+    return HistoryRow(
+        id=id,
+        kind=kind.value,
+        at=at,
+        scope=stream.scope,
+        stream=stream.name,
+        code=verdict.code,
+        reason=verdict.reason,
+        request=request,
+        command=msgspec.json.encode(command).decode() if command is not None else "",
+    )

@@ -4,13 +4,14 @@ The decisions themselves are the domain's; here stands only what a query needs t
 """
 
 from collections.abc import Hashable
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import msgspec
 
 from sluice.domain.policy import requests, retention, scaling
-from sluice.domain.policy.retention import RetentionCode, RetentionState
+from sluice.domain.policy.retention import HOLDS_MS, RetentionCode, RetentionDecision, RetentionState
 from sluice.domain.policy.scaling import ScaleCode, ScalingState
+from sluice.domain.policy.wording import duration
 from sluice.domain.stream.commands import DecisionKind, ScaleStream, TruncateStream
 from sluice.domain.stream.retention import RetentionReport
 from sluice.domain.stream.traffic import ScaleReport
@@ -36,17 +37,12 @@ class Verdict(msgspec.Struct, frozen=True):
 class Rule(Hashable, Protocol):
     """`state_type` is what is known of a stream, `report_type` what is reported on it; times in epoch ms.
 
-    Both types have `scope`, `stream` and `creation_id`.
+    Both types have `scope`, `stream`, `stream_id` and `creation_id`.
     """
 
-    @property
-    def kind(self) -> DecisionKind: ...
-
-    @property
-    def report_type(self) -> type[Any]: ...
-
-    @property
-    def state_type(self) -> Any: ...
+    kind: ClassVar[DecisionKind]
+    report_type: ClassVar[type[Any]]
+    state_type: ClassVar[Any]
 
     def observe(self, state: Any | None, report: Any, now: int) -> Any | None: ...
 
@@ -62,19 +58,10 @@ class Rule(Hashable, Protocol):
 class ScaleRule(msgspec.Struct, frozen=True):
     """Splits and merges; a stream is forgotten when nothing that is known of it can lead to anything any more."""
 
+    kind: ClassVar = DecisionKind.SCALE
+    report_type: ClassVar = ScaleReport
+    state_type: ClassVar = ScalingState
     cooldown_ms: int = scaling.COOLDOWN_MS
-
-    @property
-    def kind(self) -> DecisionKind:
-        return DecisionKind.SCALE
-
-    @property
-    def report_type(self) -> type[ScaleReport]:
-        return ScaleReport
-
-    @property
-    def state_type(self) -> type[ScalingState]:
-        return ScalingState
 
     def observe(self, state: ScalingState | None, report: ScaleReport, now: int) -> ScalingState | None:
         return scaling.observe(state, report, now)
@@ -101,33 +88,26 @@ class ScaleRule(msgspec.Struct, frozen=True):
 
 
 class RetentionRule(msgspec.Struct, frozen=True):
-    """Truncations; a stream is forgotten when it was not reported on for a while.
+    """Truncations, none by an old report; a stream is forgotten when it was not reported on for a while.
 
     One with a policy is sampled each minute, so silence of 30 days means that it is gone. One without is remembered for
     a day, so that no late report revives its policy.
     """
 
+    kind: ClassVar = DecisionKind.RETENTION
+    report_type: ClassVar = RetentionReport
+    state_type: ClassVar = RetentionState
     tick_ms: int = 60_000
     pause_ms: int = retention.PAUSE_MS
-
-    @property
-    def kind(self) -> DecisionKind:
-        return DecisionKind.RETENTION
-
-    @property
-    def report_type(self) -> type[RetentionReport]:
-        return RetentionReport
-
-    @property
-    def state_type(self) -> type[RetentionState]:
-        return RetentionState
 
     def observe(self, state: RetentionState | None, report: RetentionReport, now: int) -> RetentionState | None:
         return msgspec.structs.replace(retention.observe(state, report), received_at=now)
 
     def decide(self, state: RetentionState, now: int) -> tuple[Verdict, RetentionState]:
-        now = retention.held_until(state, now)
         decision = retention.decide_retention(state, now, self.pause_ms)
+        if decision.target is not None and not retention.holds(state, now):
+            why = f"not truncated: the newest report is older than {duration(HOLDS_MS)}"
+            decision = RetentionDecision(RetentionCode.NO_CUT, why)
         verdict = Verdict(
             decision.code.value,
             decision.reason,
@@ -138,7 +118,7 @@ class RetentionRule(msgspec.Struct, frozen=True):
         return verdict, retention.noted(state, decision, now)
 
     def wake_at(self, state: RetentionState, now: int) -> int | None:
-        if state.policy is not None and retention.held_until(state, now) == now:
+        if state.policy is not None and retention.holds(state, now):
             return now + self.tick_ms
         forget = (state.received_at or state.last_report[0]) + (DAY_MS if state.policy is None else GONE_MS)
         return forget if forget > now else None

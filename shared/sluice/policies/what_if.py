@@ -33,8 +33,8 @@ ONLY_UP_TO = (
 BEFORE_SPAN = "the first difference is before the requested time, so nothing of this is certain"
 TOO_MANY = f"of what would have been decided only the first {MAX_ITEMS} are shown; ask for a shorter time"
 CARRIED_OUT = (
-    "truncations count as carried out, each on what the one before it has left; readers are where they were, and cuts "
-    "that were truncated by hand are not taken into account"
+    "truncations count as carried out, each on what the one before it has left; readers are where they were, or at the "
+    "head if that is further, and cuts that were truncated by hand are not taken into account"
 )
 
 

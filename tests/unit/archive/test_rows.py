@@ -1,6 +1,7 @@
 """Records become rows and are the same records afterwards, also in what this release does not know."""
 
 import msgspec
+import pyarrow as pa
 import pytest
 from unit.cli.memory import History
 
@@ -11,7 +12,6 @@ from sluice.archive.rows import (
     journal_rows,
     journal_value,
     records_of,
-    table_of,
 )
 from sluice.catalog.examples.journal_records import journal_records
 from sluice.domain.config import StreamConfig
@@ -26,7 +26,7 @@ RECORDS = [
 
 def test_every_record_of_the_examples_is_itself_afterwards() -> None:
     rows = [row for record in RECORDS for row in journal_rows(record)]
-    table_of(rows, JOURNAL_SCHEMA).validate(full=True)
+    pa.Table.from_pylist(rows, schema=JOURNAL_SCHEMA).validate(full=True)
     found = list(records_of(rows))
     assert [(r.partition, r.offset, r.at, r.key) for r in found] == [
         (r.partition, r.offset, r.at, r.key) for r in RECORDS

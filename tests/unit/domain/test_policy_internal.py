@@ -72,8 +72,7 @@ def test_an_empty_mark_stream_is_left_alone() -> None:
     assert internal.decide_marks(7, 0, [], 0).cut is None
 
 
-def test_reports_go_behind_what_was_passed_on_and_state_never() -> None:
+def test_reports_go_behind_what_was_passed_on() -> None:
     assert internal.decide_reports({0: 70, 1: 30}, 100, 101).cut is None
     assert internal.decide_reports({0: 70, 1: 30}, 100, 100).cut == {0: 70, 1: 30}
     assert internal.decide_reports({0: 0, 1: 0}, 0, 0).cut is None
-    assert internal.decide_state().cut is None and "reader group" in internal.decide_state().reason

@@ -38,7 +38,7 @@ class World(StreamLog):
 
     def report(self, segment: int, direction: Direction, splits: int = 2, silent: bool = False) -> ScaleReport:
         said = Traffic(STREAM, segment, direction, self.now, splits, silent)
-        found = traffic.scale_report(self.stream, said, f"{segment}-{self.now}-{direction.value}", "test")
+        found = traffic.reporter(self.stream, "test")(said, f"{segment}-{self.now}-{direction.value}")
         assert found is not None
         return found
 

@@ -2,10 +2,11 @@
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.cpu import least_cpu_s
 from support.histories import segments_of
 from support.stream_log import STREAM, StreamLog
 
-from sluice.domain.config import RetentionPolicy, RetentionType
+from sluice.domain.config import MAX_SEGMENTS, RetentionPolicy, RetentionType
 from sluice.domain.stream import cuts, decide, retention, traffic
 from sluice.domain.stream.commands import TruncateStream
 
@@ -48,6 +49,18 @@ def test_what_was_carried_can_be_truncated_and_only_that(log: StreamLog, data: s
         if data.draw(st.booleans()):
             log.truncate(cut)
             assert traffic.carried_bytes(stream) == 0
+
+
+def test_reports_on_each_segment_of_the_largest_stream_take_under_300_ms() -> None:
+    stream = StreamLog(MAX_SEGMENTS).stream
+    said = [traffic.Traffic(STREAM, s, traffic.Direction.UP, 1, 2, False) for s in stream.active_epoch.segments]
+
+    def report() -> None:
+        of = traffic.reporter(stream, "test")
+        found = [of(each, "id") for each in said]
+        assert [len(each.neighbours) for each in found if each is not None] == [1, *[2] * (MAX_SEGMENTS - 2), 1]
+
+    assert least_cpu_s([report] * 3) < 0.3
 
 
 @settings(max_examples=200, deadline=None)

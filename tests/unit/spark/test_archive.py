@@ -5,21 +5,24 @@ from collections.abc import Iterator
 from io import BytesIO
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.archive import archived, files
 
-from retention_spark import archive_files, archive_sink
+from retention_spark import archive_files, archive_frames, archive_sink, questions
 from retention_spark.archive_facts import GAP, SCALED, TRANSACTION, WORKFLOW, facts_of
 from retention_spark.archive_files import FileContent, encode_files, parquet
-from retention_spark.archive_joining import JOINED_BYTES, joinable, superseded
+from retention_spark.archive_frames import ATTEMPTS, repeated
+from retention_spark.archive_joining import superseded
 from retention_spark.archive_questions import fold_rows
 from retention_spark.archive_sink import ends
+from retention_spark.joining import JOINED_BYTES, joinable
 from retention_spark.settings import SparkSettings
 from sluice.archive.layout import ArchiveFile
-from sluice.archive.rows import JOURNAL_SCHEMA, ArchivedRecord, Row, UnreadableRecordError, journal_rows, table_of
+from sluice.archive.rows import JOURNAL_SCHEMA, ArchivedRecord, Row, UnreadableRecordError, journal_rows
 from sluice.catalog.examples.journal_records import journal_records
 from sluice.domain.model import decode_record
 from sluice.kafka.topics import JOURNAL, SCALE
@@ -130,23 +133,24 @@ def test_a_record_that_is_none_stops_the_batch() -> None:
 
 def test_files_are_joined_where_they_follow_on_one_another_and_are_many() -> None:
     small = {file(at, at + 1): 100 for at in range(8)}
-    assert list(joinable(small, 8)) == [list(small)]
-    assert list(joinable(small, 9)) == []
+    assert list(joinable(small, 8, ArchiveFile.precedes)) == [list(small)]
+    assert list(joinable(small, 9, ArchiveFile.precedes)) == []
     apart = {one: size for one, size in small.items() if one.start != 3}
-    assert [[one.start for one in group] for group in joinable(apart, 2)] == [[0, 1, 2], [4, 5, 6, 7]]
+    groups = joinable(apart, 2, ArchiveFile.precedes)
+    assert [[one.start for one in group] for group in groups] == [[0, 1, 2], [4, 5, 6, 7]]
     two = {file(0, 1): 1, file(0, 1, 1): 1, file(1, 2, 1): 1}
-    assert [[one.partition for one in group] for group in joinable(two, 2)] == [[1, 1]]
+    assert [[one.partition for one in group] for group in joinable(two, 2, ArchiveFile.precedes)] == [[1, 1]]
 
 
 def test_joined_files_stay_small_enough_for_the_driver() -> None:
     sizes = {file(at, at + 1): JOINED_BYTES // 3 for at in range(7)}
     sizes[file(7, 8)] = 2 * JOINED_BYTES
-    groups = list(joinable(sizes, 2))
+    groups = list(joinable(sizes, 2, ArchiveFile.precedes))
     assert [[one.start for one in group] for group in groups] == [[0, 1, 2], [3, 4, 5]]
 
 
 def test_a_file_of_an_earlier_release_is_joined_with_a_new_one() -> None:
-    new = table_of(rows(LOG[:2]), JOURNAL_SCHEMA)
+    new = pa.Table.from_pylist(rows(LOG[:2]), schema=JOURNAL_SCHEMA)
     old = new.drop_columns(["principal"])
     for tables in ((old, new), (new, old)):
         joined = pq.read_table(BytesIO(parquet(*tables)))
@@ -211,3 +215,33 @@ def test_workers_fold_each_partition_of_each_journal_by_itself() -> None:
 
 def test_a_record_without_a_key_is_archived() -> None:
     assert journal_rows(ArchivedRecord(0, 0, 1, "", LOG[0].value))[0]["key"] == ""
+
+
+def test_a_job_begins_anew_when_files_were_joined_while_it_read() -> None:
+    gone, other = Exception("o1.collect: [FAILED_READ_FILE.FILE_NOT_EXIST] a file"), Exception("o1.collect: a file")
+
+    def job(*errors: Exception) -> str:
+        left = list(errors)
+
+        def call() -> str:
+            if left:
+                raise left.pop()
+            return "done"
+
+        return repeated(call)
+
+    assert job(*[gone] * (ATTEMPTS - 1)) == "done"
+    with pytest.raises(Exception, match="FILE_NOT_EXIST"):
+        job(*[gone] * ATTEMPTS)
+    with pytest.raises(Exception, match=r"collect: a file"):
+        job(other)
+
+
+def test_questions_to_an_archive_with_nothing_in_it_yet_are_answered_in_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SLUICE_ARCHIVE", "/archive")
+    monkeypatch.setattr(questions, "open_session", lambda _name, _settings: MagicMock())
+    monkeypatch.setattr(archive_frames, "names", lambda _session, _folder: [])
+    assert questions.main([]) == 0
+    assert capsys.readouterr().out == "nothing is archived in /archive yet\n"

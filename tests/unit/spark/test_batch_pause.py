@@ -2,23 +2,32 @@
 
 from collections.abc import Iterator
 
-from retention_spark.batch_pause import BatchPause, Ends
+from confluent_kafka import KafkaError, KafkaException
+
+from retention_spark.batch_pause import BatchPause
 from retention_spark.stateful_operator import Outcome
+from retention_spark.topic_ends import Ends
 
 LOOK_MS, LONGEST_S = 1000, 30
 
 
 class Rest:
-    """A pause of a topic whose ends are these, look by look; the last ones stay. Each look takes `LOOK_MS`."""
+    """A pause of a topic whose partitions end there, look by look; the last ends stay. Each look takes `LOOK_MS`.
 
-    def __init__(self, *ends: Ends | None) -> None:
+    None: Kafka does not answer.
+    """
+
+    def __init__(self, *ends: dict[int, int] | None) -> None:
         self.now = 0
         self._ends, self._last = iter(ends), ends[-1]
         self.pause = BatchPause(self._look, 0, LONGEST_S, lambda: self.now)
 
-    def _look(self) -> Ends | None:
+    def _look(self) -> Ends:
         self.now += LOOK_MS
-        return next(self._ends, self._last)
+        found = next(self._ends, self._last)
+        if found is None:
+            raise KafkaException(KafkaError(KafkaError.REQUEST_TIMED_OUT))
+        return {("t", partition): end for partition, end in found.items()}
 
     def wakes(self, *times: tuple[int, int | None]) -> None:
         self.pause.observe(Outcome([], [], bucket, wake_at) for bucket, wake_at in times)

@@ -1,22 +1,61 @@
 """The history as operators read it, from files as batches leave them and as they are joined."""
 
-import time
+import shutil
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
-from retention_spark.compaction import MANY, OLD_S, compact
+from retention_spark import compaction, joining
+from retention_spark.compaction import compact
 from retention_spark.decisions import main
 from retention_spark.history import decisions_since, last_decisions, line_of
+from retention_spark.joining import MANY
 from sluice.domain.stream.commands import DecisionKind
 from sluice.policies.reported import HistoryRow
 
 DAY = "2023-11-14"
 AT = 1_700_000_000_000
 KEPT_DAYS = 100 * 365
+SESSION: Any = None
+TORN = b"PAR1"
+
+
+@pytest.fixture
+def local(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark's file system is that of this machine."""
+
+    def listed(folder: str) -> list[Path]:
+        return list(Path(folder).iterdir())
+
+    def read(_: Any, folder: str, name: str) -> bytes:
+        found = Path(folder, name).read_bytes()
+        if found == TORN:
+            raise RuntimeError("org.apache.hadoop.fs.ChecksumException: Checksum error\n\tat org.apache.hadoop")
+        return found
+
+    def remove(_: Any, folder: str, name: str) -> None:
+        path = Path(folder, name)
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+
+    double: dict[str, Any] = {
+        "names": lambda _, folder: [path.name for path in listed(folder)],
+        "sizes": lambda _, folder: {path.name: path.stat().st_size for path in listed(folder) if path.is_file()},
+        "read": read,
+        "write_once": lambda _, folder, name, value: Path(folder, name).write_bytes(value),
+        "rename": lambda _, folder, name, other: Path(folder, name).rename(Path(folder, other)),
+        "remove": remove,
+    }
+    for module in (compaction, joining):
+        for name in double.keys() & vars(module).keys():
+            monkeypatch.setattr(module, name, double[name])
+
+
+def names_in(folder: Path) -> list[str]:
+    return sorted(file.name for file in folder.glob("*/*/*"))
 
 
 def row(number: int, **changes: Any) -> HistoryRow:
@@ -72,23 +111,51 @@ def test_all_decisions_of_a_kind_since_a_time(tmp_path: Path) -> None:
     assert decisions_since(str(tmp_path), "s", "st", DecisionKind.SCALE, AT + 48 * 3_600_000) == []
 
 
-def test_files_are_joined_once_they_are_old_and_many(tmp_path: Path) -> None:
-    for number in range(MANY):
+@pytest.mark.usefixtures("local")
+def test_files_are_joined_once_they_are_many(tmp_path: Path) -> None:
+    for number in range(MANY - 1):
         keep(tmp_path, f"part{number}", row(number))
+    few = names_in(tmp_path)
+    compact(SESSION, str(tmp_path), KEPT_DAYS)
+    assert names_in(tmp_path) == few
+    keep(tmp_path, "last", row(MANY))
     before = last_decisions(str(tmp_path), "s", "st", 100)
-    assert compact(tmp_path, KEPT_DAYS) == 0, "a batch may still write them"
-    (tmp_path / "kind=scale" / f"day={DAY}" / "broken.parquet").write_text("no parquet")
-    assert compact(tmp_path, KEPT_DAYS, lambda: time.time() + OLD_S + 1) == MANY + 1
-    (unreadable,) = tmp_path.glob("*/*/*.unreadable")
-    unreadable.unlink()
-    assert [file.name.split("-")[0] for file in tmp_path.glob("*/*/*")] == ["joined"]
+    compact(SESSION, str(tmp_path), KEPT_DAYS)
+    assert [name.split("-")[0] for name in names_in(tmp_path)] == ["joined"]
     assert last_decisions(str(tmp_path), "s", "st", 100) == before
 
 
+@pytest.mark.usefixtures("local")
+def test_joined_files_stay_small_enough_for_the_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(3 * MANY):
+        keep(tmp_path, f"part{number:03}", row(number))
+    size = max(file.stat().st_size for file in tmp_path.glob("*/*/*"))
+    monkeypatch.setattr(joining, "JOINED_BYTES", 2 * MANY * size)
+    before = last_decisions(str(tmp_path), "s", "st", 100)
+    compact(SESSION, str(tmp_path), KEPT_DAYS)
+    assert [name.split("-")[0] for name in names_in(tmp_path)] == ["joined", "joined"]
+    assert last_decisions(str(tmp_path), "s", "st", 100) == before
+
+
+@pytest.mark.usefixtures("local")
+@pytest.mark.parametrize("content", [b"no parquet", TORN])
+def test_a_file_that_cannot_be_read_is_set_aside_and_the_others_are_joined(tmp_path: Path, content: bytes) -> None:
+    for number in range(MANY):
+        keep(tmp_path, f"part{number}", row(number))
+    (tmp_path / "kind=scale" / f"day={DAY}" / "broken.parquet").write_bytes(content)
+    before = last_decisions(str(tmp_path), "s", "st", 100)
+    for _ in range(2):
+        compact(SESSION, str(tmp_path), KEPT_DAYS)
+    aside, joined = names_in(tmp_path)
+    assert aside == "broken.parquet.unreadable" and joined.startswith("joined-")
+    assert last_decisions(str(tmp_path), "s", "st", 100) == before
+
+
+@pytest.mark.usefixtures("local")
 def test_days_of_long_ago_are_dropped(tmp_path: Path) -> None:
     keep(tmp_path, "a", row(1), day="2023-11-13")
     keep(tmp_path, "a", row(2), day="2023-11-14")
-    compact(tmp_path, 1, lambda: AT / 1000 + 24 * 3600)
+    compact(SESSION, str(tmp_path), 1, lambda: AT / 1000 + 24 * 3600)
     assert [leaf.name for leaf in tmp_path.glob("*/*")] == ["day=2023-11-14"]
 
 

@@ -26,7 +26,7 @@ def progress(**changes: Any) -> dict[str, Any]:
 
 
 def pause() -> BatchPause:
-    return BatchPause(lambda: None, 0, 0)
+    return BatchPause(dict, 0, 0)
 
 
 def value(name: str) -> float | None:

@@ -44,6 +44,19 @@ def test_truncations_count_as_carried_out() -> None:
     assert cuts == sorted(set(cuts)) and len(cuts) > 10
 
 
+def test_a_reader_that_the_replay_has_truncated_past_stands_at_its_head() -> None:
+    """Were it still where it was, it would seem to hold what is gone, and the maximum would take more and more."""
+    reader = SizedCut({0: 50}, 50)
+    readers: dict[str, Any] = {"subscribers": {"s/g": reader}, "bound": reader}
+    sizes = [*range(100, 601, 100), 600, 600, 600]
+    given = records(*(sampled("x", NOW + i * MINUTE, size, **readers) for i, size in enumerate(sizes)))
+    policy = RetentionPolicy(RetentionType.SIZE, 100, 350)
+    rows = replayed(RetentionReplay(RetentionRule(pause_ms=0), policy), given, NOW + 10 * MINUTE)
+    acted = [(row.code, msgspec.json.decode(row.command)["cut"]["0"]) for row in rows if row.command]
+    assert acted == [("consumed", 50), ("beyond-maximum", 100), ("beyond-maximum", 200), ("beyond-maximum", 300)]
+    assert rows[-1].reason == "not truncated: reader group s/g stands 0 bytes after the head"
+
+
 def test_time_passes_between_records() -> None:
     policy = RetentionPolicy(RetentionType.TIME, 10 * MINUTE + MINUTE // 2, 1 << 62)
     given = records(*(sampled("x", NOW + i * MINUTE, 100) for i in range(1, 12)))

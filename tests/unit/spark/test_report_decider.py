@@ -17,7 +17,7 @@ from sluice.domain.stream.retention import RetentionReport, SizedCut, gone
 from sluice.domain.stream.traffic import Direction, ScaleReport
 from sluice.kafka.requests import decode_request
 from sluice.kafka.topics import DEAD_LETTERS, MAX_RECORD_BYTES, REQUESTS_STREAMS
-from sluice.policies.reported import REPORT_AGAIN_MS, LastReported, is_news
+from sluice.policies.reported import REPORT_AGAIN_MS, LastReported, reported
 from sluice.policies.rules import RetentionRule, ScaleRule, Verdict
 
 NOW = 1_700_000_000_000
@@ -191,6 +191,23 @@ def test_a_sample_grows_old_only_while_the_policy_is_known_to_hold() -> None:
         assert commands(newer.sendings, TruncateStream) == [TruncateStream("s", "x", cut={0: 500}, policy=HOURLY)]
 
 
+def test_an_old_report_truncates_nothing_for_others_may_be_on_their_way() -> None:
+    """Of a reader group, say, that has subscribed meanwhile and has yet to read what the old report's had read."""
+    first, second = SizedCut({0: 400}, 400), SizedCut({0: 100}, 100)
+    old = sampled("x", NOW, 500, subscribers={"s/a": first}, bound=first)
+    in_time = RETENTION.step(None, inputs(old), NOW + HOLDS_MS)
+    assert [command.cut for command in commands(in_time.sendings, TruncateStream)] == [{0: 400}]
+    now = NOW + HOLDS_MS + 1
+    step = RETENTION.step(None, inputs(old), now)
+    assert commands(step.sendings, TruncateStream) == []
+    assert [(row.code, row.reason) for row in step.rows] == [
+        ("no-cut", "not truncated: the newest report is older than 3 minutes")
+    ]
+    new = sampled("x", now, 500, subscribers={"s/a": first, "s/b": second}, bound=second)
+    (command,) = commands(RETENTION.step(step.memory, inputs(new), now).sendings, TruncateStream)
+    assert command.cut == {0: 100}
+
+
 def test_a_stream_sampled_no_more_is_truncated_once_and_forgotten_after_a_month() -> None:
     policy = RetentionPolicy(RetentionType.TIME, 60_000, 1 << 62)
     step = RETENTION.step(None, inputs(sampled("x", NOW, 500, policy)), NOW)
@@ -238,8 +255,9 @@ def test_what_only_passes_is_kept_but_not_noted() -> None:
 
 def test_another_reason_is_news_only_now_and_then() -> None:
     last = LastReported("a", "one", NOW)
-    assert is_news(None, Verdict("a", "one"), NOW)
-    assert not is_news(last, Verdict("a", "one"), NOW + 2 * REPORT_AGAIN_MS)
-    assert not is_news(last, Verdict("a", "two"), NOW + REPORT_AGAIN_MS - 1)
-    assert is_news(last, Verdict("a", "two"), NOW + REPORT_AGAIN_MS)
-    assert is_news(last, Verdict("b", "one"), NOW)
+    assert reported(None, Verdict("a", "one"), NOW) == last
+    assert reported(last, Verdict("a", "one"), NOW + 2 * REPORT_AGAIN_MS) is last
+    assert reported(last, Verdict("a", "two"), NOW + REPORT_AGAIN_MS - 1) is last
+    later = NOW + REPORT_AGAIN_MS
+    assert reported(last, Verdict("a", "two"), later) == LastReported("a", "two", later)
+    assert reported(last, Verdict("b", "one"), NOW) == LastReported("b", "one", NOW)

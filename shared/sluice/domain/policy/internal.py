@@ -75,8 +75,3 @@ def decide_reports(cut: Mapping[int, int], passed_bytes: int, keep_bytes: int) -
         why = f"not truncated: {amount(passed_bytes)} were passed on, up to {amount(keep_bytes)} stay"
         return InternalDecision(why)
     return InternalDecision(f"truncated behind {amount(passed_bytes)} that were passed on", dict(cut))
-
-
-def decide_state() -> InternalDecision:
-    """Nothing is dropped of a reader group's state: only its clients know which of its updates they have compacted."""
-    return InternalDecision(f"not truncated: {InternalRule.STATE.value}")

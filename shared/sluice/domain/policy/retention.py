@@ -2,15 +2,16 @@
 
 The minimum of a policy is a floor: what it covers is never dropped. Above it, data stay until every reader group that
 subscribes has passed them; the maximum is a ceiling that overrides reader groups, not the floor (a maximum below the
-minimum is the minimum). The chosen cut must lie after the head and after the truncations requested before.
+minimum is the minimum). Of time it does not override one that is ahead of the floor over some keys and behind it over
+others (1.8). The chosen cut must lie after the head and after the truncations requested before.
 
 Reports may come twice, late and in any order. The newest one has policy, head and subscribers, every one of them may
 bring a sampled cut; so under one type of policy the state depends on which reports came alone. A report of another
 creation id counts if it is newer than all of this one; `retention.gone` ends the state in the same way. The newest is
 the one with the latest version of the stream in the journal, whatever the reporters' clocks.
 
-A state holds for a while after its newest report (`held_until`): a report of a newer policy may be on its way, so
-nothing is dropped for having grown old since then.
+A state holds for a while after its newest report (`holds`). Who decides truncates nothing by one that does not: newer
+reports, of another policy or of a reader group that has subscribed, may be on their way.
 Rules: background-and-other-workflows 1.4 to 1.9.
 """
 
@@ -94,7 +95,6 @@ class RetentionState(msgspec.Struct, frozen=True):
     sampled: RetentionSet = RetentionSet()
     ranges: dict[int, tuple[float, float]] = {}
     requested: RequestedTruncation | None = None
-    decision: RetentionDecision | None = None
     version: int = 0
     received_at: int = 0
 
@@ -114,8 +114,8 @@ def observe(state: RetentionState | None, report: RetentionReport) -> RetentionS
     known = state.sampled
     if report.sample is not None and policy is not None:
         sample = Sample(report.at, report.sample.size, report.sample.cut)
-        if state.policy is not None and state.policy.retention_type is not policy.retention_type:
-            # Its cells are of what the policy before measured.
+        if state.policy is None or state.policy.retention_type is not policy.retention_type:
+            # Its cells may be of what the policy before measured.
             known = msgspec.structs.replace(known, level=0)
         known = added(known, sample, policy.retention_type)
     seen = msgspec.structs.replace(
@@ -131,15 +131,16 @@ def observe(state: RetentionState | None, report: RetentionReport) -> RetentionS
     return msgspec.structs.replace(seen, ranges=_ranges(state, seen, report))
 
 
-def held_until(state: RetentionState, now: int) -> int:
-    """The time to decide at: `now`, but not when the newest report does not hold any more; all in epoch ms."""
-    return min(now, state.last_report[0] + HOLDS_MS)
+def holds(state: RetentionState, now: int) -> bool:
+    """Whether what was reported last is taken for true still; `now` in epoch ms."""
+    return now <= state.last_report[0] + HOLDS_MS
 
 
 def noted(state: RetentionState, decision: RetentionDecision, now: int) -> RetentionState:
     """What is known once the decision is on its way."""
-    requested = RequestedTruncation(decision.target, now) if decision.target is not None else state.requested
-    return msgspec.structs.replace(state, requested=requested, decision=decision)
+    if decision.target is None:
+        return state
+    return msgspec.structs.replace(state, requested=RequestedTruncation(decision.target, now))
 
 
 def decide_retention(state: RetentionState, now: int, pause_ms: int = PAUSE_MS) -> RetentionDecision:
@@ -258,23 +259,19 @@ def _by_time(question: _Question) -> RetentionDecision:
     where = question.order(sample, bound) if bound is not None else Order.BEFORE
     if bound is None or where is Order.BEFORE:
         return question.at_sample(RetentionCode.BEYOND_MINIMUM, sample, f"older than {duration(question.minimum)}")
-    passed = question.passed(least, bound) if where is Order.OVERLAPS else None
+    if where is Order.OVERLAPS:
+        return question.at_passed(question.passed(least, bound))
     overdue = bisect_right(question.cuts, question.now - question.maximum, key=_at) - 1
     if overdue >= 0:
         over = question.cuts[overdue]
         why = f"what is before is older than the maximum of {duration(question.maximum)}"
-        if where is Order.OVERLAPS:
-            # The reference lets a reader group that is ahead over some keys hold the others beyond any maximum.
-            if passed is None or passed.at < over.at:
-                return question.forced(over, why)
-        else:
-            of_bound = compare(bound.cut, over.cut, question.ranges)
-            if of_bound is Order.BEFORE:
-                oldest = bisect_left(question.cuts, question.now - question.maximum, key=_at)
-                return question.forced(question.cuts[min(oldest, least)], why)
-            if of_bound is Order.OVERLAPS:
-                return question.forced(over, why)
-    return question.at_passed(passed) if where is Order.OVERLAPS else question.at_bound(bound)
+        of_bound = compare(bound.cut, over.cut, question.ranges)
+        if of_bound is Order.BEFORE:
+            oldest = bisect_left(question.cuts, question.now - question.maximum, key=_at)
+            return question.forced(question.cuts[min(oldest, least)], why)
+        if of_bound is Order.OVERLAPS:
+            return question.forced(over, why)
+    return question.at_bound(bound)
 
 
 def _checked(state: RetentionState, choice: RetentionDecision, now: int, pause_ms: int) -> RetentionDecision:

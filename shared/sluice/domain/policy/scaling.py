@@ -115,7 +115,6 @@ class ScalingState(msgspec.Struct, frozen=True):
     epoch_segments: int
     loads: dict[int, Load] = {}
     scaled: Scaled | None = None
-    decision: ScaleDecision | None = None
 
     @property
     def stream_id(self) -> StreamId:
@@ -135,7 +134,7 @@ def observe(state: ScalingState | None, report: ScaleReport, now: int) -> Scalin
     elif report.creation_id != state.creation_id:
         return state
     newest = _begun(report) if _report_order(report) > state.last_report else state
-    newest = msgspec.structs.replace(newest, scaled=state.scaled, decision=state.decision)
+    newest = msgspec.structs.replace(newest, scaled=state.scaled)
     gone = _gone(newest)
     loads = {id: held for id, held in state.loads.items() if held.holds(now) and id not in gone}
     known = loads.get(report.segment)
@@ -200,14 +199,14 @@ def _takes_back(state: ScalingState | None, load: Load, report: ScaleReport) -> 
 def noted(state: ScalingState, decision: ScaleDecision, now: int) -> ScalingState:
     """What is known once the decision is on its way; `now` as in the command, which becomes the time of its epoch."""
     if not decision.seals:
-        return msgspec.structs.replace(state, decision=decision)
+        return state
     # What is known of the epoch by then must not depend on the scale before this one, which is forgotten here.
     loads = dict(state.loads)
     for load in _present(state, now):
         beside = load.neighbours if load.epoch == state.epoch else ()
         loads[load.segment.id] = msgspec.structs.replace(load, epoch=state.epoch, neighbours=beside)
     scaled = Scaled(decision, now, (*_sealed(state, now), *decision.seals))
-    return msgspec.structs.replace(state, loads=loads, scaled=scaled, decision=decision)
+    return msgspec.structs.replace(state, loads=loads, scaled=scaled)
 
 
 def muted_until(state: ScalingState, now: int, cooldown_ms: int = COOLDOWN_MS) -> int:

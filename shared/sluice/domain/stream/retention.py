@@ -15,6 +15,7 @@ from sluice.domain.decision import Decision, Reader
 from sluice.domain.errors import InvalidArgumentError
 from sluice.domain.ids import StreamId
 from sluice.domain.policy.cut_order import lower_bound
+from sluice.domain.segment import epoch_of
 from sluice.domain.stream import cuts
 from sluice.domain.stream import events as ev
 from sluice.domain.stream.queries import head
@@ -83,7 +84,7 @@ def report(
     reported = {name: s.cut for name, s in sorted(stream.subscribers.items()) if s.cut}
     here = head(stream)
     at_head = SizedCut(here, stream.cut_size)
-    # A subscriber behind the head has nothing left to wait for: it is where the head is.
+    # A subscriber behind the head has nothing left to wait for, and one of whom no size is known holds all there is.
     subscribers = {name: _sized(stream, cut) or at_head for name, cut in reported.items()}
     named = {*here, *(tail or ()), *(s for cut in reported.values() for s in cut)}
     segments = (stream.history.segment(s) for s in sorted(named))
@@ -122,7 +123,12 @@ def gone(stream: StreamId, id: str, by: str, at: int, version: int = 0) -> Reten
 
 
 def _sized(stream: Stream, cut: Mapping[int, int]) -> SizedCut | None:
-    """The cut with the bytes before it; None if it lies before the head."""
+    """The cut with the bytes before it; None if it lies before the head, or that is not known yet.
+
+    It is not while a scale goes on: a reader may have come to the new segments before the sizes of the old ones count.
+    """
+    if any(epoch_of(segment) > stream.active for segment in cut):
+        return None
     try:
         between = cuts.segments_between(stream, stream.cut, cut)
     except InvalidArgumentError:
