@@ -10,9 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.admin._listoffsets import OffsetSpec
 
 from bench import secured
 from bench.calls import Calls
@@ -20,6 +18,7 @@ from bench.figures import Idle
 from bench.peer import until_scope
 from bench.processor_time import cpu_by_name
 from harness import System
+from sluice.kafka.offsets import ends_of
 from sluice.kafka_config import clients
 from sluice.settings import ServiceSettings
 
@@ -68,8 +67,8 @@ def _ends(bootstrap: str) -> dict[str, int]:
     """How many records were ever appended to each topic."""
     admin = AdminClient(clients.admin(ServiceSettings(kafka_bootstrap=bootstrap, instance="bench").kafka_client()))
     topics = admin.list_topics(timeout=30).topics
-    latest = {TopicPartition(t, p): OffsetSpec.latest() for t, of in topics.items() for p in of.partitions}  # type: ignore[no-untyped-call]
+    places = [(name, partition) for name, topic in topics.items() for partition in topic.partitions]
     ends = dict.fromkeys(topics, 0)
-    for partition, answer in admin.list_offsets(latest, request_timeout=30).items():
-        ends[partition.topic] += answer.result().offset
+    for (topic, _), end in ends_of(admin, places, 30.0).items():
+        ends[topic] += end
     return ends

@@ -13,7 +13,7 @@ import uvloop
 from confluent_kafka import KafkaException
 
 from sluice.domain.model import DomainModel
-from sluice.engine.errors import LostRecordsError, MissingRecordsError
+from sluice.engine.errors import JournalError
 from sluice.engine.ports import EndsUnknownError, SnapshotStoreError
 from sluice.engine.snapshotting import NoMarkerError, Snapshotter
 from sluice.kafka.connections import KafkaConnections
@@ -34,15 +34,7 @@ async def run(settings: ServiceSettings, partition: int, offset: int, by: str) -
     )
     try:
         await snapshotter.run(partition, offset)
-    except (
-        NoMarkerError,
-        MissingRecordsError,
-        LostRecordsError,
-        EndsUnknownError,
-        SnapshotStoreError,
-        TimeoutError,
-        KafkaException,
-    ) as error:
+    except (NoMarkerError, JournalError, EndsUnknownError, SnapshotStoreError, TimeoutError, KafkaException) as error:
         return f"{type(error).__name__}: {error}"
     finally:
         await connections.log.stop()

@@ -12,7 +12,15 @@ from support.wait import eventually
 from harness import System
 from sluice.engine.partition import partition_of
 from sluice.kafka.producer import KafkaProducer
-from sluice.kafka.topics import JOURNAL, TopicsUnfitError, ensure_topics, unfit_settings
+from sluice.kafka.topics import (
+    JOURNAL,
+    STATISTICS,
+    TopicsUnfitError,
+    ensure_topics,
+    present_settings,
+    too_few_in_sync,
+    unfit_settings,
+)
 
 pytestmark = pytest.mark.integration
 
@@ -34,7 +42,7 @@ def test_another_number_of_partitions_is_refused(client: dict[str, str]) -> None
 
 
 def test_a_journal_that_kafka_would_remove_records_from_is_named(client: dict[str, str], admin: AdminClient) -> None:
-    assert unfit_settings(client) == []
+    assert unfit(client) == []
 
     def alter(value: str) -> None:
         entry = ConfigEntry("retention.ms", value, incremental_operation=AlterConfigOpType.SET)
@@ -44,9 +52,24 @@ def test_a_journal_that_kafka_would_remove_records_from_is_named(client: dict[st
 
     alter("604800000")
     found = "sluice.journal has retention.ms=604800000, and must have -1"
-    eventually(lambda: unfit_settings(client) == [found], DEADLINE_S, found)
+    eventually(lambda: unfit(client) == [found], DEADLINE_S, found)
     alter("-1")
-    eventually(lambda: unfit_settings(client) == [], DEADLINE_S, "it is as it has to be")
+    eventually(lambda: unfit(client) == [], DEADLINE_S, "it is as it has to be")
+
+
+def test_a_topic_that_is_missing_is_named(client: dict[str, str], admin: AdminClient) -> None:
+    for gone in admin.delete_topics([STATISTICS.name]).values():
+        gone.result()
+    found = f"{STATISTICS.name} is missing"
+    eventually(lambda: unfit(client) == [found], DEADLINE_S, found)
+    ensure_topics(client, PARTITIONS, 1)
+    eventually(lambda: unfit(client) == [], DEADLINE_S, "it is there again")
+
+
+def test_topics_that_too_few_replicas_acknowledge_are_named(client: dict[str, str]) -> None:
+    present = present_settings(client)
+    assert too_few_in_sync(present, 2) == ""
+    assert JOURNAL.name in too_few_in_sync(present, 3)
 
 
 def test_keys_keep_their_partitions_when_a_topic_is_given_more(client: dict[str, str], admin: AdminClient) -> None:
@@ -65,6 +88,10 @@ def test_keys_keep_their_partitions_when_a_topic_is_given_more(client: dict[str,
     ends = _ends(client, 4 * PARTITIONS)
     wanted = [sum(partition_of(f"key/{n}", PARTITIONS) == p for n in range(50)) for p in range(PARTITIONS)]
     assert ends == [*wanted, *([0] * 3 * PARTITIONS)]
+
+
+def unfit(client: dict[str, str]) -> list[str]:
+    return unfit_settings(present_settings(client))
 
 
 def _ends(client: dict[str, str], partitions: int) -> list[int]:

@@ -11,10 +11,11 @@ from socketserver import BaseRequestHandler, TCPServer
 
 import pytest
 
+from sluice.settings import ServiceSettings
 from sluice_local import security
 from sluice_local.errors import LocalError
 from sluice_local.home import HOST
-from sluice_local.part import Part
+from sluice_local.part import Part, StopRank
 from sluice_local.parts import parts_of
 from sluice_local.probes import Probe, ProbeKind
 from sluice_local.settings import LocalSettings
@@ -48,6 +49,35 @@ def test_without_the_switch_no_part_knows_of_security(tmp_path: Path) -> None:
     assert not settings.security_dir.exists()
     assert str(settings.security_dir) not in str([asdict(part) for part in parts_of(settings)])
     assert security.how_to_connect(settings) == ""
+
+
+EXPORTED = {
+    "SLUICE_KAFKA_CONF": ".sluice/security/kafka.json",
+    "SLUICE_STORE_TLS": "true",
+    "SLUICE_STORE_TLS_AUTHORITIES": ".sluice/security/ca.pem",
+    "SLUICE_TOKEN_KEY_FILE": ".sluice/security/token.key",
+}
+"""What README has the user of a secured system export for the command line."""
+
+
+def test_an_open_system_does_not_inherit_what_a_secured_one_had_exported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services = [part for part in parts_of(LocalSettings(home=tmp_path)) if part.stop_rank is StopRank.SERVICE]
+    for part in services:
+        for name, value in {**EXPORTED, **part.environment}.items():
+            monkeypatch.setenv(name, value)
+        secured = {"listens": "plain", "segment_stores": "plain", "tokens": "none", "kafka": "plain"}
+        assert ServiceSettings().security() == secured, part.name
+    assert len(services) == 5
+
+
+def test_what_is_not_embedded_is_reached_as_the_environment_says(tmp_path: Path) -> None:
+    settings = LocalSettings(
+        home=tmp_path, kafka_bootstrap="k:9092", redis_url="redis://r:6379/0", zookeeper="z:2181", segment_stores=0
+    )
+    for name, part in parts(settings).items():
+        assert not {*EXPORTED, "SLUICE_ZOOKEEPER_TLS", "SLUICE_REDIS_PASSWORD_FILE"} & set(part.environment), name
 
 
 def test_no_secret_is_on_a_command_line_or_outside_of_the_folder(secured: LocalSettings) -> None:

@@ -15,7 +15,7 @@ from sluice_local.errors import AlreadyUp, LocalError, PartFailed
 from sluice_local.ownership import Ownership, SupervisorRecord
 from sluice_local.running import statuses
 from sluice_local.settings import LocalSettings, variable_of
-from sluice_local.supervisor import settings_of_running
+from sluice_local.supervisor import passed_on, settings_of_running
 
 _LOOK_S = 0.1
 _PAUSE = threading.Event()
@@ -25,12 +25,13 @@ _PAUSE = threading.Event()
 def up(settings: LocalSettings) -> None:
     """Start a system that outlives this process and wait until it is ready.
 
-    On a system that is up, start again what has ended, with the settings it was started with. Raises LocalError if the
-    system is not ready, or if it is up with other settings.
+    On a system that is up, start again what has ended, with the settings it was started with. One that is being stopped
+    has ended before another is started. Raises LocalError if the system is not ready, or if it is up with other
+    settings.
     """
     checks.require_state_folder(settings.home)
     log = settings.logs_dir / "supervisor.log"
-    record = SupervisorRecord.read(settings.home)
+    record = _unless_stopping(settings.home)
     if record is not None:
         _require_its_settings(settings)
         _converge(settings, record, log)
@@ -53,6 +54,17 @@ def up(settings: LocalSettings) -> None:
         supervisor.terminate()
         supervisor.wait()
         raise
+
+
+def _unless_stopping(home: Path) -> SupervisorRecord | None:
+    """Return the record of a system that is up, or None; wait for the end of one that is being stopped."""
+    record = SupervisorRecord.read(home)
+    if record is not None and record.state == "stopping":
+        print("a system is being stopped: waiting for its end", flush=True)
+    while record is not None and record.state == "stopping":
+        _PAUSE.wait(_LOOK_S)
+        record = SupervisorRecord.read(home)
+    return record
 
 
 def _follow_start(settings: LocalSettings, supervisor: subprocess.Popen[bytes], log: Path, offset: int) -> None:
@@ -81,12 +93,14 @@ def _show_from(log: Path, offset: int) -> int:
 
 def _require_its_settings(settings: LocalSettings) -> None:
     """Raise AlreadyUp if the environment says something else than what the system was started with."""
-    running = settings_of_running(settings)
+    running, passed = settings_of_running(settings)
     requested = sorted(settings.model_fields_set - {"home"})
-    others = [field for field in requested if getattr(settings, field) != getattr(running, field)]
+    fields = [field for field in requested if getattr(settings, field) != getattr(running, field)]
+    others = [_difference(field, settings, running) for field in fields]
+    others += [name for name, hashed in passed_on(running).items() if passed.get(name) != hashed]
     if others:
         raise AlreadyUp(
-            f"a system is up with other settings ({'; '.join(_difference(f, settings, running) for f in others)}): "
+            f"a system is up with other settings ({'; '.join(others)}): "
             "end it with `make down`, which keeps the data, before `make up`"
         )
 

@@ -17,7 +17,7 @@ from sluice_local.errors import AlreadyUp, UnusableState
 from sluice_local.home import run_dir
 from sluice_local.process import start_ticks
 
-State = Literal["starting", "ready", "failed", "stopping"]
+State = Literal["starting", "ready", "stopping"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from sluice_local.errors import AlreadyUp, LocalError, NotUp
+from sluice_local.errors import AlreadyUp, NotUp
 from sluice_local.home import logs_dir, run_dir
 from sluice_local.ownership import Ownership, SupervisorRecord
 from sluice_local.part import Part
@@ -76,13 +76,7 @@ class Status:
 
 def statuses(home: Path) -> Iterator[Status]:
     """Ask every part whether it is ready."""
-    try:
-        parts = json.loads(_parts_path(home).read_text())
-    except FileNotFoundError:
-        raise LocalError(
-            f"{_parts_path(home)} is missing: the system was started by another version; "
-            "end it with `make down`, which keeps the data"
-        ) from None
+    parts = json.loads(_parts_path(home).read_text())
     return (_status(home, KnownPart.of(part)) for part in parts)
 
 

@@ -4,7 +4,7 @@ All of it is in one folder, such as `sluice security init` writes; it is made be
 stay in that folder: settings of parts name its files, and no command line holds one. The bookie has neither TLS nor
 passwords: only the segment stores of this machine talk to it.
 
-Each function gives nothing for a system that is not secured.
+Each function gives nothing, or empty values, for a system that is not secured.
 """
 
 from sluice.security.folder import USERS, File, init
@@ -50,6 +50,11 @@ def authority(settings: LocalSettings) -> str:
 def kafka_client(settings: LocalSettings) -> str:
     """The file with what clients of the embedded Kafka are configured with."""
     return str(settings.security_dir / File.KAFKA_CLIENT) if settings.secure else ""
+
+
+def token_key(settings: LocalSettings) -> str:
+    """The file with the key that tokens for segment stores are signed with."""
+    return str(settings.security_dir / File.TOKEN_KEY) if settings.secure else ""
 
 
 def redis_password(settings: LocalSettings) -> str:
@@ -160,18 +165,21 @@ def store_loggers(settings: LocalSettings) -> tuple[str, ...]:
 
 
 def service_environment(settings: LocalSettings) -> dict[str, str]:
-    """For every service: what it shows where it listens, and how it connects to the others."""
-    if not settings.secure:
-        return {}
-    environment = {
-        "SLUICE_TLS_CERTIFICATE": str(settings.security_dir / File.CERTIFICATE),
-        "SLUICE_TLS_KEY": str(settings.security_dir / File.KEY),
-        "SLUICE_STORE_TLS": "true",
-        "SLUICE_STORE_TLS_AUTHORITIES": authority(settings),
-        "SLUICE_TOKEN_KEY_FILE": str(settings.security_dir / File.TOKEN_KEY),
-    }
+    """For every service: what it shows where it listens, and how it connects to the others.
+
+    Of what is embedded that is said in an open system, too: the environment may have what the user of a secured one
+    exported for the command line.
+    """
+    tls, environment = str(settings.secure).lower(), {}
+    if settings.secure:
+        environment["SLUICE_TLS_CERTIFICATE"] = str(settings.security_dir / File.CERTIFICATE)
+        environment["SLUICE_TLS_KEY"] = str(settings.security_dir / File.KEY)
+    if settings.secure or settings.segment_stores:
+        environment["SLUICE_STORE_TLS"] = tls
+        environment["SLUICE_STORE_TLS_AUTHORITIES"] = authority(settings)
+        environment["SLUICE_TOKEN_KEY_FILE"] = token_key(settings)
     if settings.zookeeper is None:
-        environment |= {"SLUICE_ZOOKEEPER_TLS": "true", "SLUICE_ZOOKEEPER_TLS_AUTHORITIES": authority(settings)}
+        environment |= {"SLUICE_ZOOKEEPER_TLS": tls, "SLUICE_ZOOKEEPER_TLS_AUTHORITIES": authority(settings)}
     if settings.kafka_bootstrap is None:
         environment["SLUICE_KAFKA_CONF"] = kafka_client(settings)
     if settings.redis_url is None:

@@ -122,9 +122,6 @@ def _put_in_place(venv: Path, link: Path) -> None:
     target = venv.relative_to(link.parent)
     if link.is_symlink() and link.readlink() == target:
         return
-    if link.is_dir() and not link.is_symlink():
-        # As earlier versions made it.
-        link.rename(venv.with_name("former"))
     new = link.with_name("venv.new")
     new.unlink(missing_ok=True)
     new.symlink_to(target)

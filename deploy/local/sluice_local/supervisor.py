@@ -7,23 +7,29 @@ Concurrency: one supervisor per state folder, held by a file lock that the kerne
 turned into events on the main thread, which does all the work.
 """
 
+import json
 import os
+import re
 import signal
 import sys
 import threading
 import time
+from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 from types import FrameType
 
-from sluice_local import checks, security
+from sluice_local import checks, security, services
 from sluice_local.errors import LocalError
-from sluice_local.ownership import Ownership, State, SupervisorRecord, record_path
+from sluice_local.ownership import Ownership, State, SupervisorRecord
 from sluice_local.process import start_ticks
 from sluice_local.running import write_parts
-from sluice_local.settings import LocalSettings
+from sluice_local.settings import LocalSettings, variable_of
 from sluice_local.system import Report, System, addresses
 
 _LOOK_S = 0.2
+_OF_CLIENTS = re.compile(r"SLUICE_(API|CONTROLLER|CA|USER|PASSWORD|PASSWORD_FILE|INGEST_\w+)")
+"""What the command line and `sluice ingest` go by, and no service."""
 
 
 class _Wishes:
@@ -53,24 +59,33 @@ class _Wishes:
         self.changed.set()
 
 
-def settings_of_running(settings: LocalSettings) -> LocalSettings:
-    """Return the settings that the system on this state folder was started with; they may differ from one's own."""
-    try:
-        return LocalSettings.model_validate_json(_settings_path(settings).read_text())
-    except FileNotFoundError:
-        return settings
+def passed_on(settings: LocalSettings) -> dict[str, str]:
+    """What services take from the environment besides what their parts say: the variables, each with a hash."""
+    ours = {variable_of(field) for field in LocalSettings.model_fields}
+    said = ours.union(*(part.environment for part in services.parts(settings)))
+    given = {name for name in os.environ if name.startswith("SLUICE_") and not _OF_CLIENTS.fullmatch(name)}
+    return {name: sha256(os.environ[name].encode()).hexdigest() for name in sorted(given - said)}
 
 
-def _settings_path(settings: LocalSettings) -> Path:
-    return settings.run_dir / "settings.json"
+def settings_of_running(settings: LocalSettings) -> tuple[LocalSettings, dict[str, str]]:
+    """Return what the system on this state folder was started with, and passed on; one's own may differ."""
+    stored, hashes = _paths(settings)
+    # A system of a release that stored no hashes may still be up.
+    passed = json.loads(hashes.read_text()) if hashes.exists() else {}
+    return LocalSettings.model_validate_json(stored.read_text()), passed
+
+
+def _paths(settings: LocalSettings) -> tuple[Path, Path]:
+    return settings.run_dir / "settings.json", settings.run_dir / "passed-on.json"
 
 
 def store(settings: LocalSettings) -> None:
     """For this user alone: addresses may hold passwords."""
-    path = _settings_path(settings)
-    path.touch(mode=0o600)
-    path.chmod(0o600)
-    path.write_text(settings.model_dump_json(indent=2) + "\n")
+    stored = settings.model_dump_json(indent=2), json.dumps(passed_on(settings), indent=2)
+    for path, content in zip(_paths(settings), stored, strict=True):
+        path.touch(mode=0o600)
+        path.chmod(0o600)
+        path.write_text(content + "\n")
 
 
 def supervise(settings: LocalSettings, report: Report) -> int:
@@ -89,13 +104,13 @@ def supervise(settings: LocalSettings, report: Report) -> int:
             if not failure and not wishes.end:
                 _watch(system, settings, wishes, report)
         finally:
+            with suppress(OSError):
+                # The disk may be full.
+                _note(settings, "stopping")
             _stop(system, wishes, report)
         if failure:
             report(failure)
-            _note(settings, "failed", failure)
-            return 1
-        record_path(settings.home).unlink(missing_ok=True)
-        return 0
+        return 1 if failure else 0
 
 
 def _note(settings: LocalSettings, state: State, message: str = "", starts: int = 0) -> None:

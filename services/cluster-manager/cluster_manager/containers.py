@@ -19,7 +19,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable
 
-from cluster_manager.metrics import HOSTS
+from cluster_manager.metrics import ASSIGNMENTS, HOSTS
 from cluster_manager.nodes import HostMap, MapChangedError, MapNode, Nodes, NodesError
 from cluster_manager.stabilization_window import StabilizationWindow
 from sluice.domain.cluster.commands import Heartbeat, Host
@@ -189,6 +189,7 @@ class ContainerManager:
             if isinstance(event, ContainersAssigned):
                 moved = moves(before, event.containers)
                 CONTAINER_MOVES.inc(moved)
+                ASSIGNMENTS.inc(moved > 0)
                 log.info("containers assigned", extra={"hosts": _names(event.hosts), "moved": moved})
         return 0.0
 

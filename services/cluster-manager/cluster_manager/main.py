@@ -1,7 +1,7 @@
 """The module where the cluster manager's objects are wired.
 
-The active instance is the one that owns the only partition of the cluster's requests; Kafka's group sees to it that
-there is one, and that another takes over when it is gone. The others stand by with everything connected.
+The active instance is the one that owns partition 0 of the cluster's requests; Kafka's group sees to it that there is
+one, and that another takes over when it is gone. The others stand by with everything connected.
 """
 
 import logging
@@ -89,7 +89,7 @@ class ClusterManager:
 
     def active(self) -> bool:
         """Whether this instance is the one to decide for the cluster, as far as it knows."""
-        return bool(self._consumer.partitions) and self._consumer.failure is None
+        return 0 in self._consumer.partitions and self._consumer.failure is None
 
     async def _manage(self) -> None:
         try:

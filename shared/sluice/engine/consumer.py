@@ -10,10 +10,11 @@ Everything here belongs to the event loop.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from sluice.engine.errors import PartitionFailedError
-from sluice.engine.executor import Job, KeyedExecutor
+from sluice.engine.executor import KeyedExecutor
 from sluice.engine.flow_control import FlowControl
 from sluice.engine.journal import Journal
 from sluice.engine.offsets import Offsets, Origin, RequestFacts
@@ -36,7 +37,7 @@ class WrongPartitionError(Exception):
 
 
 class Delivery:
-    """A request on its way through a handler. `origin` is None for a control command.
+    """A request on its way through a handler. `origin` is None for a control command, and for one that is misplaced.
 
     `offsets` are those of the assignment that delivered it.
     """
@@ -84,6 +85,9 @@ class RequestConsumer:
     the request that a handler could not handle, and why, and must keep it where operators find it. A topic that is not
     `is_keyed` has partitions of its own: its requests have no origin and may be handled a second time. Requests of the
     kinds `beside` (their `ce_type`) stand, in their order, in a queue of their own beside that of their key.
+
+    A keyed topic may have been given more partitions than the journal has. Those are not taken over, for no key has
+    them: what stands there is misplaced.
     """
 
     def __init__(
@@ -182,10 +186,11 @@ class RequestConsumer:
         self.joined = True
         metrics.REBALANCES.labels(self._source.topic).inc()
         for partition in partitions:
-            self.partitions.add(partition)
             self._offsets[partition] = Offsets()
-            self._held[partition] = []
-            self._taking_over[partition] = self._spawn(self._take_over(partition))
+            if not self._is_keyed or partition < self._journal.partitions:
+                self.partitions.add(partition)
+                self._held[partition] = []
+                self._taking_over[partition] = self._spawn(self._take_over(partition))
         log.info("partitions assigned", extra={"topic": self._source.topic, "partitions": sorted(partitions)})
 
     def lost(self, partitions: list[int]) -> None:
@@ -201,15 +206,14 @@ class RequestConsumer:
             taking_over = self._taking_over.pop(partition, None)
             if taking_over is not None:
                 taking_over.cancel()
-            self._on_revoked(partition)
+                self._on_revoked(partition)
         self.partitions -= gone
         self.executor.drop(gone)
         for partition in gone:
             self._held.pop(partition, None)
             self._problems.pop(partition, None)
-            offsets = self._offsets.pop(partition, None)
-            if offsets is not None:
-                self._flow.gone(partition, offsets.open)
+            self._offsets.pop(partition, None)
+            self._flow.gone(partition)
         log.info("partitions revoked", extra={"topic": self._source.topic, "partitions": sorted(gone)})
 
     def received(self, batch: Sequence[Message]) -> None:
@@ -237,7 +241,7 @@ class RequestConsumer:
     # Taking a partition over.
 
     async def _take_over(self, partition: int) -> None:
-        held = self._held.get(partition)
+        held = self._held[partition]
         while True:
             try:
                 if self._is_keyed:
@@ -252,7 +256,7 @@ class RequestConsumer:
                 self._problems[partition] = error
                 await asyncio.sleep(RETRY_TAKE_OVER_S)
         self._problems.pop(partition, None)
-        if held is None or self._held.get(partition) is not held:
+        if self._held.get(partition) is not held:
             return
         del self._held[partition]
         for message in held:
@@ -266,24 +270,19 @@ class RequestConsumer:
         is_control = CONTROL_HEADER in headers
         partition = message.partition()
         offsets, origin = self._offsets[partition], None
-        if self._is_keyed and not is_control:
+        is_misplaced = self._is_misplaced(key, partition)
+        if self._is_keyed and not (is_control or is_misplaced):
             origin = Origin(Source(self._identities[partition], _epoch(message), message.offset()), offsets)
         delivery = Delivery(self, message, key, origin, offsets)
         # No key has a space in it, so these are queues of no other key.
-        if self._is_misplaced(delivery):
+        if is_misplaced:
             queue = f"{partition} misplaced"
         else:
             queue = f"{key} control" if is_control else f"{key} beside" if _kind(headers) in self._beside else key
-        self.executor.run(partition, queue, self._job(delivery))
+        self.executor.run(partition, queue, partial(self._handle, delivery))
 
-    def _is_misplaced(self, delivery: Delivery) -> bool:
-        return self._is_keyed and self._journal.partition_of(delivery.key) != delivery.partition
-
-    def _job(self, delivery: Delivery) -> Job:
-        async def job() -> None:
-            await self._handle(delivery)
-
-        return job
+    def _is_misplaced(self, key: str, partition: int) -> bool:
+        return self._is_keyed and self._journal.partition_of(key) != partition
 
     async def _handle(self, delivery: Delivery) -> None:
         if tracing.is_on():
@@ -291,7 +290,7 @@ class RequestConsumer:
         failure, continuation, is_stored = None, None, True
         with delivery.span.active():
             try:
-                if self._is_misplaced(delivery):
+                if self._is_misplaced(delivery.key, delivery.partition):
                     raise WrongPartitionError(f"{delivery.key!r} does not belong to partition {delivery.partition}")
                 continuation = await self._handler(delivery)
             except Exception as error:  # noqa: BLE001 - the key must go on; the request is stored

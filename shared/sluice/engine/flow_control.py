@@ -64,10 +64,9 @@ class FlowControl:
             self._apply()
         self._go_on()
 
-    def gone(self, partition: int, open_ones: int) -> None:
-        """The partition is not ours any more, and so many that were open."""
-        self.open -= open_ones
-        self._open_of.pop(partition, None)
+    def gone(self, partition: int) -> None:
+        """The partition is not ours any more, with what was open of it."""
+        self.open -= self._open_of.pop(partition, 0)
         if partition in self._full or partition in self._crowded:
             self._full.discard(partition)
             self._crowded.discard(partition)

@@ -128,7 +128,7 @@ class Follower:
         """Return once the view holds all before this offset: at once, if it does. Raises PartitionFailedError."""
         self.check(partition)
         if self.views[partition].next_offset < end:
-            await self.waiters.offset(partition, end)
+            await self.waiters.shown(partition, lambda: self.views[partition].next_offset >= end)
 
     # Loading.
 
@@ -198,7 +198,7 @@ class Follower:
     # Folding.
 
     def _on_batch(self, batch: Sequence[Message]) -> None:
-        touched = set()
+        touched, folded = set(), 0
         views, failed, decode, on_folded = self.views, self.failed, self._model.decode, self._on_folded
         loading = not self.loaded.is_set()
         if loading:
@@ -219,6 +219,7 @@ class Follower:
                     continue
                 record = decode(message.value() or b"")
                 outcomes = view.fold(record, offset, message.timestamp()[1])
+                folded += 1
             except Exception as error:  # noqa: BLE001 - whatever it is, the partition stops there
                 self._stop_partition(partition, error, offset)
                 continue
@@ -228,10 +229,10 @@ class Follower:
             if record.marker is not None:
                 self._pass_marker(partition, record, message)
             on_folded(partition, record, outcomes)
-        metrics.JOURNAL_RECORDS.inc(len(batch))
+        metrics.JOURNAL_RECORDS.inc(folded)
         if loading:
             self._settle_loaded(touched)
-        self.waiters.wake((partition, views[partition].next_offset) for partition in touched)
+        self.waiters.wake(touched)
 
     def _check_order(self, partition: int, message: Message) -> None:
         """See `check_order`. What was trimmed meanwhile, a snapshot has."""

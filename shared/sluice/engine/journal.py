@@ -82,7 +82,6 @@ class Journal:
         self._proposer = Proposer(self, max_entries)
 
     def start(self) -> None:
-        self._log.open()
         self._follower.start()
 
     async def stop(self) -> None:
@@ -132,6 +131,10 @@ class Journal:
     def partition_of(self, key: str) -> int:
         return partition_of(key, self.partitions)
 
+    def check(self, partition: int) -> None:
+        """Raises PartitionFailedError if it has stopped."""
+        self._follower.check(partition)
+
     def ends(self) -> asyncio.Future[Ends]:
         """Where the partitions end now, as far as they answer; fails with EndsUnknownError if none does."""
         return self._log.ends()
@@ -159,7 +162,7 @@ class Journal:
             ends = await at_most(TIMEOUT_S, self._log.ends(wanted))
             behind = []
             for partition in wanted:
-                self._follower.check(partition)
+                self.check(partition)
                 if self._follower.views[partition].next_offset < end_of(ends, partition):
                     behind.append(partition)
             if behind:
@@ -178,7 +181,7 @@ class Journal:
         with suppress(TimeoutError):
             async with asyncio.timeout(most_s):
                 while not holds(self._follower.views[partition]):
-                    self._follower.check(partition)
+                    self.check(partition)
                     await self._waiters.shown(partition, lambda: holds(self._follower.views[partition]))
 
     def expect_reply(self, request: str, keys: Iterable[str]) -> asyncio.Future[Any]:
@@ -189,7 +192,7 @@ class Journal:
         """
         partitions = {self.partition_of(key) for key in keys}
         for partition in partitions:
-            self._follower.check(partition)
+            self.check(partition)
         return self._waiters.reply(request, partitions)
 
     @property
@@ -238,7 +241,7 @@ class Journal:
             floors=floors or {},
             marker=marker,
         )
-        self._follower.check(self.partition_of(key))
+        self.check(self.partition_of(key))
         folded: asyncio.Future[Outcomes] = self._loop.create_future()
         self._appended[record.id] = folded
 

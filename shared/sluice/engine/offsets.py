@@ -50,11 +50,6 @@ class Offsets:
         return self.committable or (-1, 0)
 
     @property
-    def open(self) -> int:
-        """How many are not acknowledged."""
-        return len(self._waiting) - len(self._done)
-
-    @property
     def behind_first(self) -> int:
         """How many stand at or behind the first that is not acknowledged."""
         return len(self._waiting)

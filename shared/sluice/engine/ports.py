@@ -93,10 +93,6 @@ class Log(Protocol):
         """Why the log cannot be followed any further, in words; None while it can."""
         ...
 
-    def open(self) -> None:
-        """Begin to answer where partitions end; `start` does it, too."""
-        ...
-
     def start(self, on_batch: Callable[[Sequence[Message]], None], begin: Mapping[int, int]) -> None:
         """Follow these partitions, each from this offset on; batches come on the event loop, in order in a partition.
 

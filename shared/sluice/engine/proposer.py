@@ -62,6 +62,10 @@ class Appending(Protocol):
 
     def partition_of(self, key: str) -> int: ...
 
+    def check(self, partition: int) -> None:
+        """Raises PartitionFailedError if it has stopped."""
+        ...
+
     def reader(self, key: str) -> PartitionView: ...
 
     def append(
@@ -117,7 +121,7 @@ class Proposer:
         most = self._max_entries
         try:
             while queue:
-                batch = self._gather(queue, most)
+                batch = self._gather(partition, queue, most)
                 if not batch.entries:
                     continue
                 try:
@@ -157,8 +161,12 @@ class Proposer:
                     item.decided.set_exception(error)
         return None
 
-    def _gather(self, queue: deque[_Item], most: int) -> _Batch:
-        """Decide what fits into one record. What needs no entry waits until all before it is decided."""
+    def _gather(self, partition: int, queue: deque[_Item], most: int) -> _Batch:
+        """Decide what fits into one record. What needs no entry waits until all before it is decided.
+
+        Nothing is decided on a partition that has stopped: its view may show half of the record that it stopped at, or
+        what the journal has lost.
+        """
         batch = _Batch()
         while queue and len(batch.items) < most:
             item = queue[0]
@@ -167,14 +175,15 @@ class Proposer:
                 continue
             view, facts = self._journal.reader(item.key), item.request
             source = facts.origin.source if facts.origin is not None else None
-            if source is not None and view.is_decided(source):
-                queue.popleft()
-                item.decided.set_result(None)
-                continue
             reader = GuardedReader(view)
             now_ms = max(self._journal.clock.now_ms(), facts.appended_at)
             context = Context(now_ms, facts.id, facts.appended_at)
             try:
+                self._journal.check(partition)
+                if source is not None and view.is_decided(source):
+                    queue.popleft()
+                    item.decided.set_result(None)
+                    continue
                 decision = item.decide(reader, context)
                 names = dict.fromkeys(event.aggregate for event in decision.events)
                 for name in names:

@@ -184,7 +184,7 @@ class Runner(Generic[StepContextT]):
             except DependenciesPending as pending:
                 await self._wait_for(step.name, aggregate, dependencies, pending)
             else:
-                await self._record(aggregate, workflow, self._cancelled, state, None)
+                await self._record(aggregate, workflow)
                 return None
 
     async def _wait_for(
@@ -198,14 +198,20 @@ class Runner(Generic[StepContextT]):
             await self._record_step(aggregate, kind, step, 0, text)
         await dependencies.wait_for(pending.unmet, self._rules.key_of(aggregate))
 
-    def _cancelled(self, reader: Reader, context: Context, state: Any, _outcome: Any) -> Decision:
-        return self._rules.cancel(reader, context, state)
+    async def _record(
+        self, aggregate: str, workflow: Any, record: InputRecord | None = None, state: Any = None, outcome: Any = None
+    ) -> None:
+        """Append what a step brought about, if the workflow still runs: the next one may be of the same kind.
 
-    async def _record(self, aggregate: str, workflow: Any, record: InputRecord, state: Any, outcome: Any) -> None:
-        """Append what a step brought about, unless the workflow has ended: the next one may be of the same kind."""
+        The end of one that is cancelled is appended instead.
+        """
 
         def decide(reader: Reader, context: Context) -> Decision:
-            if self._running(reader.get(aggregate), workflow) is None:
+            present = reader.get(aggregate)
+            running = self._running(present, workflow)
+            if running is not None and running.cancelled and self._rules.can_cancel(present):
+                return self._rules.cancel(reader, context, present)
+            if running is None or record is None:
                 return Decision()
             return record(reader, context, state, outcome)
 

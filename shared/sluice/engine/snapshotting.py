@@ -104,7 +104,6 @@ class Snapshotter:
 
     async def _fold(self, partition: int, offset: int) -> tuple[PartitionView, CapturedAt]:
         """The view behind the marker at `offset`."""
-        self._log.open()
         ends = await self._log.ends((partition,))
         if (end := end_of(ends, partition)) <= offset:
             raise NoMarkerError(f"partition {partition} of the journal ends at {end}, before {offset}")
@@ -133,15 +132,10 @@ class _Follower:
         """
         while not self._ended.done():
             self._moved.clear()
-            moved = asyncio.ensure_future(self._moved.wait())
             try:
-                done, _ = await asyncio.wait(
-                    (self._ended, moved), timeout=STALLED_S, return_when=asyncio.FIRST_COMPLETED
-                )
-            finally:
-                moved.cancel()
-            if not done:
-                raise TimeoutError(f"nothing of the journal came for {STALLED_S:g} s")
+                await asyncio.wait_for(self._moved.wait(), STALLED_S)
+            except TimeoutError:
+                raise TimeoutError(f"nothing of the journal came for {STALLED_S:g} s") from None
         return self._ended.result()
 
     def take(self, batch: Sequence[Message]) -> None:

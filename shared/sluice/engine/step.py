@@ -17,7 +17,10 @@ T = TypeVar("T")
 StepContextT = TypeVar("StepContextT")
 """What the steps of a service are given to work with."""
 InputRecord = Callable[[Reader, Context, Any, Any], Decision]
-"""Decides what a step records: of a reader, a context, the state that the step began with, and the outcome."""
+"""Decides what a step records: of a reader, a context, the state that the step began with, and the outcome.
+
+It decides only while the step's workflow runs, and no one has cancelled it in time: the runner sees to both.
+"""
 
 
 AT_ONCE = 1_000

@@ -1,4 +1,4 @@
-"""Who waits for a partition's view: for what it shows, for an offset, or for the reply to a request.
+"""Who waits for a partition's view: for what it shows, or for the reply to a request.
 
 Belongs to the event loop. Those who wait for a partition that stops get its failure. What they wait for is looked at
 where the view changes, because waking up thousands that then go on waiting would cost ten times as much.
@@ -18,7 +18,6 @@ class Waiters:
         self._loop = asyncio.get_running_loop()
         self._replies: dict[str, asyncio.Future[Any]] = {}
         self._awaited: list[dict[asyncio.Future[Any], None]] = [{} for _ in range(partitions)]
-        self._reached: list[dict[asyncio.Future[None], int]] = [{} for _ in range(partitions)]
         self._shown: list[dict[asyncio.Future[None], Callable[[], bool]]] = [{} for _ in range(partitions)]
 
     @property
@@ -36,15 +35,6 @@ class Waiters:
             await shown
         finally:
             del self._shown[partition][shown]
-
-    async def offset(self, partition: int, offset: int) -> None:
-        """Return once the next offset to fold is this one or a later one. Raises PartitionFailedError."""
-        reached: asyncio.Future[None] = self._loop.create_future()
-        self._reached[partition][reached] = offset
-        try:
-            await reached
-        finally:
-            del self._reached[partition][reached]
 
     def reply(self, request: str, partitions: Collection[int]) -> asyncio.Future[Any]:
         """The reply to a request, which takes these partitions; cancel it to forget."""
@@ -68,24 +58,16 @@ class Waiters:
         if awaited is not None and not awaited.done():
             awaited.set_result(reply)
 
-    def wake(self, partitions: Iterable[tuple[int, int]]) -> None:
-        """These partitions have changed; the second number of each is the next offset to fold."""
-        for partition, next_offset in partitions:
+    def wake(self, partitions: Iterable[int]) -> None:
+        """These partitions have changed."""
+        for partition in partitions:
             for shown, holds in self._shown[partition].items():
                 if not shown.done():
                     _look(shown, holds)
-            for waiting, offset in self._reached[partition].items():
-                if offset <= next_offset and not waiting.done():
-                    waiting.set_result(None)
 
     def fail(self, partition: int, failure: PartitionFailedError) -> None:
         """The partition has stopped."""
-        waiting: list[asyncio.Future[Any]] = [
-            *self._shown[partition],
-            *self._reached[partition],
-            *self._awaited[partition],
-        ]
-        for future in waiting:
+        for future in (*self._shown[partition], *self._awaited[partition]):
             if not future.done():
                 future.set_exception(failure)
 

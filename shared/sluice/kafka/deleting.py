@@ -5,9 +5,8 @@ from typing import Any
 
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.admin._listoffsets import OffsetSpec
 
-from sluice.kafka.offsets import NONE_SO_LATE, offset_of
+from sluice.kafka.offsets import NONE_SO_LATE, first_since
 from sluice.kafka_config import clients
 
 TIMEOUT_S = 30.0
@@ -30,18 +29,13 @@ class RecordDeleter:
         admin = self._admin = AdminClient(clients.admin(self._client)) if self._admin is None else self._admin
         bounds = dict(before)
         if appended_before_ms is not None:
-            for partition, offset in self._first_since(admin, topic, before, appended_before_ms).items():
-                bounds[partition] = min(bounds[partition], offset)
+            times = dict.fromkeys(((topic, partition) for partition in before), appended_before_ms)
+            for (_, partition), offset in first_since(admin, times, TIMEOUT_S).items():
+                if offset != NONE_SO_LATE:
+                    bounds[partition] = min(bounds[partition], offset)
         if wrong := {partition: offset for partition, offset in bounds.items() if offset < 0}:
             # To Kafka -1 means all of it.
             raise ValueError(f"{topic}: no offsets to remove records below: {wrong}")
         wanted = [TopicPartition(topic, partition, offset) for partition, offset in bounds.items()]
         answers = admin.delete_records(wanted, request_timeout=TIMEOUT_S)
         return {partition.partition: answer.result().low_watermark for partition, answer in answers.items()}
-
-    def _first_since(self, admin: AdminClient, topic: str, partitions: Mapping[int, int], at_ms: int) -> dict[int, int]:
-        """The first record of each partition that was appended at that time or later, where there is one."""
-        since: OffsetSpec = OffsetSpec.for_timestamp(at_ms)
-        answers = admin.list_offsets({TopicPartition(topic, p): since for p in partitions}, request_timeout=TIMEOUT_S)
-        found = {place.partition: offset_of(answer, NONE_SO_LATE) for place, answer in answers.items()}
-        return {partition: offset for partition, offset in found.items() if offset != NONE_SO_LATE}

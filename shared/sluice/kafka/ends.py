@@ -71,7 +71,10 @@ _Leader = LeaderEnds[_Request]
 
 
 class EndOffsets:
-    """Requests the end offsets of a topic's partitions; a leader may take `timeout_s` for its answer."""
+    """Requests the end offsets of a topic's partitions; a leader may take `timeout_s` for its answer.
+
+    Threads and connections begin with the first request.
+    """
 
     def __init__(self, client: dict[str, Any], topic: str, partitions: int, timeout_s: float) -> None:
         self._client = client
@@ -79,22 +82,16 @@ class EndOffsets:
         self._timeout_s = timeout_s
         self._loop = asyncio.get_running_loop()
         self._everywhere = frozenset(range(partitions))
-        self._is_started = self._is_stopped = False
+        self._is_stopped = False
         self._unanswered: list[tuple[_Leader, _Request, str]] = []
         self._looking: asyncio.Task[None] | None = None
         # Its own: all threads of the loop may be waiting for the broker that is away.
         self._looks = ThreadPoolExecutor(1, thread_name_prefix="leaders")
         self._leader_of: dict[int, _Leader] = {}
-        self._begin(self._everywhere)
-
-    def start(self) -> None:
-        self._is_started = True
-        for leader in self._leaders():
-            leader.start()
 
     @property
     def failure(self) -> str | None:
-        """Why no request is answered any more, for operators; None while they are, and before the start."""
+        """Why no request is answered any more, for operators; None while they are, and before the first one."""
         ended = any(leader.has_failed for leader in self._leaders())
         return "the thread that reads where the journal ends has ended" if ended else None
 
@@ -117,9 +114,11 @@ class EndOffsets:
         request = _Request(wanted, self._loop.create_future(), self._loop.time() + self._timeout_s)
         if self._is_stopped:
             request.fail(_STOPPED)
-        else:
-            self._ask(request, wanted)
-            request.settle()
+            return request.answer
+        if not self._leader_of:
+            self._begin(self._everywhere)
+        self._ask(request, wanted)
+        request.settle()
         return request.answer
 
     def _ask(self, request: _Request, partitions: Iterable[int]) -> None:
@@ -195,8 +194,6 @@ class EndOffsets:
     def _begin(self, partitions: frozenset[int]) -> None:
         leader = _Leader(self._client, self._topic, partitions, self._timeout_s, self._answered, self._failed)
         self._leader_of.update(dict.fromkeys(partitions, leader))
-        if self._is_started:
-            leader.start()
 
     def _leaders(self) -> set[_Leader]:
         return set(self._leader_of.values())

@@ -7,15 +7,14 @@ clients are held between two calls; everything here blocks and belongs to one th
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.admin._listoffsets import OffsetSpec
 
-from sluice.kafka.offsets import NONE_SO_LATE, offset_of
+from sluice.kafka.offsets import Place, begins_of, ends_of, first_since
 from sluice.kafka.topics import TOPICS
 from sluice.kafka_config import clients
 
@@ -28,8 +27,7 @@ _AGES = math.ceil(math.log(_MAX_AGE_MS / LEAST_AGE_MS, AGE_STEP))
 TIMEOUT_S = 5.0
 """Of each question to Kafka."""
 
-Place = tuple[str, int]
-"""Topic and partition."""
+FindFirst = Callable[[Mapping[Place, int]], Mapping[Place, int]]
 
 
 class GroupsUnavailableError(Exception):
@@ -69,9 +67,10 @@ class GroupProgress:
         try:
             return self._fetch(now_ms)
         except KafkaException as error:
-            # Clients go by the leaders that they remember.
-            self.close()
-            raise GroupsUnavailableError(f"Kafka does not say how far consumers are: {error}") from error
+            problem = f"Kafka does not say how far consumers are: {error}"
+        # Clients go by the leaders that they remember. They end here, and not by way of a traceback on the loop.
+        self.close()
+        raise GroupsUnavailableError(problem)
 
     def close(self) -> None:
         """Hold no clients any more."""
@@ -80,24 +79,23 @@ class GroupProgress:
             consumer.close()
 
     def _fetch(self, now_ms: int) -> list[PartitionProgress]:
-        every = [place for places in self._places.values() for place in places]
-        begins = self._offsets(every, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
-        ends = self._offsets(every, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+        every = [(place.topic, place.partition) for places in self._places.values() for place in places]
+        begins, ends = begins_of(self._connected(), every, TIMEOUT_S), ends_of(self._connected(), every, TIMEOUT_S)
         committed = self._committed()
         # Records are acknowledged meanwhile, and retention removes some that never were.
         first = {place: min(max(committed.get(place, 0), begin), ends[place]) for place, begin in begins.items()}
-        ages = self._ages({place: offset for place, offset in first.items() if offset < ends[place]}, now_ms)
+        unacknowledged = {place: offset for place, offset in first.items() if offset < ends[place]}
+        ages = ages_of(unacknowledged, now_ms, lambda times: first_since(self._connected(), times, TIMEOUT_S))
         owners = self._owners()
         return [
             PartitionProgress(*place, owners.get(place, ""), ends[place] - first[place], ends[place], ages.get(place))
             for place in sorted(first)
         ]
 
-    def _offsets(self, places: Iterable[TopicPartition], spec: OffsetSpec) -> dict[Place, int]:
+    def _connected(self) -> AdminClient:
         if self._admin is None:
             self._admin = AdminClient(clients.admin(self._client))
-        answers = self._admin.list_offsets(dict.fromkeys(places, spec), request_timeout=TIMEOUT_S)
-        return {(place.topic, place.partition): offset_of(answer) for place, answer in answers.items()}
+        return self._admin
 
     def _committed(self) -> dict[Place, int]:
         """The first offset that is not acknowledged, of partitions of which any is."""
@@ -115,8 +113,7 @@ class GroupProgress:
 
     def _owners(self) -> dict[Place, str]:
         """The client id of the member that owns each partition."""
-        assert self._admin is not None
-        answers = self._admin.describe_consumer_groups(list(self._places), request_timeout=TIMEOUT_S)
+        answers = self._connected().describe_consumer_groups(list(self._places), request_timeout=TIMEOUT_S)
         return {
             (place.topic, place.partition): member.client_id
             for answer in answers.values()
@@ -125,28 +122,17 @@ class GroupProgress:
             for place in member.assignment.topic_partitions
         }
 
-    def _ages(self, first: Mapping[Place, int], now_ms: int) -> dict[Place, int]:
-        """How long ago the broker took the record at each of these offsets, in ms."""
-        return ages_of(first, now_ms, self._first_since)
 
-    def _first_since(self, times: Mapping[Place, int]) -> dict[Place, int]:
-        """The offset of the first record that was taken at each of these times or later; negative if none was."""
-        assert self._admin is not None
-        question = {TopicPartition(*place): OffsetSpec.for_timestamp(at) for place, at in times.items()}
-        answers = self._admin.list_offsets(question, request_timeout=TIMEOUT_S)
-        return {(place.topic, place.partition): offset_of(answer, NONE_SO_LATE) for place, answer in answers.items()}
-
-
-def ages_of(first: Mapping[Place, int], now_ms: int, first_since: Any) -> dict[Place, int]:
+def ages_of(first: Mapping[Place, int], now_ms: int, find_first: FindFirst) -> dict[Place, int]:
     """How long before `now_ms` the record at each offset was taken; one question for all in each step of the search.
 
-    `first_since` gives the offset of the first record taken at a time or later, negative if none was.
+    `find_first` gives the offset of the first record taken at each time or later, negative if none was.
     """
     # The record is younger than the age of the upper number, and not younger than that of the lower one.
     lower, upper = dict.fromkeys(first, -1), dict.fromkeys(first, _AGES)
     while searched := [place for place in first if upper[place] - lower[place] > 1]:
         middle = {place: (lower[place] + upper[place]) // 2 for place in searched}
-        found = first_since({place: now_ms - _age(number) for place, number in middle.items()})
+        found = find_first({place: now_ms - _age(number) for place, number in middle.items()})
         for place, number in middle.items():
             is_younger = 0 <= found[place] <= first[place]
             (upper if is_younger else lower)[place] = number

@@ -48,14 +48,12 @@ class LeaderEnds(Generic[RequestT]):
         self._stopping = False
         self._loop = asyncio.get_running_loop()
         self._thread = threading.Thread(target=self._run, name="read-barrier", daemon=True)
-
-    def start(self) -> None:
         self._thread.start()
 
     @property
     def has_failed(self) -> bool:
         """Whether the thread has ended by itself."""
-        return self._thread.ident is not None and not self._thread.is_alive() and not self._stopping
+        return not self._thread.is_alive() and not self._stopping
 
     def add(self, request: RequestT) -> None:
         """Have it answered by a question that begins after this call."""

@@ -51,7 +51,6 @@ class KafkaLog:
         self._deleter = RecordDeleter(client)
         self._follower: PollThread | None = None
         self._ended: list[PollThread] = []
-        self._is_open = False
 
     @property
     def failure(self) -> str | None:
@@ -62,7 +61,6 @@ class KafkaLog:
 
     def start(self, on_batch: Callable[[Sequence[Message]], None], begin: Mapping[int, int]) -> None:
         """See Log."""
-        self.open()
         if self._follower is not None:
             self._follower.end()
             self._ended.append(self._follower)
@@ -76,12 +74,6 @@ class KafkaLog:
 
         follower = self._follower = PollThread("journal-follower", self._config, attach, deliver)
         follower.start()
-
-    def open(self) -> None:
-        """See Log."""
-        if not self._is_open:
-            self._is_open = True
-            self._ends.start()
 
     async def stop(self) -> None:
         """See Log."""

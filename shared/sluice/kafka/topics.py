@@ -3,14 +3,12 @@
 import logging
 import time
 from collections.abc import Mapping
-from concurrent.futures import wait
 from typing import Any
 
 import msgspec
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import ConfigResource
-from confluent_kafka.admin._listoffsets import OffsetSpec
 from confluent_kafka.cimpl import NewTopic
 
 from sluice.domain.cluster.commands import Heartbeat
@@ -23,7 +21,7 @@ from sluice.domain.transaction.commands import (
     PingTransaction,
 )
 from sluice.domain.workflow import CancelWorkflow, RetryWorkflow
-from sluice.kafka.offsets import offset_of
+from sluice.kafka.offsets import ends_of
 from sluice.kafka_config import clients
 
 log = logging.getLogger(__name__)
@@ -245,6 +243,10 @@ class TopicsUnfitError(Exception):
 
 BROKERS_OWN = -1
 """As many replicas as the brokers give a topic by themselves (`default.replication.factor`)."""
+_IN_SYNC = "min.insync.replicas"
+
+PresentSettings = Mapping[str, Mapping[str, str] | None]
+"""By topic the values of its settings, whether they are its own or the brokers'; None: the topic is missing."""
 
 
 def ensure_topics(client: dict[str, Any], partitions: int, replication: int, timeout_s: float = 10.0) -> list[str]:
@@ -258,7 +260,7 @@ def ensure_topics(client: dict[str, Any], partitions: int, replication: int, tim
     present = admin.list_topics(timeout=timeout_s).topics
     wanted = {t.name: t.partitions or partitions for t in TOPICS}
     missing = [t for t in TOPICS if t.name not in present]
-    more = {"min.insync.replicas": str(max(1, replication - 1))} if replication > 0 else {}
+    more = {_IN_SYNC: str(_least_in_sync(replication))} if replication > 0 else {}
     new = [NewTopic(t.name, wanted[t.name], replication, config={**t.config(), **more}) for t in missing]
     if new:
         answers = admin.create_topics(new, operation_timeout=timeout_s, request_timeout=timeout_s + 1)
@@ -277,26 +279,50 @@ def ensure_topics(client: dict[str, Any], partitions: int, replication: int, tim
     return sorted(name for name, places in found.items() if any(len(p.replicas) < replication for p in places))
 
 
-def unfit_settings(client: dict[str, Any], timeout_s: float = 10.0) -> list[str]:
-    """Settings that our topics have and may not have, in words, whether their own or the brokers'; blocking.
-
-    Raises KafkaException.
-    """
+def present_settings(client: dict[str, Any], timeout_s: float = 10.0) -> PresentSettings:
+    """Ask Kafka for the settings of our topics; blocking. Raises KafkaException."""
     admin = AdminClient(clients.admin(client))
-    wanted = {ConfigResource(ConfigResource.Type.TOPIC, topic.name): topic for topic in TOPICS}
-    found = []
-    for resource, answer in admin.describe_configs(list(wanted), request_timeout=timeout_s).items():
+    resources = [ConfigResource(ConfigResource.Type.TOPIC, topic.name) for topic in TOPICS]
+    found: dict[str, dict[str, str] | None] = {}
+    for resource, answer in admin.describe_configs(resources, request_timeout=timeout_s).items():
         try:
-            present = answer.result()
+            found[resource.name] = {name: entry.value for name, entry in answer.result().items()}
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                raise
+            found[resource.name] = None
         finally:
             # Otherwise an error would hold itself, by its traceback, and the client with it.
             del answer
-        topic = wanted[resource]
-        for name in topic.relied_on:
-            entry, must_be = present.get(name), topic.config()[name]
-            if entry is not None and entry.value != must_be:
-                found.append(f"{topic.name} has {name}={entry.value}, and must have {must_be}")
     return found
+
+
+def unfit_settings(present: PresentSettings) -> list[str]:
+    """Topics that are missing, and settings with which Kafka removes what is needed, in words."""
+    found = []
+    for topic in TOPICS:
+        settings = present[topic.name]
+        if settings is None:
+            found.append(f"{topic.name} is missing")
+            continue
+        for name in topic.relied_on:
+            must_be = topic.config()[name]
+            if (value := settings.get(name, must_be)) != must_be:
+                found.append(f"{topic.name} has {name}={value}, and must have {must_be}")
+    return found
+
+
+def too_few_in_sync(present: PresentSettings, replication: int) -> str:
+    """Which topics acknowledge what fewer replicas have than all but one, in words; empty if none does."""
+    least = _least_in_sync(replication)
+    values = {name: (settings or {}).get(_IN_SYNC, least) for name, settings in present.items()}
+    few = sorted(name for name, value in values.items() if int(value) < least)
+    return f"{_IN_SYNC} is less than {least}: {', '.join(few)}" if few else ""
+
+
+def _least_in_sync(replication: int) -> int:
+    """All replicas but one: so one broker may be away, and none of what was acknowledged was in one place only."""
+    return max(1, replication - 1)
 
 
 def _await_leaders(client: dict[str, Any], topics: Mapping[str, int], timeout_s: float) -> None:
@@ -304,16 +330,12 @@ def _await_leaders(client: dict[str, Any], topics: Mapping[str, int], timeout_s:
 
     Raises KafkaException with what the last attempt failed with.
     """
-    ends = {TopicPartition(name, p): OffsetSpec.latest() for name, count in topics.items() for p in range(count)}  # type: ignore[no-untyped-call]
+    places = [(name, partition) for name, count in topics.items() for partition in range(count)]
     deadline = time.monotonic() + timeout_s
     while True:
-        # A new client each time: one that failed goes by the leaders it remembers. It must live until it has answered.
-        admin = AdminClient(clients.admin(client))
-        answers = admin.list_offsets(ends, request_timeout=timeout_s)
-        wait(answers.values())
         try:
-            for answer in answers.values():
-                offset_of(answer)
+            # A new client each time: one that failed goes by the leaders it remembers.
+            ends_of(AdminClient(clients.admin(client)), places, timeout_s)
             return
         except KafkaException:
             if time.monotonic() > deadline:

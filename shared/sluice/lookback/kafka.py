@@ -11,9 +11,8 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.admin._listoffsets import OffsetSpec
 
-from sluice.kafka.offsets import NONE_SO_LATE, offset_of
+from sluice.kafka.offsets import Place, begins_of, ends_of, first_since
 from sluice.kafka.reading import LASTING
 from sluice.kafka.topic_ids import topic_ids
 from sluice.kafka_config import clients
@@ -26,9 +25,6 @@ SILENCE_S = 15.0
 
 OUTAGE_S = 60.0
 """How long Kafka may be away from a command that follows a topic."""
-
-_LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-_EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 
 POLL_S = 0.25
 BATCH = 1000
@@ -86,14 +82,14 @@ class KafkaSource:
         partitions: Iterable[int] | None = None,
     ) -> list[Span]:
         chosen = None if partitions is None else set(partitions)
-        tps = [(t, p) for t in topics for p in range(self.partitions(t)) if chosen is None or p in chosen]
+        places = [(t, p) for t in topics for p in range(self.partitions(t)) if chosen is None or p in chosen]
         try:
-            ends = self._offsets(tps, _LATEST)
-            starts = self._offsets(tps, _at(since_ms) if since_ms is not None else _EARLIEST)
-            stops = ends if until_ms is None else self._offsets(tps, _at(until_ms))
+            ends = ends_of(self._admin, places, ANSWER_S)
+            starts = self._first(places, since_ms) if since_ms is not None else begins_of(self._admin, places, ANSWER_S)
+            stops = ends if until_ms is None else self._first(places, until_ms)
         except KafkaException as error:
             raise self._unreachable(error) from error
-        return [Span(*tp, _found(starts[tp], ends[tp]), _found(stops[tp], ends[tp])) for tp in tps]
+        return [Span(*at, _found(starts[at], ends[at]), _found(stops[at], ends[at])) for at in places]
 
     def read(self, spans: Sequence[Span]) -> Iterator[KafkaRecord | Span]:
         open_ones = {(span.topic, span.partition): span for span in spans if span.length}
@@ -179,23 +175,14 @@ class KafkaSource:
     def _partition_counts(self) -> dict[str, int]:
         return {name: len(topic.partitions) for name, topic in self._admin.list_topics(timeout=ANSWER_S).topics.items()}
 
-    def _offsets(self, tps: Sequence[tuple[str, int]], which: OffsetSpec) -> dict[tuple[str, int], int]:
-        if not tps:
-            return {}
-        question: Any = {TopicPartition(*tp): which for tp in tps}
-        answers = self._admin.list_offsets(question, request_timeout=ANSWER_S)
-        return {(p.topic, p.partition): offset_of(f, NONE_SO_LATE) for p, f in answers.items()}
+    def _first(self, places: Iterable[Place], since_ms: int) -> dict[Place, int]:
+        return first_since(self._admin, dict.fromkeys(places, since_ms), ANSWER_S)
 
     def _unreachable(self, error: KafkaException) -> UnreachableError:
         return UnreachableError(
             f"cannot read from Kafka at {self._bootstrap}: {clients.reason_of(error)}",
             "is it running (`make status`)? SLUICE_KAFKA_BOOTSTRAP, or --kafka HOST:PORT, says where it is",
         )
-
-
-def _at(time_ms: int) -> OffsetSpec:
-    spec: OffsetSpec = OffsetSpec.for_timestamp(time_ms)
-    return spec
 
 
 def _found(offset: int, end: int) -> int:

@@ -24,9 +24,6 @@ class MemoryLog:
         self._producer = producer
         self._fetching: Fetching | None = None
 
-    def open(self) -> None:
-        """See Log."""
-
     def start(self, on_batch: Callable[[Sequence[Message]], None], begin: Mapping[int, int]) -> None:
         """See Log. What is there already comes at once."""
         self.close()

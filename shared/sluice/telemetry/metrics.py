@@ -23,7 +23,7 @@ SCRAPE_FAILURES = Counter(
 # The journal.
 
 JOURNAL_RECORDS = Counter("sluice_journal_records", "Journal records folded by this process")
-JOURNAL_VOID = Counter("sluice_journal_void_records", "Journal entries without effect", ["service", "why"])
+JOURNAL_VOID = Counter("sluice_journal_void_entries", "Journal entries without effect", ["service", "why"])
 JOURNAL_LAG = Gauge("sluice_journal_lag_records", "Journal records there are and this process lacks", ["partition"])
 JOURNAL_BEHIND = Gauge(
     "sluice_journal_behind_seconds",

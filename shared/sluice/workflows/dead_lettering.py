@@ -53,8 +53,7 @@ async def dead_letter(runtime: Runtime, delivery: Delivery, error: Exception) ->
     already is no dead letter: its workflow goes on.
     """
     log.error("request not handled", extra={"key": delivery.key, "offset": delivery.offset}, exc_info=error)
-    is_in_place = runtime.journal.partition_of(delivery.key) == delivery.partition
-    origin = delivery.origin if is_in_place else None
+    origin = delivery.origin
     if origin is not None and runtime.journal.reader(delivery.key).is_decided(origin.source):
         return
     record, now_ms = failed_record_of(delivery.message), runtime.clock.now_ms()
@@ -63,6 +62,7 @@ async def dead_letter(runtime: Runtime, delivery: Delivery, error: Exception) ->
     if id is None:
         return
     reply = refusal(Status.FAILURE, f"stored as a dead letter: {error!r}")
+    is_in_place = runtime.journal.partition_of(delivery.key) == delivery.partition
     command = _command_of(delivery) if is_in_place else None
 
     def refused(reader: Reader, _context: Context) -> Decision:

@@ -18,6 +18,11 @@ def moves() -> float:
     return REGISTRY.get_sample_value("sluice_container_moves_total") or 0.0
 
 
+def moving_assignments() -> float:
+    """Assignments so far that gave a container to another segment store."""
+    return REGISTRY.get_sample_value("sluice_container_assignments_total") or 0.0
+
+
 async def test_the_node_is_created_early_and_filled_at_once(world: ClusterWorld) -> None:
     one = await world.started()
     assert one.manager.problem() == "no segment store has registered yet"
@@ -30,14 +35,16 @@ async def test_the_node_is_created_early_and_filled_at_once(world: ClusterWorld)
 
 
 async def test_later_changes_keep_the_interval_and_move_little(world: ClusterWorld) -> None:
+    assigned = moving_assignments()
     await world.started(A, interval_s=3)
     world.zookeeper.set_hosts(A, B)
     await asyncio.sleep(2.9)
     assert world.published == host_sets(A=[0, 1, 2, 3])
+    assert moving_assignments() == assigned, "the first one moves nothing"
     moved = moves()
     await asyncio.sleep(0.2)
     assert world.published == host_sets(A=[0, 1], B=[2, 3])
-    assert moves() - moved == 2
+    assert (moves() - moved, moving_assignments() - assigned) == (2, 1)
     await asyncio.sleep(60)
     world.zookeeper.set_hosts(B)
     await settle()

@@ -97,6 +97,19 @@ async def test_a_request_in_another_partition_goes_on_when_its_keys_partition_is
     assert [type(error) for error in made.kept] == [WrongPartitionError] and positions(made) == {1: 6}
 
 
+async def test_what_stands_in_partitions_that_the_topic_was_given_since_is_a_dead_letter(
+    made: HandConsumer, world: EngineWorld
+) -> None:
+    added = world.journal.partitions
+    await made.assign(0, added)
+    made.consumer.received([MemoryMessage(REQUESTS, added, 0, made.key("a", 0), b"")])
+    await settle()
+    assert [type(error) for error in made.kept] == [WrongPartitionError] and positions(made) == {added: 1}
+    assert made.consumer.problem() is None and made.consumer.partitions == {0}
+    await made.revoke(added)
+    assert made.owned == [("owned", 0)], "no key has such a partition, so no one's work does"
+
+
 async def test_a_request_that_cannot_be_handled_is_kept_and_its_key_goes_on(made: HandConsumer) -> None:
     await made.assign(0)
     await made.take(0, "bad", 0, 1)

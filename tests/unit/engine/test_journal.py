@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequen
 from typing import Any
 
 import pytest
+from prometheus_client import REGISTRY
 from support.counters import Added, Counter, CounterEntry, CounterModel, add, entry, record
 from support.engine_world import JOURNAL, MODEL, EngineWorld, Process, engine_world, settle
 
@@ -27,9 +28,6 @@ class HandLog:
     def __init__(self) -> None:
         self.deliver: Callable[[Sequence[Message]], None] = lambda _batch: None
         self.end: int | None = None
-
-    def open(self) -> None:
-        pass
 
     def start(self, on_batch: Callable[[Sequence[Message]], None], begin: Mapping[int, int]) -> None:
         assert begin == {0: 0}
@@ -122,6 +120,15 @@ async def test_a_partition_that_ends_behind_what_was_delivered_stops(log: HandLo
     assert journal.failure is None
     log.deliver([EndMark(3)])
     assert "offset 3" in (journal.failure or "")
+
+
+async def test_only_records_that_were_folded_are_counted(log: HandLog, journal: Journal) -> None:
+    def folded() -> float:
+        return REGISTRY.get_sample_value("sluice_journal_records_total") or 0.0
+
+    before = folded()
+    log.deliver([EndMark(0), added(0), added(1), EndMark(2), MemoryMessage(JOURNAL, 0, 2, "a", b"no record"), added(3)])
+    assert journal.views()[0].next_offset == 2 and folded() - before == 2
 
 
 async def test_a_log_that_fails_is_a_failure_of_the_journal(log: HandLog, journal: Journal) -> None:

@@ -15,16 +15,16 @@ def taken(*offsets: int, epoch: int = 0) -> Offsets:
 
 def test_nothing_is_known_before_the_first_request() -> None:
     made = Offsets()
-    assert (made.position, made.floor, made.open, made.behind_first) == (None, (-1, 0), 0, 0)
+    assert (made.position, made.floor, made.behind_first) == (None, (-1, 0), 0)
     assert not made.runs_backwards(0) and not made.acknowledge(0)
 
 
 def test_the_position_stays_before_the_first_that_is_open() -> None:
     made = taken(5, 6, 7)
     assert made.acknowledge(6) and made.acknowledge(7)
-    assert (made.position, made.open, made.behind_first, list(made.appended)) == (5, 1, 3, [1005, 1006, 1007])
+    assert (made.position, made.behind_first, list(made.appended)) == (5, 3, [1005, 1006, 1007])
     assert made.acknowledge(5)
-    assert (made.position, made.open, made.behind_first, list(made.appended)) == (8, 0, 0, [])
+    assert (made.position, made.behind_first, list(made.appended)) == (8, 0, [])
 
 
 def test_offsets_that_the_topic_does_not_have_are_passed() -> None:
@@ -39,7 +39,7 @@ def test_offsets_that_the_topic_does_not_have_are_passed() -> None:
 def test_only_an_open_request_can_be_acknowledged_and_only_once() -> None:
     made = taken(5, 6, 7)
     assert [made.acknowledge(n) for n in (4, 8, 6, 6, 5, 5)] == [False, False, True, False, True, False]
-    assert made.open == 1
+    assert made.behind_first == 1
 
 
 def test_offsets_run_backwards_at_or_below_the_last_one_taken() -> None:
@@ -72,5 +72,5 @@ def test_all_below_the_position_are_acknowledged_and_it_only_grows(data: st.Data
         assert made.position is not None
         positions.append(made.position)
         assert all((n in acknowledged) for n in offsets if n < made.position)
-        assert made.open == len(offsets) - len(acknowledged)
+        assert made.behind_first == sum(n >= made.position for n in offsets)
     assert positions == sorted(positions) and made.position == offsets[-1] + 1 and made.behind_first == 0

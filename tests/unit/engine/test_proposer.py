@@ -231,6 +231,23 @@ async def test_a_partition_that_has_stopped_fails_its_requests_and_no_others(wor
     assert await reply(world.journal.propose(other, add(other))) == "0"
 
 
+async def test_nothing_is_decided_on_a_partition_that_has_stopped(world: EngineWorld) -> None:
+    seen: list[Context] = []
+
+    def decide(_reader: Reader, context: Context) -> Decision:
+        seen.append(context)
+        return Decision()
+
+    await ask(world, "a", "1", at=0)
+    world.broker.land("sluice.journal", KEY, b"no record")
+    await settle()
+    redelivered = ask(world, "a", "1", at=0)
+    for failing in (world.journal.propose(KEY, decide), world.journal.everything_before(KEY), redelivered):
+        with pytest.raises(PartitionFailedError):
+            await failing
+    assert seen == [], "the view may show half of the record, or what the journal has no more"
+
+
 async def test_a_cancelled_request_is_not_decided(world: EngineWorld) -> None:
     gone, stays = ask(world, "a", "1"), ask(world, "b", "2")
     gone.cancel()

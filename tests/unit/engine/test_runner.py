@@ -193,6 +193,22 @@ async def test_a_workflow_that_is_cancelled_in_time_ends_without_another_attempt
     assert failing.carried_out == attempts
 
 
+async def test_a_cancellation_during_the_last_step_ends_the_workflow_as_cancelled(world: EngineWorld) -> None:
+    go = asyncio.Event()
+
+    async def look(_context: None, _state: Counter) -> int:
+        await go.wait()
+        return 5
+
+    made = Scene(world, Step("look", look, counted))
+    done = await made.begin()
+    made.seed(WorkCancelled(AGGREGATE))
+    await asyncio.sleep(0.001)
+    go.set()
+    await asyncio.wait_for(done, 0.1)
+    assert made.state == Counter(AGGREGATE), "what the step found is not recorded"
+
+
 async def test_a_cancellation_beyond_the_point_of_no_return_is_no_end(world: EngineWorld) -> None:
     failing = Failing(3, ValueError("away"))
     made = Scene(world, Step("look", failing), Step("end", succeed, ended))

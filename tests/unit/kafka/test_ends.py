@@ -76,7 +76,6 @@ async def test_the_ends_are_those_of_the_partitions_after_each_append() -> None:
     producer = Producer({"test.mock.num.brokers": 1, "log_level": 0})
     broker = next(iter(producer.list_topics(timeout=10).brokers.values()))
     ends = EndOffsets({"bootstrap.servers": f"{broker.host}:{broker.port}"}, "t", 3, 5.0)
-    ends.start()
     for appended, partition in enumerate((0, 2, 2), 1):
         producer.produce("t", b"record", partition=partition)
         producer.flush(10)
@@ -91,8 +90,7 @@ async def test_the_ends_are_those_of_the_partitions_after_each_append() -> None:
 async def test_a_question_that_fails_is_repeated_whatever_went_wrong() -> None:
     Client.failing = ["made", "made", "queried", "made", "made"]
     ends = EndOffsets({}, "t", 1, 10.0)
-    assert ends.failure is None, "not begun"
-    ends.start()
+    assert ends.failure is None and not _threads(), "there is no request"
     assert await asyncio.wait_for(ends.request(), 10) == {0: 7} and ends.failure is None
     assert Client.failing == []
     made = Client.made
@@ -106,7 +104,6 @@ async def test_a_question_that_fails_is_repeated_whatever_went_wrong() -> None:
 async def test_an_offset_that_is_none_or_has_an_error_is_no_answer() -> None:
     Client.offset = OFFSET_INVALID
     ends = EndOffsets({}, "t", 1, 0.0)
-    ends.start()
     with pytest.raises(EndsUnknownError, match="no answer"):
         await asyncio.wait_for(ends.request(), 10)
     Client.offset, Client.error = 7, KafkaError(KafkaError.NOT_LEADER_FOR_PARTITION)
@@ -122,7 +119,6 @@ async def test_an_offset_that_is_none_or_has_an_error_is_no_answer() -> None:
 async def test_a_leader_that_is_away_takes_its_own_partitions_along_and_no_others() -> None:
     Client.dead, Brokers.leaders = {1, 3}, {0: 1, 1: 2, 2: 1, 3: 2}
     ends = EndOffsets({}, "t", 4, 0.0)
-    ends.start()
     assert await asyncio.wait_for(ends.request((0,)), 10) == {0: 7, 2: 7}, "the first question was for all"
     assert await asyncio.wait_for(ends.request(), 10) == {0: 7, 2: 7}, "what is known of all"
     with pytest.raises(EndsUnknownError, match="dead"):
@@ -141,7 +137,6 @@ async def test_a_leader_that_is_away_takes_its_own_partitions_along_and_no_other
 async def test_what_some_leaders_answer_is_not_kept_back_by_one_that_is_silent() -> None:
     Client.dead, Brokers.leaders = {1}, {0: 1, 1: 2}
     ends = EndOffsets({}, "t", 2, 0.2)
-    ends.start()
     assert await asyncio.wait_for(ends.request(), 10) == {0: 7}
     Client.dead, Client.frozen = set(), {1}
     silent = ends.request((1,))
@@ -153,20 +148,23 @@ async def test_what_some_leaders_answer_is_not_kept_back_by_one_that_is_silent()
     eventually(lambda: not _threads(), SOON_S, "all threads end")
 
 
+@pytest.mark.usefixtures("client")
 async def test_who_waits_for_a_read_barrier_that_stops_learns_it() -> None:
+    Client.dead = {0}
     ends = EndOffsets({}, "t", 1, 1.0)
     waiting = ends.request()
     ends.stop()
     for request in (waiting, ends.request()):
         with pytest.raises(EndsUnknownError, match="not followed any more"):
             await asyncio.wait_for(request, 10)
+    eventually(lambda: not _threads(), SOON_S, "the thread ends")
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 async def test_a_read_barrier_whose_thread_has_ended_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leader_ends, "Consumer", EndingClient)
     ends = EndOffsets({}, "t", 1, 1.0)
-    ends.start()
+    ends.request()
     eventually(lambda: "has ended" in (ends.failure or ""), SOON_S, "the end of the thread shows")
 
 

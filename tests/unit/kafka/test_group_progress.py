@@ -5,7 +5,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from sluice.kafka.group_progress import AGE_STEP, LEAST_AGE_MS, Place, ages_of
+from sluice.kafka.group_progress import AGE_STEP, LEAST_AGE_MS, ages_of
+from sluice.kafka.offsets import Place
 
 NOW = 10_000_000
 BEGIN = 100

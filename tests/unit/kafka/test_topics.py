@@ -1,4 +1,4 @@
-"""The topics of a new cluster: they are there only when every partition has a leader."""
+"""The topics of a new cluster: they are there only when every partition has a leader. And what settings they have."""
 
 from concurrent.futures import Future
 from types import SimpleNamespace
@@ -8,9 +8,20 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from sluice.kafka import topics as module
-from sluice.kafka.topics import BROKERS_OWN, TOPICS, ensure_topics
+from sluice.kafka.topics import (
+    BROKERS_OWN,
+    JOURNAL,
+    SCALE,
+    STATISTICS,
+    TOPICS,
+    ensure_topics,
+    present_settings,
+    too_few_in_sync,
+    unfit_settings,
+)
 
 NO_LEADER = KafkaException(KafkaError(KafkaError.NOT_LEADER_FOR_PARTITION))
+MISSING = KafkaException(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART))
 
 
 class Broker:
@@ -21,6 +32,7 @@ class Broker:
         self.requested: set[tuple[str, int]] = set()
         self.present: dict[str, Any] = {}
         self.made: list[Any] = []
+        self.settings: dict[str, dict[str, str] | KafkaException] = {topic.name: topic.config() for topic in TOPICS}
 
     def __call__(self, _client: object) -> "Broker":
         return self
@@ -43,6 +55,16 @@ class Broker:
             partition: done(NO_LEADER if self.left >= 0 and partition.partition == 1 else SimpleNamespace(offset=0))
             for partition in ends
         }
+
+    def describe_configs(self, resources: list[Any], request_timeout: float) -> dict[Any, Future[Any]]:
+        assert request_timeout > 0
+        return {resource: done(self._entries(resource.name)) for resource in resources}
+
+    def _entries(self, topic: str) -> Any:
+        found = self.settings[topic]
+        if isinstance(found, KafkaException):
+            return found
+        return {name: SimpleNamespace(value=value) for name, value in found.items()}
 
 
 def done(outcome: Any) -> "Future[Any]":
@@ -84,3 +106,37 @@ def test_topics_with_fewer_replicas_are_named(monkeypatch: pytest.MonkeyPatch) -
         places = {p: SimpleNamespace(replicas=replicas) for p in range(topic.partitions or 2)}
         broker.present[topic.name] = SimpleNamespace(partitions=places)
     assert ensure_topics({}, partitions=2, replication=3) == [TOPICS[0].name]
+
+
+@pytest.fixture
+def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
+    broker = Broker(requests_before_leading=0)
+    monkeypatch.setattr(module, "AdminClient", broker)
+    return broker
+
+
+def test_a_missing_topic_is_named_and_hides_no_setting_of_another(broker: Broker) -> None:
+    assert unfit_settings(present_settings({})) == []
+    broker.settings[SCALE.name] = MISSING
+    broker.settings[JOURNAL.name] = {**JOURNAL.config(), "retention.ms": "1"}
+    found = unfit_settings(present_settings({}))
+    assert found == [f"{SCALE.name} is missing", f"{JOURNAL.name} has retention.ms=1, and must have -1"]
+
+
+def test_settings_that_kafka_does_not_show_are_a_failure(broker: Broker) -> None:
+    broker.settings[SCALE.name] = KafkaException(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED))
+    with pytest.raises(KafkaException, match="AUTHORIZATION"):
+        present_settings({})
+
+
+@pytest.mark.parametrize(("replication", "least"), [(1, 1), (2, 1), (3, 2), (4, 3)])
+def test_a_topic_that_fewer_replicas_acknowledge_than_all_but_one_is_named(
+    broker: Broker, replication: int, least: int
+) -> None:
+    for topic in TOPICS:
+        broker.settings[topic.name] = {"min.insync.replicas": str(least)}
+    broker.settings[STATISTICS.name] = MISSING
+    assert too_few_in_sync(present_settings({}), replication) == ""
+    broker.settings[JOURNAL.name] = {"min.insync.replicas": str(least - 1)}
+    found = too_few_in_sync(present_settings({}), replication)
+    assert found == f"min.insync.replicas is less than {least}: {JOURNAL.name}"

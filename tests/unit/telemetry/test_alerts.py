@@ -23,6 +23,7 @@ from sluice_k8s import manifests
 from sluice_local import services
 from sluice_local.home import HOST
 from sluice_local.settings import LocalSettings
+from stream_workflows.settings import WorkflowSettings
 
 RULES = Path(__file__).resolve().parents[3] / "deploy/observability/alerts.yaml"
 EXPRESSIONS = {
@@ -110,6 +111,26 @@ def test_a_first_dead_letter_and_a_first_failure_of_a_query_are_an_increase() ->
     assert "increase(sluice_spark_query_failures_total[" in EXPRESSIONS["SluiceSparkQueryFails"]
     QueryRunner("test-alerts", start=lambda: pytest.fail("not started"), release=lambda: None)
     assert REGISTRY.get_sample_value("sluice_spark_query_failures_total", {"query": "test-alerts"}) == 0
+
+
+def test_periodic_work_that_fails_on_one_stream_each_round_is_alerted_on() -> None:
+    """Whatever its rhythm, also while a segment store is waited for."""
+    pattern = r"increase\(sluice_periodic_failures_total\[(\d+)m\]\)\) > (\d+)"
+    ((minutes, most),) = re.findall(pattern, EXPRESSIONS["SluicePeriodicWorkFails"])
+    settings = WorkflowSettings().model_dump()
+    intervals = {name: value for name, value in settings.items() if name.endswith("_interval_s")}
+    assert len(intervals) == 5
+    for name, interval_s in intervals.items():
+        failures = int(minutes) * 60 // (interval_s + settings["store_timeout_s"])
+        assert failures > int(most), name
+
+
+def test_a_restart_of_every_segment_store_raises_no_alert() -> None:
+    """Each one leaves and comes back, so containers are assigned twice; how many move does not matter."""
+    pattern = r"increase\((\w+)\[30m\]\)\) > 2 \* max\(sluice_segment_stores\) \+ (\d+)"
+    ((counted, more),) = re.findall(pattern, EXPRESSIONS["SluiceContainersMove"])
+    assert counted == "sluice_container_assignments_total"
+    assert int(more) > 2, "one of them is away when it counts, and `increase` extrapolates"
 
 
 def test_each_service_that_has_vanished_is_missed() -> None:
