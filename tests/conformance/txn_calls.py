@@ -19,7 +19,7 @@ from conformance.run import Run, ScopeName
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.segment import segment_name, transaction_segment_name
 from sluice.pravega.client import SegmentStoreClient
-from sluice.pravega.errors import RouteStale, SegmentMissing, SegmentSealed, TryLater
+from sluice.pravega.errors import SegmentMissing, SegmentSealed, TryLater
 from sluice.pravega.event_frames import split_events
 
 LEAST_LEASE_MS, LEASE_MS, LONGEST_LEASE_MS = 10_000, 90_000, 600_000
@@ -190,7 +190,7 @@ async def _with_store(run: Run, stream: str, segment: int, use: Callable[[Segmen
         return "gone"
     except SegmentSealed:
         return "sealed"
-    except (RouteStale, TryLater):
+    except TryLater:
         return "not now"
     finally:
         await store.close()

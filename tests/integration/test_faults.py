@@ -39,7 +39,7 @@ SETTLED_S = 120.0
 TAKE_OVER_S = 3.0
 RECOVERY_S = 15.0
 ENDS_S = 5.0
-VOID = "sluice_journal_void_records_total"
+VOID = "sluice_journal_void_entries_total"
 ACTIVE = "sluice_cluster_manager_active"
 
 

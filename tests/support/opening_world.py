@@ -51,7 +51,6 @@ class Opener:
         self.preparer.take_over(partition)
 
     def _disown(self, partition: int) -> None:
-        self.opener.drop(partition)
         self.preparer.drop(partition)
 
     async def _failed(self, _delivery: Delivery, error: Exception) -> None:

@@ -8,7 +8,6 @@ from sluice_client import (
     AccessRefused,
     ClientError,
     MalformedEvents,
-    RouteStale,
     SegmentStoreError,
     StreamMissing,
     StreamSealed,
@@ -36,7 +35,7 @@ def as_command_errors(controller: str, stream: str) -> Iterator[None]:
             f"no answer through the controller at {controller}: {error.detail}",
             "is Sluice running (`make status`)? Another address: --controller URL or SLUICE_CONTROLLER",
         ) from error
-    except (RouteStale, TryLater) as error:
+    except TryLater as error:
         raise UnreachableError(
             f"no segment store answered: {error}", "`sluice container list` shows which one should"
         ) from error

@@ -45,7 +45,7 @@ def group_config_of(message: pb.ReaderGroupConfiguration) -> ReaderGroupConfig:
             max_outstanding_checkpoints=message.maxOutstandingCheckpointRequest,
             generation=message.generation,
         )
-        check_group_config(message.scope, message.readerGroupName, config)
+        check_group_config(config)
     except InvalidArgumentError as error:
         raise BadRequestError(str(error)) from error
     return config

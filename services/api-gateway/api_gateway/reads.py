@@ -38,7 +38,7 @@ Names = Callable[[Members], Iterator[str]]
 """Picks names, in order, of what one partition holds of a scope."""
 
 AT_A_TIME = 250
-"""After so many streams of a list other tasks run."""
+"""So many names are looked for at once, where other tasks run between."""
 
 
 def streams_after(after: str, *, internal: bool = True) -> Names:
@@ -266,6 +266,12 @@ class Reads:
                 if slices.is_over():
                     await slices.pause()
 
+    async def creation_id(self, aggregate: str) -> str:
+        """Which of all resources of its name there is, as a deletion names it; "" if there is none."""
+        key = key_of(aggregate)
+        await self._journal.barrier((self._journal.partition_of(key),))
+        return getattr(self._journal.reader(key).get(aggregate), "creation_id", "")
+
     def known(self, aggregate: str) -> tuple[Any, PartitionView]:
         """The state of an aggregate, and the view that it is in; without a barrier."""
         view = self._journal.reader(key_of(aggregate))
@@ -292,22 +298,17 @@ class Reads:
         kind = ResourceKind.READER_GROUP
         return await self._resources_in(scope, kind, lambda members: members.after(kind, after), ReaderGroup)
 
-    async def all_streams(self, scope: str) -> AsyncIterator[Stream]:
-        """All streams of a scope, in order, each to be looked at before the next await; other tasks run between.
+    async def all_streams(self, scope: str, names: Callable[[str], Names] = streams_after) -> AsyncIterator[Stream]:
+        """The streams of a scope whose names are picked, in order; other tasks run between.
 
-        Raises NotFoundError.
+        Each is to be looked at before the next await. Raises NotFoundError.
         """
         if not await self._has_caught_up_with(scope):
             raise missing_scope(scope)
-        after: str | None = ""
-        while after is not None:
-            page = list(itertools.islice(self._located(scope, streams_after(after)), AT_A_TIME))
-            after = page[-1][0] if len(page) == AT_A_TIME else None
-            for name, partition in page:
-                stream = self._journal.views()[partition].peek(StreamId(scope, name).aggregate)
-                if isinstance(stream, Stream):
-                    yield stream
-            await asyncio.sleep(0)
+        async for name, view in self.names_of(scope, names):
+            stream = view.peek(StreamId(scope, name).aggregate)
+            if isinstance(stream, Stream):
+                yield stream
 
     async def scope_names(self, begin: str = "") -> list[str]:
         """The names of all scopes from this one on, in order, when the views hold all that was acknowledged before."""

@@ -7,21 +7,24 @@ from sluice.domain.decision import Reader
 from sluice.domain.ids import StreamId
 from sluice.domain.reader_group.state import ReaderGroup
 from sluice.domain.stream.commands import AddSubscriber, RemoveSubscriber
-from sluice.domain.stream.state import Stream, find_stream
+from sluice.domain.stream.state import Stream, find_created, find_stream
+from sluice.domain.workflow import undone_creation
 from sluice.engine.dependencies import Dependency
 from sluice.engine.step import all_done
 from stream_workflows import stream_steps
 from stream_workflows.step_context import StreamStepContext
 
 
-def _state_stream(context: StreamStepContext, group: ReaderGroup) -> Stream | None:
-    return _find(context, group.id.state_stream)
-
-
 async def create_state_stream(context: StreamStepContext, group: ReaderGroup) -> None:
-    stream = _state_stream(context, group)
-    if stream is not None and stream.creation_id == group.creation_id:
+    stream = _created(context, group, group.creation_id)
+    if stream is not None:
         await stream_steps.create_segments(context, stream)
+
+
+def _created(context: StreamStepContext, group: ReaderGroup, creation_id: str) -> Stream | None:
+    """The state stream if it is of that creation, else its mark stream if that is."""
+    reader, id = context.reader(group.id.key), group.id.state_stream
+    return find_created(reader, id, creation_id) or find_created(reader, id.mark, creation_id)
 
 
 async def subscribe(context: StreamStepContext, group: ReaderGroup) -> list[str]:
@@ -97,6 +100,8 @@ def _absence(stream: StreamId, group: ReaderGroup, command: RemoveSubscriber) ->
 
 
 async def delete_state_stream(context: StreamStepContext, group: ReaderGroup) -> None:
-    stream = _state_stream(context, group)
+    """And its mark stream; of either, if a creation is undone, only what that has created."""
+    creation_id = undone_creation(group)
+    stream = _created(context, group, creation_id)
     if stream is not None:
-        await stream_steps.delete_segments(context, stream)
+        await stream_steps.delete_segments(context, stream, creation_id)

@@ -60,7 +60,8 @@ async def find_out(context: StepContext, stream: Stream) -> Outcome:
     stores = _Stores(context, state)
     known = await stores.ask(last_segments(state))
     if not was_changing(state) and all(info is not None and not info.sealed for info in known.values()):
-        await _set_policies(context, state)
+        # Those of the back-up: an update may have been under way, or have come since.
+        await segments.set_policies(context, state)
         return await _with_head(stores, state, Outcome())
     found = await _search(stores, state, repeated)
     creates = next_segments(state)
@@ -73,14 +74,6 @@ async def find_out(context: StepContext, stream: Stream) -> Outcome:
     sizes = await segments.seal_and_measure(context.store, state, there)
     stores.forget()
     return await _with_head(stores, state, Outcome(arranged(state, found), creates, sizes))
-
-
-async def _set_policies(context: StepContext, stream: Stream) -> None:
-    """Those of the back-up: an update may have been under way, or have come since."""
-    scaling = stream.config.scaling
-    code = segments.SCALE_TYPE_CODES[scaling.scale_type]
-    names = segments.segment_names(stream, stream.active_epoch.segments)
-    await all_done(context.store.update_policy(name, code, scaling.target_rate) for name in names)
 
 
 class _Stores:

@@ -9,6 +9,7 @@ Rules: segment-store-cluster A9, background-and-other-workflows 0.3.
 """
 
 import logging
+from functools import cache
 
 from sluice.domain.decision import Context, Decision, Reader
 from sluice.domain.ids import StreamId
@@ -93,10 +94,9 @@ class ScaleReports:
             return
         partitions = {self._journal.partition_of(found.stream.key) for _, found in reports}
         await self._journal.barrier(partitions.difference(self._journal.failed))
-        known = []
+        reporter, known = cache(self._reporter), []
         for id, found in reports:
-            about = find_stream(self._journal.reader(found.stream.key), found.stream)
-            report = traffic.scale_report(about, found, id, self._publisher.source) if about is not None else None
+            report = reporter(found.stream)(found, id)
             if report is None:
                 log.info("traffic report on no segment of ours", extra={"id": id, "report": repr(found)})
                 REPORTS.labels("unknown-segment").inc()
@@ -104,6 +104,10 @@ class ScaleReports:
             REPORTS.labels("carried").inc()
             known.append(report)
         await all_done(self._publisher.publish(report) for report in known)
+
+    def _reporter(self, stream: StreamId) -> traffic.Reporter:
+        about = find_stream(self._journal.reader(stream.key), stream)
+        return traffic.reporter(about, self._publisher.source) if about is not None else lambda _traffic, _id: None
 
     async def _skip(self, segment: str, error: MalformedEvents) -> int:
         """Skip everything up to the present end of the segment, and return that; a dead letter has the beginning."""

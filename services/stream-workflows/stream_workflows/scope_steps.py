@@ -12,6 +12,7 @@ from functools import partial
 from sluice.domain.commands import Command
 from sluice.domain.decision import Reader
 from sluice.domain.ids import ResourceId
+from sluice.domain.names import fences_aggregate
 from sluice.domain.scope.deletion import next_command, resources
 from sluice.domain.scope.fences import fences_to_raise
 from sluice.domain.scope.state import Scope
@@ -22,13 +23,13 @@ from stream_workflows.step_context import StreamStepContext
 
 
 async def fence(context: StreamStepContext, scope: Scope) -> None:
-    """Raise the fences of all partitions, by records of their own: no request queue stands between."""
+    """Raise the fences of all partitions, by records of their own: no request queue stands between.
+
+    Of a partition that has stopped since its fence was raised nothing is wanted any more.
+    """
     fences = fences_to_raise(context.reader(scope.name), scope.name)
-    await all_done(context.propose(each.key, each.decide) for each in fences)
-
-
-async def look_again(_context: StreamStepContext, _scope: Scope) -> None:
-    """Nothing can come any more: what the views show is what the outcome is decided on."""
+    missing = [each for each in fences if not each.is_raised(context.reader(each.key).get(fences_aggregate(each.key)))]
+    await all_done(context.propose(each.key, each.decide) for each in missing)
 
 
 async def empty(context: StreamStepContext, scope: Scope) -> None:

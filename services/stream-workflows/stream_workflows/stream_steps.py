@@ -9,36 +9,29 @@ from sluice.domain.decision import Reader
 from sluice.domain.ids import StreamId, TransactionId
 from sluice.domain.segment import segment_name
 from sluice.domain.stream import cuts
-from sluice.domain.stream.state import Stream, find_stream
+from sluice.domain.stream.state import Stream, find_created
 from sluice.domain.transaction.batch import find_commits, skipped_names
 from sluice.domain.transaction.commands import AbortReason, AbortTransaction
 from sluice.domain.transaction.index import StreamTransactions, transactions_of
+from sluice.domain.workflow import undone_creation
 from sluice.engine.dependencies import Dependency
 from sluice.engine.step import all_done
 from sluice.workflows import segments
 from stream_workflows.step_context import StreamStepContext
 
 
-def _mark_of(context: StreamStepContext, stream: Stream) -> Stream | None:
-    return find_stream(context.reader(stream.id.key), stream.id.mark)
-
-
 async def create_segments(context: StreamStepContext, stream: Stream) -> None:
-    mark = _mark_of(context, stream)
+    mark = find_created(context.reader(stream.id.key), stream.id.mark, stream.creation_id)
     calls = [segments.create_segments(context.store, stream, stream.active_epoch.segments)]
-    if mark is not None and mark.creation_id == stream.creation_id:
+    if mark is not None:
         calls.append(segments.create_segments(context.store, mark, mark.active_epoch.segments))
     await all_done(calls)
 
 
 async def update_policies(context: StreamStepContext, stream: Stream) -> None:
     """Segments that are about to be replaced need no new policy."""
-    if stream.workflow and stream.workflow.replacement:
-        return
-    scaling = stream.config.scaling
-    code = segments.SCALE_TYPE_CODES[scaling.scale_type]
-    names = segments.segment_names(stream, stream.active_epoch.segments)
-    await all_done(context.store.update_policy(name, code, scaling.target_rate) for name in names)
+    if not (stream.workflow and stream.workflow.replacement):
+        await segments.set_policies(context, stream)
 
 
 async def truncate_segments(context: StreamStepContext, stream: Stream) -> None:
@@ -90,20 +83,21 @@ async def seal_segments(context: StreamStepContext, stream: Stream) -> None:
     await all_done(context.store.seal_segment(name) for name in names)
 
 
-async def delete_segments(context: StreamStepContext, stream: Stream) -> None:
+async def delete_segments(context: StreamStepContext, stream: Stream, creation_id: str = "") -> None:
     """Those of the stream and its mark stream, and what commits have skipped: txn-manager may be late with that.
 
-    What is prepared of its transactions goes first: txn-manager discards it when the stream is being sealed. So do
+    Those of a mark stream of another creation stay if one is undone: of this stream, or of `creation_id`. What is
+    prepared of its transactions goes first: txn-manager discards it when the stream is being sealed. So do
     transactions that have not ended: a stream may come back sealed from a back-up that was made before they had.
     """
     transactions = transactions_of(context.reader(stream.id.key), stream.id)
     ranges = (_range_deleted(stream.id.transaction(first)) for first in transactions.ranges)
     context.require([*_ends(stream.id, transactions), *ranges])
-    mark = _mark_of(context, stream)
     commits = find_commits(context.reader(stream.id.key), stream.id)
-    names = segments.segment_names(stream, {*cuts.segments_between(stream, stream.cut, {}), *stream.spare})
-    if mark is not None:
-        names += segments.segment_names(mark, cuts.segments_between(mark, mark.cut, {}))
+    names = []
+    mark = find_created(context.reader(stream.id.key), stream.id.mark, creation_id or undone_creation(stream))
+    for each in filter(None, (stream, mark)):
+        names += segments.segment_names(each, {*cuts.segments_between(each, each.cut, {}), *each.spare})
     for skipped in commits.skipped.values() if commits is not None else ():
         names += skipped_names(stream, skipped)
     await all_done(context.store.delete_segment(name) for name in names)

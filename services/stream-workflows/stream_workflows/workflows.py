@@ -11,7 +11,6 @@ from stream_workflows.step_context import StreamStepContext
 
 _REPLACE: Step[StreamStepContext] = Step("create-replacement", stream_steps.create_replacement, plain(scale.add_epoch))
 _UNSUBSCRIBE: Step[StreamStepContext] = Step("unsubscribe", group_steps.unsubscribe, is_limited=False)
-_FENCE: Step[StreamStepContext] = Step("fence", scope_steps.fence, is_limited=False)
 WORKFLOWS: Workflows[StreamStepContext] = {
     WorkflowKind.CREATE_STREAM: (Step("create-segments", stream_steps.create_segments, plain(decide.finish_create)),),
     WorkflowKind.UPDATE_STREAM: (
@@ -60,11 +59,15 @@ WORKFLOWS: Workflows[StreamStepContext] = {
     WorkflowKind.CREATE_TABLE: (Step("create-segments", table_steps.create_segments, plain(table.finish_create)),),
     WorkflowKind.DELETE_TABLE: (Step("delete-segments", table_steps.delete_segments, plain(table.finish_delete)),),
     WorkflowKind.DELETE_SCOPE: (
-        _FENCE,
-        Step("look-again", scope_steps.look_again, lambda reader, _context, s, _: finish_delete(reader, s.name)),
+        Step(
+            "fence",
+            scope_steps.fence,
+            lambda reader, _context, s, _: finish_delete(reader, s.name),
+            is_limited=False,
+        ),
     ),
     WorkflowKind.DELETE_SCOPE_RECURSIVE: (
-        _FENCE,
+        Step("fence", scope_steps.fence, is_limited=False),
         Step("empty", scope_steps.empty, lambda reader, _context, s, _: finish_delete_recursive(reader, s.name)),
     ),
 }

@@ -163,8 +163,6 @@ class Leases:
         for event in entry.events:
             if isinstance(event, ev.TransactionReady) or (isinstance(event, ev.TransactionOpened) and event.prepared):
                 metrics.OPENED.inc()
-            if isinstance(event, ev.TransactionOpened | ev.TransactionPinged):
-                self._outages.sent(partition, self._journal.clock.now_ms())
             if isinstance(event, ev.TransactionOpened | ev.TransactionReady | ev.TransactionPinged):
                 state = self._journal.views()[partition].get(event.aggregate)
                 if isinstance(state, Transaction):

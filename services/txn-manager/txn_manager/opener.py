@@ -1,30 +1,23 @@
 """Opens transactions: the decision, the segments, then the reply.
 
-The decision begins a workflow, `open-transaction`, which creates the segments and ends with the reply; the partition's
-next owner finds it in the journal. The lease begins with the reply: however long the segments take, the client
-loses nothing of it.
-
-The segments are created while the decision is on its way to the journal, because both take time and the names can be
-those of no other transaction. If it is decided otherwise in the end, they are deleted.
-
-Where transactions of the stream are prepared (`preparer.py`), none of this is needed: the open takes one of those, and
-the decision has the reply.
+Where transactions of the stream are prepared (`preparer.py`), an open takes one of those, and the decision has the
+reply. Where none is, the decision begins a workflow, `open-transaction`, which creates the segments and ends with the
+reply; the partition's next owner finds it in the journal. So no segment is created before a record names it, and a
+limit bounds how many are at once. The lease begins with the reply: however long the segments take, the client loses
+nothing of it.
 """
 
 import asyncio
 import logging
-from collections import Counter
-from typing import NamedTuple
 
 from sluice.domain.config import ScalingPolicy
 from sluice.domain.decision import Context, Decision, Reader
-from sluice.domain.ids import StreamId, TransactionId
+from sluice.domain.ids import TransactionId
 from sluice.domain.model import JournalEntry
 from sluice.domain.stream.state import find_stream
 from sluice.domain.transaction.commands import OpenTransaction
 from sluice.domain.transaction.decide import Limits, decide_open, decide_ready
 from sluice.domain.transaction.events import TransactionOpened
-from sluice.domain.transaction.index import transactions_of
 from sluice.domain.transaction.state import (
     Transaction,
     TransactionState,
@@ -34,10 +27,8 @@ from sluice.domain.transaction.state import (
 from sluice.domain.workflow import WorkflowKind
 from sluice.engine.consumer import Continuation, Delivery, RequestConsumer
 from sluice.engine.crash_points import CrashPoints
-from sluice.engine.fold import GuardedReader
 from sluice.engine.journal import Journal, JournalError
 from sluice.engine.offsets import RequestFacts
-from sluice.engine.proposer import Decide
 from sluice.engine.retry import delays
 from sluice.engine.runner import Runner
 from sluice.engine.step import Step, Workflows, all_done
@@ -54,21 +45,12 @@ OPEN_CONCURRENCY = 64
 """Of one stream, so that the many of a stream whose segment store is silent leave room for those of others."""
 
 
-class _Creation(NamedTuple):
-    transaction: TransactionId
-    done: asyncio.Future[None]
-
-
 class _StepContext:
-    """`creating` has the creations of segments that have begun before the decision stood, by the segments' names.
-
-    A transaction of a later stream of the name may have the same id, but never the same segments.
-    `made_ready` are the transactions whose TransactionReady is of this process: only behind that may they be ended, so
-    nothing that this process created came after the deletion.
+    """`made_ready` are the transactions whose TransactionReady is of this process: only behind that may they be ended,
+    so nothing that this process created came after the deletion.
     """
 
     def __init__(self, store: SegmentStore, journal: Journal) -> None:
-        self.creating: dict[tuple[str, ...], _Creation] = {}
         self.made_ready: set[str] = set()
         self._store = store
         self._journal = journal
@@ -78,10 +60,10 @@ class _StepContext:
         found = find_stream(self._journal.reader(id.key), id.stream_id)
         return tuple(segment_names(found, id.transaction).values()) if found is not None else ()
 
-    async def create_segments(self, id: StreamId, names: tuple[str, ...]) -> None:
-        found = find_stream(self._journal.reader(id.key), id)
+    async def create_segments(self, id: TransactionId) -> None:
+        found = find_stream(self._journal.reader(id.key), id.stream_id)
         if found is not None:
-            await create_named(self._store, found, names, ScalingPolicy())
+            await create_named(self._store, found, self.segment_names(id), ScalingPolicy())
 
     async def record_ready(self, id: TransactionId, request: str | None) -> None:
         """Record that the segments are there, unless that is known or the transaction has ended."""
@@ -95,9 +77,7 @@ class _StepContext:
 
 
 async def _create_segments(context: _StepContext, transaction: Transaction) -> None:
-    names = context.segment_names(transaction.id)
-    creating = context.creating.pop(names, None)
-    await (creating.done if creating is not None else context.create_segments(transaction.id.stream_id, names))
+    await context.create_segments(transaction.id)
 
 
 async def _record_ready(context: _StepContext, transaction: Transaction) -> None:
@@ -135,58 +115,22 @@ class TransactionOpener:
         self._context = _StepContext(store, journal)
         self._step_limits = StreamLimits(OPEN_CONCURRENCY, max_steps)
         self._in_hand: set[str] = set()
-        self._taking: Counter[StreamId] = Counter()
         self._clearing: set[asyncio.Future[None]] = set()
         self._runner = Runner(journal, rules, _WORKFLOWS, self._context, crash_points, foreseen=SegmentStoreError)
         journal.on_entry.append(self._observe)
 
     def open(self, request: Request, command: OpenTransaction, delivery: Delivery) -> Continuation:
-        """Propose the decision in order; the continuation ends when it counts, and clears up if it was another."""
-        prepared = transactions_of(self._journal.reader(command.key), command.stream_id).prepared
-        if len(prepared) > self._taking[command.stream_id]:
-            return self._take_prepared(request, command, delivery)
-
-        def decide(reader: Reader, context: Context) -> Decision:
-            return decide_open(reader, command, context, self._limits, in_hand=None)
-
-        foreseen = self._foresee(request, command, decide, delivery)
-        names = self._context.segment_names(foreseen) if foreseen is not None else ()
-        decided = self._journal.propose(request.command.key, decide, delivery.facts(request.id, request.principal))
-        if foreseen is not None and names:
-            creation = self._context.create_segments(command.stream_id, names)
-            self._context.creating[names] = _Creation(foreseen, asyncio.ensure_future(creation))
-
-        async def finish() -> None:
-            creating = self._context.creating.get(names)
-            opened = _opened_by(await decided)
-            self._crash_points.passed("open-transaction/decided")
-            if creating is None or foreseen is None:
-                return
-            is_as_foreseen = opened == foreseen and self._is_of(foreseen, names)
-            if not (is_as_foreseen and self._consumer.executor.has_work(foreseen.aggregate)):
-                # This process does not bring it to its end: it is another one, or another process owns it by now.
-                self._context.creating.pop(names, None)
-                await self._clear_up(foreseen, names, creating.done)
-
-        return finish
-
-    def _take_prepared(self, request: Request, command: OpenTransaction, delivery: Delivery) -> Continuation:
-        """Propose to open one that is prepared, another one than other opens of this moment.
-
-        If none is left in the end, the transaction is a new one, and its workflow creates the segments.
-        """
-        stream, taken = command.stream_id, list[str]()
+        """Propose the decision in order: of those that are prepared, another one than other opens of this moment."""
+        taken = list[str]()
 
         def decide(reader: Reader, context: Context) -> Decision:
             self._in_hand.difference_update(taken)
             decision = decide_open(reader, command, context, self._limits, self._in_hand)
-            opened = _opened_by(decision)
-            taken[:] = [opened.transaction] if opened is not None else []
+            taken[:] = [event.transaction for event in decision.events if isinstance(event, TransactionOpened)]
             self._in_hand.update(taken)
             return decision
 
         decided = self._journal.propose(request.command.key, decide, delivery.facts(request.id, request.principal))
-        self._taking[stream] += 1
 
         async def finish() -> None:
             try:
@@ -194,9 +138,6 @@ class TransactionOpener:
                 self._crash_points.passed("open-transaction/decided")
             finally:
                 self._in_hand.difference_update(taken)
-                self._taking[stream] -= 1
-                if not self._taking[stream]:
-                    del self._taking[stream]
 
         return finish
 
@@ -207,13 +148,6 @@ class TransactionOpener:
             if self._runner.workflow_of(view.get(aggregate)) is not None:
                 log.info("workflow taken over", extra={"aggregate": aggregate})
                 self._run(partition, aggregate)
-
-    def drop(self, partition: int) -> None:
-        """Another owns the partition, and what has not begun will not begin here; those not decided see to it."""
-        for names, (transaction, _) in list(self._context.creating.items()):
-            is_there = self._journal.partition_of(transaction.stream_id.key) == partition
-            if is_there and self._consumer.executor.has_work(transaction.aggregate):
-                self._leave(transaction, names)
 
     def _observe(self, partition: int, entry: JournalEntry) -> None:
         if partition in self._consumer.partitions:
@@ -239,58 +173,29 @@ class TransactionOpener:
 
     def _leave(self, transaction: TransactionId, names: tuple[str, ...]) -> None:
         """Nothing more is done here for the transaction, but that what was created late is cleared up."""
-        creating = self._context.creating.pop(names, None)
-        is_made_ready_here = transaction.aggregate in self._context.made_ready
-        self._context.made_ready.discard(transaction.aggregate)
-        if creating is not None or not is_made_ready_here:
-            done = creating.done if creating is not None else None
-            clearing = asyncio.ensure_future(self._clear_up(transaction, names, done))
-            self._clearing.add(clearing)
-            clearing.add_done_callback(self._clearing.discard)
+        if transaction.aggregate in self._context.made_ready:
+            self._context.made_ready.discard(transaction.aggregate)
+            return
+        clearing = asyncio.ensure_future(self._clear_up(transaction, names))
+        self._clearing.add(clearing)
+        clearing.add_done_callback(self._clearing.discard)
 
-    def _is_of(self, id: TransactionId, names: tuple[str, ...]) -> bool:
-        """The segments are those of a transaction of the stream that is there now."""
-        return self._context.segment_names(id) == names
+    async def _clear_up(self, id: TransactionId, names: tuple[str, ...]) -> None:
+        """Delete what was created late, for a transaction that had ended.
 
-    def _foresee(
-        self, request: Request, command: OpenTransaction, decide: Decide, delivery: Delivery
-    ) -> TransactionId | None:
-        """The id that the transaction will have if nothing changes until it is decided; None if there will be none."""
-        view = self._journal.reader(command.key)
-        if delivery.partition in self._journal.failed:
-            return None
-        if delivery.origin is None or view.is_decided(delivery.origin.source):
-            return None
-        return _opened_by(decide(GuardedReader(view), Context(self._journal.clock.now_ms(), request.id)))
-
-    async def _clear_up(
-        self,
-        id: TransactionId,
-        names: tuple[str, ...],
-        creating: "asyncio.Future[None] | None",
-    ) -> None:
-        """Delete what was created for a transaction that did not come about, or created late when it had ended.
-
-        `creating` is what may create them still. Behind the barrier: one that is open or committing then is cleared by
-        its own end. Never that of a committed one: a segment store that has to delete a segment soon after it has
-        merged it loses the container (the merge in its long-term storage finds nothing). What is left of those stays.
+        Behind the barrier: one that is open or committing then is cleared by its own end. Never that of a committed
+        one: a segment store that has to delete a segment soon after it has merged it loses the container (the merge in
+        its long-term storage finds nothing). What is left of those stays.
         """
-        if creating is not None:
-            await asyncio.gather(creating, return_exceptions=True)
         key = id.stream_id.key
         for wait in delays(chance=self._journal.chance):
             try:
                 await self._journal.barrier((self._journal.partition_of(key),))
                 found = find_transaction(self._journal.reader(key), id)
                 is_gone = found is None or found.state in (TransactionState.ABORTING, TransactionState.ABORTED)
-                if is_gone or not self._is_of(id, names):
+                if is_gone or self._context.segment_names(id) != names:
                     await all_done(self._store.delete_segment(name) for name in names)
                 return
             except (SegmentStoreError, JournalError) as error:
                 log.warning("segments not deleted yet", extra={"transaction": id.transaction, "error": str(error)})
                 await asyncio.sleep(wait)
-
-
-def _opened_by(decision: Decision | None) -> TransactionId | None:
-    events = decision.events if decision is not None else ()
-    return next((e.transaction_id for e in events if isinstance(e, TransactionOpened)), None)

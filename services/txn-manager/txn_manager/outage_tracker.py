@@ -43,10 +43,10 @@ class OutageTracker:
         self._unsent_since.setdefault(partition, now)
 
     def sent(self, partition: int, now: int) -> None:
-        """All that was sent is there, or a ping is. If that took longer than SILENCE_MS, the partition takes pings only
-        from now on.
+        """All that was sent is there. If that took longer than SILENCE_MS, the partition takes pings only from now on.
 
-        Not called while a check is missing: it will be sent a second time, unless its transaction ends.
+        Not called while a check is missing: it will be sent a second time, unless its transaction ends. Not called for
+        a request that is decided, either: it may have been appended long before.
         """
         if now - self._unsent_since.pop(partition, now) > SILENCE_MS:
             self._open_since[partition] = now

@@ -1,9 +1,9 @@
 """Prepares transactions of the streams in use, and discards what is left of them.
 
 The owner of a partition follows what is opened there. When less than half of what a stream's rate asks for is left, it
-has a range created (`range_creator.py`). It discards ranges that a scale or a seal has made useless, those of idle
-streams, and those that another process has reserved: that one may be gone. A stream at rest has nothing prepared, no
-timer and no record. Belongs to the event loop.
+has a range created (`range_creator.py`). It discards ranges that a scale or a seal has made useless, those that a
+stream wants no more, and those that another process has reserved: that one may be gone. A stream at rest has nothing
+prepared, no timer and no record. Belongs to the event loop.
 """
 
 import asyncio
@@ -187,16 +187,25 @@ class TransactionPreparer:
         return found
 
     def _look(self, id: StreamId, used: _StreamInUse) -> None:
-        """Discard what an idle stream has prepared; look at another one later."""
+        """Discard what the stream wants no more, which is all of an idle one; look at one in use later."""
         if self._in_use.get(id) is not used:
             return
         left_s = used.demand.idle_for(self._loop.time())
-        if left_s > 0 or used.is_preparing:
-            self._loop.call_later(max(left_s, 1.0), self._look, id, used)
-            return
-        del self._in_use[id]
-        for first in self._ranges(id):
-            self._discard(id.transaction(first))
+        if not used.is_preparing:
+            self._discard_beyond(id, used.demand.wanted if left_s > 0 else 0)
+            if left_s <= 0:
+                del self._in_use[id]
+                return
+        self._loop.call_later(max(left_s, 1.0), self._look, id, used)
+
+    def _discard_beyond(self, id: StreamId, wanted: int) -> None:
+        """The newest ranges first: opens take from the oldest."""
+        ranges = self._ranges(id)
+        left = sum(ranges.values())
+        for first, unopened in reversed(ranges.items()):
+            if left - unopened >= wanted:
+                left -= unopened
+                self._discard(id.transaction(first))
 
     # Ranges.
 

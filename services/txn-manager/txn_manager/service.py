@@ -188,7 +188,6 @@ class TxnService:
 
     def _disown_requests(self, partition: int) -> None:
         self.leases.disown(partition)
-        self._opener.drop(partition)
         self._preparer.drop(partition)
 
     async def _own_commits(self, partition: int) -> None:

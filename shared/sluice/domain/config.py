@@ -8,7 +8,7 @@ from enum import Enum
 import msgspec
 
 from sluice.domain.errors import InvalidArgumentError
-from sluice.domain.names import group_stream, is_scope_name, is_stream_name
+from sluice.domain.names import is_scope_name, is_stream_name
 
 MAX_TAGS = 127
 MAX_TAG_LENGTH = 255
@@ -102,11 +102,8 @@ class ReaderGroupConfig(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.retention is not GroupRetention.NONE
 
 
-def check_group_config(scope: str, group: str, config: ReaderGroupConfig) -> None:
+def check_group_config(config: ReaderGroupConfig) -> None:
     """Raise InvalidArgumentError unless streams and cuts fit together (controller-grpc-api 5.8)."""
-    if config.subscribes() and f"{scope}/{group_stream(group)}" in config.starts:
-        # That stream would learn of its subscriber only when the group is at rest, and the group waits for that.
-        raise InvalidArgumentError("a reader group cannot hold back the stream that keeps its own state")
     if not config.starts:
         raise InvalidArgumentError("a reader group needs at least one stream")
     if config.max_outstanding_checkpoints <= 0:

@@ -9,7 +9,7 @@ from sluice.domain.segment import Segment
 from sluice.domain.status import Status
 from sluice.engine.decision import Context, Decision, Reader, View
 
-__all__ = ["MAX_REASON", "Context", "Decide", "Decision", "Reader", "Reply", "View", "refusal", "refuse"]
+__all__ = ["MAX_REASON", "Context", "Decide", "Decision", "Reader", "Reply", "View", "gone", "refusal", "refuse"]
 
 
 class Reply(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -40,3 +40,11 @@ def refusal(status: Status, reason: str = "") -> Reply:
 
 def refuse(status: Status, reason: str = "") -> Decision:
     return Decision(reply=refusal(status, reason))
+
+
+def gone(creation_id: str) -> Decision | None:
+    """Success of a deletion that names a creation of a resource which is not there; None for one that names none.
+
+    So one that is repeated while the first one runs is answered as that one is (controller-grpc-api 7.2).
+    """
+    return Decision(reply=Reply(Status.SUCCESS)) if creation_id else None

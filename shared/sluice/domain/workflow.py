@@ -137,6 +137,15 @@ def running(state: Any) -> Workflow | None:
     return workflow if isinstance(workflow, Workflow) else None
 
 
+def undone_creation(state: Any) -> str:
+    """The creation id of a resource whose creation is being undone, "" of any other.
+
+    Its deletion takes nothing along that was there before it.
+    """
+    workflow = running(state)
+    return state.creation_id if workflow is not None and workflow.refusal else ""
+
+
 def running_as(kind: WorkflowKind, state: S | None) -> S | None:
     """The state if a workflow of this kind is changing its aggregate; for what may only end that one."""
     workflow = running(state)
@@ -164,21 +173,21 @@ def last_reply(workflow: Workflow | None, generation: int = 0) -> Reply | None:
 
 
 def decide_retry(reader: Reader, command: RetryWorkflow, _context: Context) -> Decision:
-    if running(reader.get(command.aggregate)) is None:
-        return Decision(reply=NOTHING_RUNS)
+    if why_not := why_not_retry(reader.get(command.aggregate)):
+        return refuse(Status.NOT_RUNNING, why_not)
     return Decision((WorkflowRetryRequested(aggregate=command.aggregate),), Reply(Status.SUCCESS))
 
 
 def decide_cancel(reader: Reader, command: CancelWorkflow, _context: Context) -> Decision:
-    """Only the one meant is cancelled, and only what `can_cancel` lets be."""
+    """Only the one meant is cancelled, and only if nothing forbids it."""
     state = reader.get(command.aggregate)
     workflow = running(state)
     if workflow is None:
         return Decision(reply=NOTHING_RUNS)
     if command.workflow != workflow.id:
         return refuse(Status.NOT_RUNNING, f"{workflow.id} is under way there, not {command.workflow}")
-    if not can_cancel(state):
-        return refuse(Status.TOO_LATE, f"{workflow.kind.value} cannot be taken back any more")
+    if why_not := why_not_cancel(state):
+        return refuse(Status.TOO_LATE, why_not)
     events = () if workflow.cancelled else (WorkflowCancelled(aggregate=command.aggregate),)
     return Decision(events, Reply(Status.SUCCESS))
 
@@ -195,15 +204,29 @@ def can_cancel(state: Any) -> bool:
     return not why_not_cancel(state)
 
 
-def why_not_cancel(state: Any) -> str:
-    """Why the workflow of an aggregate of this state cannot be cancelled, in words; empty if it can."""
+def why_not_retry(state: Any) -> str:
+    """Why no other attempt of the workflow of an aggregate of this state can be requested, in words; empty if it can.
+
+    No request is for the creation of a mark stream or a state stream: the workflow of what it belongs to creates it.
+    """
     workflow = running(state)
     if workflow is None:
-        return "nothing is under way there"
+        return NOTHING_RUNS.reason
+    comes_along = workflow.kind is WorkflowKind.CREATE_STREAM and workflow.request is None
+    return "it is created along with another resource" if comes_along else ""
+
+
+def why_not_cancel(state: Any) -> str:
+    """Why the workflow of an aggregate of this state cannot be cancelled, in words; empty if it can."""
+    workflow, why_not = running(state), why_not_retry(state)
+    if workflow is None or why_not:
+        return why_not
     if workflow.kind is WorkflowKind.SCALE_STREAM:
         is_unnamed = state.history.count == state.active + 1
         return "" if is_unnamed else "its epoch is named: readers and writers may know the new segments"
-    return "" if workflow.kind in _CANCELLABLE else f"{workflow.kind.value} cannot be taken back once it has begun"
+    # A restore has the segments of its tables created, for no request: to undo that would delete the tables.
+    can_end = workflow.kind in _CANCELLABLE and workflow.request is not None
+    return "" if can_end else f"{workflow.kind.value} cannot be taken back once it has begun"
 
 
 def decide_step_failed(

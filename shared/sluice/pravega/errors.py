@@ -1,12 +1,10 @@
 """The one table that says what every answer of a segment store means for the caller.
 
-Each pair of a request and an answer (a reply, or a failure to get one) has one rule: done, already done, try on a fresh
-route, try later, or never. The replies that count as success are those the original controller accepts
-(segment-store-wire-protocol 8.1, 4.1). `RULES` is data: tests enumerate it and the documentation prints it. Pure
+Each pair of a request and an answer (a reply, or a failure to get one) has one rule: done, or an error, which says by
+its class whether another attempt makes sense: a TryLater or a Permanent. The replies that count as success are those
+the original controller accepts (segment-store-wire-protocol 8.1, 4.1). `RULES` is data, which tests enumerate. Pure
 functions; the exceptions' docstrings are their messages.
 """
-
-from enum import Enum
 
 import msgspec
 
@@ -29,12 +27,12 @@ class SegmentStoreError(Exception):
         """What the store answered, None if it did not."""
 
 
-class RouteStale(SegmentStoreError):
-    """The segment store could not be reached or does not have the container: try again where the map says by then."""
-
-
 class TryLater(SegmentStoreError):
     """The segment store cannot do it at the moment: try again after a while."""
+
+
+class RouteStale(TryLater):
+    """The segment store could not be reached or does not have the container: try again where the map says by then."""
 
 
 class ConnectionClosed(TryLater):
@@ -93,51 +91,27 @@ class UnexpectedReply(Permanent):
     """The segment store gave an answer that does not belong to the request."""
 
 
-class Outcome(Enum):
-    """What an answer means for the caller."""
-
-    DONE = "done"
-    DONE_ALREADY = "done already"
-    FRESH_ROUTE = "retry on a fresh route"
-    LATER = "retry later"
-    PERMANENT = "permanent"
-
-
 class Rule(msgspec.Struct, frozen=True):
-    """What one answer to one request means; `request` None is any request, `code` a value of the reply's error_code."""
+    """What one answer to one request means: `error`, or that it is done.
+
+    `request` None is any request, `code` a value of the reply's error_code.
+    """
 
     request: type[Command] | None
     answer: type[Command] | Failure
-    outcome: Outcome
     error: type[SegmentStoreError] | None = None
     code: int | None = None
 
 
-def _may(request: type[Command], success: type[Command], *others: tuple[type[Command], object]) -> list[Rule]:
-    rules = [Rule(request, success, Outcome.DONE)]
-    for answer, meaning in others:
-        if meaning is Outcome.DONE_ALREADY:
-            rules.append(Rule(request, answer, Outcome.DONE_ALREADY))
-        else:
-            assert isinstance(meaning, type)
-            rules.append(_refusal(request, answer, meaning))
-    return rules
+_Meaning = tuple[type[Command], type[SegmentStoreError] | None]
 
 
-def _refusal(
-    request: type[Command] | None,
-    answer: type[Command] | Failure,
-    error: type[SegmentStoreError],
-    code: int | None = None,
-) -> Rule:
-    if issubclass(error, RouteStale):
-        return Rule(request, answer, Outcome.FRESH_ROUTE, error, code)
-    if issubclass(error, TryLater):
-        return Rule(request, answer, Outcome.LATER, error, code)
-    return Rule(request, answer, Outcome.PERMANENT, error, code)
+def _may(request: type[Command], success: type[Command], *others: _Meaning) -> list[Rule]:
+    return [Rule(request, success), *(Rule(request, answer, error) for answer, error in others)]
 
 
-_ALREADY = Outcome.DONE_ALREADY
+_ALREADY = None
+"""No error: what the request is to bring about is so already."""
 _MISSING = (refusals.NoSuchSegment, SegmentMissing)
 _GONE = (refusals.NoSuchSegment, _ALREADY)
 _SEALED = (refusals.SegmentIsSealed, SegmentSealed)
@@ -181,25 +155,25 @@ RULES: tuple[Rule, ...] = (
     ),
     *_may(tables.ReadTable, tables.TableRead, _MISSING),
     *_may(tables.ReadTableEntries, tables.TableEntriesRead, _MISSING),
-    _refusal(None, refusals.WrongHost, RouteStale),
-    _refusal(None, refusals.InvalidEventNumber, TryLater),
-    _refusal(None, refusals.AuthTokenCheckFailed, TokenExpired, refusals.TOKEN_EXPIRED),
-    _refusal(None, refusals.AuthTokenCheckFailed, AccessDenied),
-    _refusal(None, refusals.OperationUnsupported, Unsupported),
-    _refusal(None, refusals.ErrorMessage, IllegalRequest),
-    _refusal(None, Failure.CONNECT_FAILED, RouteStale),
-    _refusal(None, Failure.LOST, RouteStale),
-    _refusal(None, Failure.SILENT, RouteStale),
-    _refusal(None, Failure.TIMED_OUT, RouteStale),
-    _refusal(None, Failure.NO_ROUTE, TryLater),
+    Rule(None, refusals.WrongHost, RouteStale),
+    Rule(None, refusals.InvalidEventNumber, TryLater),
+    Rule(None, refusals.AuthTokenCheckFailed, TokenExpired, refusals.TOKEN_EXPIRED),
+    Rule(None, refusals.AuthTokenCheckFailed, AccessDenied),
+    Rule(None, refusals.OperationUnsupported, Unsupported),
+    Rule(None, refusals.ErrorMessage, IllegalRequest),
+    Rule(None, Failure.CONNECT_FAILED, RouteStale),
+    Rule(None, Failure.LOST, RouteStale),
+    Rule(None, Failure.SILENT, RouteStale),
+    Rule(None, Failure.TIMED_OUT, RouteStale),
+    Rule(None, Failure.NO_ROUTE, TryLater),
     # A store closes the connection when a container is not running yet, and when it has no reply for an error (4.1).
-    _refusal(None, Failure.CLOSED_BY_PEER, ConnectionClosed),
-    _refusal(None, Failure.MALFORMED, TryLater),
-    _refusal(None, Failure.INCOMPATIBLE, TryLater),
-    _refusal(None, Failure.OVERLOADED, TryLater),
-    _refusal(None, Failure.WRITER_BUSY, TryLater),
-    _refusal(None, Failure.CLOSED, TryLater),
-    _refusal(None, Failure.UNENCODABLE, IllegalRequest),
+    Rule(None, Failure.CLOSED_BY_PEER, ConnectionClosed),
+    Rule(None, Failure.MALFORMED, TryLater),
+    Rule(None, Failure.INCOMPATIBLE, TryLater),
+    Rule(None, Failure.OVERLOADED, TryLater),
+    Rule(None, Failure.WRITER_BUSY, TryLater),
+    Rule(None, Failure.CLOSED, TryLater),
+    Rule(None, Failure.UNENCODABLE, IllegalRequest),
 )
 """Every rule; what no rule names is an UnexpectedReply."""
 
@@ -214,7 +188,7 @@ def rule_for(request: type[Command], answer: Command | Failure) -> Rule:
         rule = _BY_PAIR.get(key)
         if rule is not None:
             return rule
-    return Rule(request, kind, Outcome.PERMANENT, UnexpectedReply)
+    return Rule(request, kind, UnexpectedReply)
 
 
 def check(request: Command, answer: Command | Failure, segment: str, host: object = "", detail: str = "") -> None:

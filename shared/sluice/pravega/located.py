@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 
 from sluice.pravega.calls import RequestChannel, SegmentCalls
 from sluice.pravega.connection import Connection, ConnectionLimits
-from sluice.pravega.errors import AccessDenied, RouteStale, TryLater
+from sluice.pravega.errors import AccessDenied, TryLater
 from sluice.pravega.host import Host
 from sluice.pravega.pool import ConnectionPool
 from sluice.pravega.routing import container_of
@@ -69,7 +69,7 @@ class LocatedSegmentStores(SegmentCalls):
     async def _exchange(self, channel: RequestChannel, request: Numbered, segment: str) -> Command:
         try:
             return await super()._exchange(channel, request, segment)
-        except (RouteStale, TryLater, AccessDenied):
+        except (TryLater, AccessDenied):
             self._tokens.forget(segment)
             self._hosts.pop(segment, None)
             raise

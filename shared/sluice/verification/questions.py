@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 import msgspec
 
 from sluice.engine.retry import delays
-from sluice.pravega.errors import RouteStale, SegmentMissing, SegmentStoreError, TryLater
+from sluice.pravega.errors import SegmentMissing, SegmentStoreError, TryLater
 from sluice.pravega.routing import container_of, probe_name
 from sluice.pravega.store import SegmentStore
 from sluice.verification.comparing import Info
@@ -78,7 +78,7 @@ class Questions:
         while True:
             try:
                 return Answer(await request_info(self._store, subject))
-            except (RouteStale, TryLater) as error:
+            except TryLater as error:
                 wait, failure = next(waits), str(error)
             except SegmentStoreError as error:
                 return Answer(failure=str(error))

@@ -4,9 +4,11 @@ from collections.abc import Iterable
 
 from sluice.domain.config import ScaleType, ScalingPolicy
 from sluice.domain.segment import segment_name
-from sluice.domain.stream.state import Stream
+from sluice.domain.stream.state import Stream, find_stream
 from sluice.engine.step import all_done
+from sluice.pravega.errors import SegmentStoreError
 from sluice.pravega.store import SegmentStore
+from sluice.workflows.step_context import StepContext
 
 SCALE_TYPE_CODES = {ScaleType.FIXED: 0, ScaleType.KBYTES: 1, ScaleType.EVENTS: 2}
 
@@ -25,6 +27,28 @@ async def create_segments(
 async def create_named(store: SegmentStore, stream: Stream, names: Iterable[str], scaling: ScalingPolicy) -> None:
     code, rollover = SCALE_TYPE_CODES[scaling.scale_type], stream.config.rollover_size_bytes
     await all_done(store.create_segment(name, code, scaling.target_rate, rollover) for name in names)
+
+
+async def set_policies(context: StepContext, stream: Stream) -> None:
+    """Have the active segments follow the stream's scaling policy.
+
+    Of two policies the stores keep the one that is sent last. So a process that lost the stream long ago, and sends an
+    old one, looks for what was decided meanwhile, and sends that. It does so behind a failure too: some of the old one
+    may have arrived.
+    """
+    scaling, failure = stream.config.scaling, None
+    code = SCALE_TYPE_CODES[scaling.scale_type]
+    names = segment_names(stream, stream.active_epoch.segments)
+    try:
+        await all_done(context.store.update_policy(name, code, scaling.target_rate) for name in names)
+    except SegmentStoreError as error:
+        failure = error
+    await context.catch_up((stream.id.key,))
+    now = find_stream(context.reader(stream.id.key), stream.id)
+    if now is not None and now.config.scaling != scaling:
+        await set_policies(context, now)
+    elif failure is not None:
+        raise failure
 
 
 async def seal_and_measure(store: SegmentStore, stream: Stream, segments: Iterable[int]) -> dict[int, int]:

@@ -29,6 +29,7 @@ from conformance.group_calls import (
     subscribers,
 )
 from conformance.listings import streams
+from conformance.txn_calls import together
 
 GROUPS = Subject("group")
 case = GROUPS.case
@@ -155,6 +156,7 @@ case(
     subscribers().gives(("SUCCESS", [])),
     delete_group().gives("RG_NOT_FOUND"),
 )
+case("delete_twice_at_once", *STREAM, create_group(), together(*[delete_group()] * 2).gives(["SUCCESS"] * 2))
 case(
     "delete_missing",
     delete_group("rg", "").gives(MALFORMED),

@@ -89,7 +89,7 @@ _OURS: tuple[tuple[str, str, Any, Needs], ...] = (
     ("GET", "/about", None, needs(0)),
     ("GET", "/me", None, needs(0)),
     ("POST", "/session", None, needs(0)),
-    ("GET", "/requests/none", None, needs(READ, _ROOT)),
+    ("GET", "/requests/0123456789-1", None, needs(READ, _ROOT)),
     ("GET", "/events?of=stream:sec/st&count=1", None, needs(0, _STREAM)),
     ("GET", "/partitions", None, needs(READ, On.CLUSTER)),
     ("GET", "/containers/history", None, needs(READ, On.CLUSTER)),

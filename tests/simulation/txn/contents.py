@@ -39,12 +39,10 @@ def _commits_in_order(model: Model) -> None:
 
 
 def left_over(plant: Plant) -> str | None:
-    """A segment of an aborted transaction, or one that was skipped and never deleted.
+    """A segment of an aborted transaction, of one that never came about, or one that was skipped and never deleted.
 
-    Of a committed one, or one that never came about, it is at least empty.
-
-    The latter may be of the same id: created for a former life of the stream by a process that died before it decided.
-    Created late it stays for good then: a real segment store must not have to delete what it has just merged.
+    One of a committed transaction is at least empty: created late it stays for good, because a real segment store must
+    not have to delete what it has just merged.
     """
     known = _known(plant)
     for name in plant.auditor.model.skipped - plant.stores.deleted.keys():
@@ -54,9 +52,11 @@ def left_over(plant: Plant) -> str | None:
         txn = known.get(id)
         number = int(name.rpartition("/")[2].partition(".")[0]) if id else -1
         is_its_own = txn is not None and number in txn.numbers
-        if txn is not None and txn.state == "ABORTED" and is_its_own:
+        if id and not is_its_own:
+            return f"{name} is left over of no transaction"
+        if txn is not None and txn.state == "ABORTED":
             return f"{name} is left over of {txn}"
-        if id and segment.length and (txn is None or not is_its_own or txn.state == "COMMITTED"):
+        if id and segment.length and txn is not None and txn.state == "COMMITTED":
             return f"{name} is left over, and not empty"
     return None
 

@@ -88,16 +88,16 @@ class Run:
                 if txn.state == "OPEN" and now > self.leases.latest_end_ms(txn, calm_ms) and txn.ready:
                     raise Violation(f"{txn} is open at {now}, faults ended at {calm_ms}")
             ended = not model.live and not model.working and not plant.unanswered() and not plant.stores.under_way
-            left = contents.left_over(plant) or self.prepared.left_over()
+            left = self.prepared.left_over() or contents.left_over(plant)
             if ended and not left:
                 break
-            if plant.loop.now > until_s and left:
-                raise Violation(left)
-            if plant.loop.now > until_s:
+            if plant.loop.now > until_s and not ended:
                 raise Violation(
                     f"never ended: {list(model.live.values())}, {model.working} workflows, "
                     f"unanswered: {[plant.posted[id] for id in plant.unanswered()]}"
                 )
+            if plant.loop.now > until_s and left:
+                raise Violation(left)
         await asyncio.sleep(3.0)
         self.plant.look()
 

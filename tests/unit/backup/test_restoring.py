@@ -13,9 +13,9 @@ from sluice.backup.restoring import restoration
 from sluice.backup.states import read_states
 from sluice.catalog import examples
 from sluice.domain.commands import Command
-from sluice.domain.config import MAX_SEGMENTS, GroupRetention, ReaderGroupConfig, StreamConfig
+from sluice.domain.config import MAX_SEGMENTS, GroupRetention, ReaderGroupConfig, StreamConfig, TableConfig
 from sluice.domain.decision import Context, Decision
-from sluice.domain.ids import GroupId, ResourceKind, StreamId
+from sluice.domain.ids import GroupId, ResourceKind, StreamId, TableId
 from sluice.domain.listings import members_of, scopes_of
 from sluice.domain.model import DomainModel, JournalEntry, JournalRecord, decode_record
 from sluice.domain.names import key_of, scope_aggregate
@@ -36,11 +36,14 @@ from sluice.domain.stream.events import (
 )
 from sluice.domain.stream.restore import Outcome, finish_restore
 from sluice.domain.stream.state import Stream, StreamState, find_stream
+from sluice.domain.table.commands import CreateTable
+from sluice.domain.table.decide import finish_create as finish_create_table
+from sluice.domain.table.state import Table, TableState, find_table
 from sluice.domain.transaction import batch
 from sluice.domain.transaction.index import StreamTransactions, transactions_of
 from sluice.domain.transaction.prepared import PreparedRange
 from sluice.domain.transaction.state import Transaction
-from sluice.domain.workflow import WorkflowKind, running
+from sluice.domain.workflow import CancelWorkflow, WorkflowKind, running
 from sluice.engine.fold import GuardedReader, PartitionView
 from sluice.engine.partition import partition_of
 
@@ -51,8 +54,8 @@ KEYS = [example.key for example in examples.journal_records()]
 
 LEFT_BEHIND = (b"p", b"L")
 """Prepared transactions; the cluster, which is what members and ZooKeeper say of it."""
-UNCHANGED = (b"O", b"G", b"K", b"k", b"s", b"t")
-"""The letters of states that a restore leaves as they are: scopes, groups, tables, what is deleted or has ended."""
+UNCHANGED = (b"O", b"G", b"k", b"s", b"t")
+"""The letters of states that a restore leaves as they are: scopes, groups, what is deleted or has ended."""
 
 
 def views_at(point: int) -> list[PartitionView]:
@@ -69,9 +72,12 @@ def encoded(views: list[PartitionView]) -> dict[str, bytes]:
     return {name: value for name, value in found.items() if not name.startswith("fences:")}
 
 
-def at_rest(value: bytes) -> Stream:
-    """A stream without what a restore changes."""
+def at_rest(value: bytes) -> Stream | Table:
+    """A stream or table without what a restore changes."""
     stream = MODEL.decode_state(value)
+    if isinstance(stream, Table):
+        stream.workflow = None
+        return stream
     assert isinstance(stream, Stream)
     stream.base = stream.next_number = 0
     stream.state, stream.workflow, stream.waiting, stream.spare = StreamState.ACTIVE, None, None, ()
@@ -94,7 +100,7 @@ def test_what_a_back_up_of_any_moment_knew_goes_on_in_any_partitions(tmp_path: P
             assert restored.view(key_of(name)).get(name) is not None, (point, name)
             if value[:1] in UNCHANGED:
                 assert value == before[name], (point, name)
-            if value[:1] == b"S":
+            if value[:1] in (b"S", b"K"):
                 assert at_rest(value) == at_rest(before[name]), (point, name)
         listed = lists(restored.views)
         assert {scope: listed[scope] for scope in listed if scope_aggregate(scope) not in brought} == lists(views)
@@ -229,6 +235,18 @@ def test_streams_made_behind_a_restore_have_numbers_of_their_own(tmp_path: Path)
     assert made.next_number > restored.base > lost.next_number
 
 
+def test_a_table_has_its_segments_created_and_that_cannot_be_cancelled(tmp_path: Path) -> None:
+    log, table = TxnLog(), TableId(STREAM.scope, "kv")
+    log.decide(CreateTable(*table, TableConfig(2, 4)), "r")
+    log.apply(finish_create_table(log, table))
+    life = Life(restored_of(tmp_path, log, 1).view(table.key))
+    found = find_table(GuardedReader(life.view), table)
+    assert found is not None and found.workflow is not None
+    assert found.state is TableState.ACTIVE and found.workflow.kind is WorkflowKind.CREATE_TABLE
+    decision = life.ask(CancelWorkflow(table.aggregate, found.workflow.id))
+    assert decision.reply is not None and decision.reply.status == "TOO_LATE"
+
+
 def test_an_answer_about_an_epoch_that_was_left_out_is_that_there_is_none(tmp_path: Path) -> None:
     log = TxnLog()
     life = Life(restored_of(tmp_path, log, 1).view(STREAM.key))
@@ -296,6 +314,18 @@ def test_a_stream_is_held_back_by_the_groups_that_are_there_and_no_others(tmp_pa
     assert stream is not None
     assert {name: s.group_id for name, s in stream.subscribers.items()} == {"sc/g": "id-1"}
     assert len(restored.repairs) == 2
+
+
+def test_a_stream_is_not_held_back_by_a_group_that_has_come_to_read_others(tmp_path: Path) -> None:
+    left = StreamId(STREAM.scope, "left")
+    log = log_with_group(SubscriberAdded(*STREAM, subscriber="sc/g", group_id="id-1", generation=0, at=1))
+    log.decide(CreateStream(*left, StreamConfig()))
+    log.apply(finish_create(log, left))
+    log.fold(SubscriberAdded(*left, subscriber="sc/g", group_id="id-1", generation=0, at=1))
+    restored = restored_of(tmp_path, log)
+    streams = (find_stream(GuardedReader(restored.view(id.key)), id) for id in (STREAM, left))
+    assert [list(stream.subscribers) for stream in streams if stream is not None] == [["sc/g"], []]
+    assert restored.repairs == ["stream sc/left is not held back by reader group sc/g any more"]
 
 
 def test_a_subscription_that_is_newer_than_its_group_in_the_back_up_is_the_groups_again(tmp_path: Path) -> None:

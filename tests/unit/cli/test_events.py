@@ -14,7 +14,7 @@ from unit.cli.shown import ONE, items
 from sluice.pravega import ConnectionFailure, Failure, InMemorySegmentStore, SegmentData
 from sluice_cli import session
 from sluice_cli.events import reading, writing
-from sluice_cli.events.printing import harmless
+from sluice_cli.events.printing import as_line
 from sluice_cli.events.reading import Reading
 from sluice_client import AccessRefused, Client, Patience, Start, Unavailable
 from sluice_client.memory import InMemoryController
@@ -244,4 +244,4 @@ def test_what_is_not_there_sealed_or_not_permitted_is_refused(
 
 
 def test_a_terminal_is_not_commanded_by_an_event() -> None:
-    assert harmless(b"a\tb \x1b[2J\xff \xc3\xa9") == "a\tb \\x1b[2J\\xff é".encode()
+    assert as_line(b"a\tb\n \x1b[2J\xff \xc3\xa9") == "a\tb\\n \\x1b[2J\\xff é".encode()

@@ -29,7 +29,7 @@ def opened(log: TxnLog, request: str) -> str:
     return reply.transaction
 
 
-def entry_of(log: TxnLog, in_hand: frozenset[str] | None = frozenset()) -> tuple[JournalEntry, str]:
+def entry_of(log: TxnLog, in_hand: frozenset[str] = frozenset()) -> tuple[JournalEntry, str]:
     """What an open comes to that is decided now and not appended yet, and the id that it takes."""
     reader = GuardedReader(log.view)
     decision = decide_open(reader, OPEN, Context(log.now, "late"), LIMITS, in_hand)
@@ -74,10 +74,10 @@ def test_opens_that_are_decided_side_by_side_take_different_ids_and_do_not_compe
     assert [outcome_of(log, entry) for entry in (other, one)] == [Outcome.COUNTED] * 2
 
 
-def test_an_open_that_takes_none_in_hand_or_finds_none_opens_a_new_one() -> None:
+def test_an_open_that_finds_none_which_is_not_in_hand_opens_a_new_one() -> None:
     log = TxnLog()
     first = log.prepare(1).transaction
-    assert entry_of(log, frozenset({first}))[1] == entry_of(log, None)[1] == transaction_id(0, "late")
+    assert entry_of(log, frozenset({first}))[1] == transaction_id(0, "late")
     assert opened(log, "t") == first
     assert log.ask_open("u") is None, "its segments have yet to be created"
 

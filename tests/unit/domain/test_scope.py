@@ -1,5 +1,6 @@
 """Scopes: every refusal, the deletion from its first record to its outcome, and what may be created meanwhile."""
 
+import msgspec
 import pytest
 from support.domain_log import Log
 
@@ -25,11 +26,13 @@ from sluice.domain.stream import decide as streams
 from sluice.domain.stream.commands import CreateStream
 from sluice.domain.table import decide as table
 from sluice.domain.table.commands import CreateTable, DeleteTable
+from sluice.domain.table.state import find_table
 from sluice.domain.workflow import CancelWorkflow
 
 CREATE = CreateStream("sc", "st", StreamConfig())
 CREATE_TABLE = CreateTable("sc", "kv", TableConfig(1, 4))
 CREATE_GROUP = CreateReaderGroup("sc", "g", ReaderGroupConfig(id="i", starts={}))
+Deletion = DeleteScope | DeleteScopeRecursive
 CREATIONS: list[Create] = [CREATE, CREATE_TABLE, CREATE_GROUP]
 
 
@@ -132,7 +135,6 @@ def test_a_scope_into_which_something_has_come_is_kept() -> None:
     assert log.apply(finish_delete(log, "sc")).reply == Reply(Status.SCOPE_NOT_EMPTY, "1 stream, 1 table")
     found = find_scope(log, "sc")
     assert found is not None and found.workflow is None
-    assert finish_delete(log, "sc") == Decision()
 
 
 def test_a_plain_deletion_can_be_cancelled_until_its_outcome() -> None:
@@ -145,7 +147,7 @@ def test_a_plain_deletion_can_be_cancelled_until_its_outcome() -> None:
     kept = log.apply(cancel(log, Context(1), scope))
     assert kept.reply == Reply(Status.FAILURE, "cancelled") and kept.events == (ScopeKept(scope="sc"),)
     found = find_scope(log, "sc")
-    assert found is not None and found.workflow is None and finish_delete(log, "sc") == Decision()
+    assert found is not None and found.workflow is None
     assert log.ask(CancelWorkflow(scope_aggregate("sc"), "x")).status == "NOT_RUNNING"
 
 
@@ -220,8 +222,23 @@ def test_every_attempt_raises_the_fences_to_the_same_position() -> None:
     assert [fence.position for fence in fences] == [2]
 
 
-def test_a_command_for_an_earlier_thing_of_that_name_finds_none() -> None:
+@pytest.mark.parametrize("command", [DeleteScope("sc"), DeleteScopeRecursive("sc")])
+def test_a_deletion_of_an_earlier_scope_of_that_name_is_done_and_leaves_the_present_one(command: Deletion) -> None:
+    log, earlier = with_table(), msgspec.structs.replace(command, creation_id="another")
+    assert log.ask(earlier) == Log().ask(earlier) == Reply(Status.SUCCESS)
+    log.decide(DeleteScopeRecursive("sc"), "r")
+    assert log.ask(earlier) == Reply(Status.SUCCESS), "it does not wait for the deletion of another one"
+    assert find_scope(log, "sc") is not None
+    present = msgspec.structs.replace(command, creation_id="scope-sc")
+    assert Log("sc").decide(present).events == Log("sc").decide(command).events != ()
+
+
+def test_a_deletion_of_an_earlier_thing_of_that_name_is_done_and_leaves_the_present_one() -> None:
     log = with_table()
-    assert log.ask(DeleteTable("sc", "kv", "another")).status == "TABLE_NOT_FOUND"
     log.decide(CREATE_GROUP)
-    assert log.ask(DeleteReaderGroup("sc", "g", creation_id="another")).status == "RG_NOT_FOUND"
+    table, group = DeleteTable("sc", "kv", "another"), DeleteReaderGroup("sc", "g", creation_id="another")
+    for of_names in (log, Log("sc")):
+        assert of_names.ask(table) == of_names.ask(group) == Reply(Status.SUCCESS)
+    assert find_group(log, GroupId("sc", "g")) is not None and find_table(log, TableId("sc", "kv")) is not None
+    assert Log("sc").ask(DeleteTable("sc", "kv")).status == "TABLE_NOT_FOUND"
+    assert Log("sc").ask(DeleteReaderGroup("sc", "g")).status == "RG_NOT_FOUND"

@@ -58,7 +58,6 @@ def test_creation_makes_the_mark_stream_in_the_same_records() -> None:
     assert done.reply is not None and done.reply.status == "SUCCESS"
     assert (stream.state.value, mark.state.value) == ("ACTIVE", "ACTIVE")
     assert stream.workflow is None and mark.workflow is None
-    assert decide.finish_create(log, STREAM).events == ()
 
 
 def test_a_second_creation_waits_for_the_first_and_is_refused() -> None:
@@ -90,7 +89,6 @@ def test_update_of_tags_is_one_record_and_of_scaling_a_workflow() -> None:
     assert stream_of(log).config == policy
     done = log.apply(decide.finish_update(log, STREAM, {}))
     assert done.reply is not None and stream_of(log).state.value == "ACTIVE"
-    assert decide.finish_update(log, STREAM, {}).events == ()
 
 
 def test_an_update_of_what_has_changed_meanwhile_is_refused() -> None:
@@ -167,11 +165,23 @@ def test_seal_then_delete_then_numbers_go_on() -> None:
     assert [s.id for s in stream_of(log, "_MARKst").active_segments()] == [1]
 
 
-def test_a_command_for_an_earlier_stream_of_that_name_finds_none() -> None:
+def test_a_command_for_an_earlier_stream_of_that_name_leaves_the_present_one() -> None:
     log = StreamLog()
-    for command in (SealStream(*STREAM, creation_id="r0"), DeleteStream(*STREAM, creation_id="r0")):
-        assert log.ask(command).status == "STREAM_NOT_FOUND"
+    assert log.ask(SealStream(*STREAM, creation_id="r0")).status == "STREAM_NOT_FOUND"
+    assert log.ask(DeleteStream(*STREAM, creation_id="r0")).status == "SUCCESS", "that one is gone"
     assert log.decide(SealStream(*STREAM, creation_id="r")).events
+
+
+def test_a_deletion_that_names_the_stream_is_done_once_that_is_gone() -> None:
+    log = StreamLog()
+    log.decide(SealStream(*STREAM))
+    log.apply(decide.finish_seal(log, STREAM))
+    log.decide(DeleteStream(*STREAM, creation_id="r"))
+    with pytest.raises(BusyError):
+        log.decide(DeleteStream(*STREAM, creation_id="r"))
+    log.apply(decide.finish_delete(log, STREAM))
+    assert log.ask(DeleteStream(*STREAM, creation_id="r")).status == "SUCCESS"
+    assert log.ask(DeleteStream(*STREAM)).status == "STREAM_NOT_FOUND"
 
 
 def test_failed_attempts_show_on_the_workflow() -> None:

@@ -6,7 +6,7 @@ from support.stream_log import StreamLog
 
 from sluice.domain.config import ReaderGroupConfig, ScalingPolicy, StreamConfig
 from sluice.domain.decision import Context, Reply
-from sluice.domain.ids import StreamId
+from sluice.domain.ids import GroupId, StreamId
 from sluice.domain.reader_group.commands import CreateReaderGroup
 from sluice.domain.reader_group.decide import cancel as cancel_group
 from sluice.domain.status import Status
@@ -97,8 +97,20 @@ def test_the_id_stays_whatever_is_noted_of_the_workflow() -> None:
     assert msgspec.json.decode(msgspec.json.encode(workflow_of(log)), type=Workflow).id == id
 
 
+def test_a_creation_that_comes_along_is_neither_cancelled_nor_retried_by_itself() -> None:
+    log = Log("sc")
+    begin(log, "r")
+    log.decide(CreateReaderGroup("sc", "g", ReaderGroupConfig(id="i", starts={"sc/st": {}})), "g")
+    why = "it is created along with another resource"
+    for stream in (StreamId("sc", "st").mark, GroupId("sc", "g").state_stream):
+        creation = workflow_of(log, stream.aggregate)
+        assert log.ask(CancelWorkflow(stream.aggregate, creation.id)) == Reply(Status.TOO_LATE, why)
+        assert log.ask(RetryWorkflow(stream.aggregate)) == Reply(Status.NOT_RUNNING, why)
+        assert not creation.cancelled and not creation.retry_requests
+
+
 def test_what_cannot_be_taken_back_is_refused_as_such() -> None:
     log = StreamLog()
     log.decide(SealStream("sc", "st"), "s")
-    refused = Reply(Status.TOO_LATE, "seal-stream cannot be taken back any more")
+    refused = Reply(Status.TOO_LATE, "seal-stream cannot be taken back once it has begun")
     assert log.ask(CancelWorkflow(STREAM, workflow_of(log).id)) == refused

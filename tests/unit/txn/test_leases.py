@@ -1,13 +1,14 @@
 """Leases that run out: what a timer asks, how the question is judged, when it becomes an abort."""
 
+import asyncio
 from typing import Any, cast
 
 import pytest
-from support.memory_world import ManualClock, MemoryWorld, settle
+from support.memory_world import ManualClock, MemoryWorld, settle, until
 
 from sluice.domain.events import Event
 from sluice.domain.ids import StreamId
-from sluice.domain.transaction.commands import AbortReason, AbortTransaction, CheckLease
+from sluice.domain.transaction.commands import AbortReason, AbortTransaction, CheckLease, PingTransaction
 from sluice.domain.transaction.events import (
     TransactionAborting,
     TransactionCommitting,
@@ -21,6 +22,8 @@ from sluice.engine.ports import SendError
 from sluice.kafka.topics import ABORT, COMMIT, JOURNAL, REQUESTS_TRANSACTIONS
 from txn_manager.leases import GRACE_SHARE, Leases
 from txn_manager.outage_tracker import SILENCE_MS, OutageTracker
+from txn_manager.service import TxnService
+from txn_manager.settings import TxnSettings
 
 STREAM = StreamId("sc", "st")
 KEY = STREAM.key
@@ -331,10 +334,10 @@ async def test_no_lease_ends_in_a_partition_that_took_no_checks_until_it_has_run
     scene.clock.now = again = DUE + SILENCE_MS + 1
     await scene.leases.passed_pings("q", QUESTION, again)
     assert scene.notified() == [(TIMER, SILENCE_MS)], "a check got in of which there is no acknowledgement yet"
-    await scene.seed(TransactionReady(*STREAM, ID, at=OPENED))
+    await scene.seed(TransactionPinged(*STREAM, ID, lease_ms=LEASE_MS, at=OPENED))
     scene.notified()
     await scene.leases.passed_pings("q", QUESTION, again)
-    assert scene.notified() == [(TIMER, SILENCE_MS)], "what no client has sent is no sign that clients get through"
+    assert scene.notified() == [(TIMER, SILENCE_MS)], "a ping that was appended before is no sign of now"
     await scene.leases.submit_checks(scene.partition, [TIMER])
     scene.sent()
     await scene.leases.passed_pings("q", QUESTION, again)
@@ -342,3 +345,21 @@ async def test_no_lease_ends_in_a_partition_that_took_no_checks_until_it_has_run
     scene.clock.now = again + DUE - OPENED
     await scene.leases.passed_pings("q", QUESTION, scene.clock.now)
     assert scene.sent() == [(COMMIT.name, QUESTION)]
+
+
+async def test_a_check_behind_a_ping_that_cannot_be_decided_aborts_nothing(virtual_time: None) -> None:
+    world = MemoryWorld("txn-manager")
+    service = TxnService(world.first.runtime, TxnSettings(), world.store)
+    consumers = (service.requests, service.commits, service.aborts)
+    for consumer in consumers:
+        consumer.start()
+    await until(lambda: all(len(consumer.partitions) == world.broker.partitions for consumer in consumers))
+    opened = TransactionOpened(*STREAM, ID, lease_ms=LEASE_MS, at=world.now_ms)
+    await world.seed(KEY, opened, TransactionReady(*STREAM, ID, at=world.now_ms))
+    await asyncio.sleep(2 * (DUE - OPENED) / 1000)
+    world.broker.land(JOURNAL.name, KEY, b"no record")
+    await settle()
+    world.request("ping", PingTransaction(*STREAM, ID, lease_ms=LEASE_MS))
+    world.request("check", QUESTION)
+    await asyncio.sleep(1)
+    assert (world.requests(COMMIT), world.requests(ABORT)) == ([], [])

@@ -1,23 +1,20 @@
-"""Opening a transaction: the decision, the segments created meanwhile, the reply; and what may come between."""
+"""Opening a transaction of which none is prepared: the decision, the segments, the reply; and what may come between."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 
 import pytest
-from support.memory_world import settle, until
+from support.memory_world import until
 from support.opening_world import LEASE_MS, OpeningWorld
 from support.transaction_world import KEY, STREAM
 from unit.txn.other_stream import other_stream, slow_with_the_first
 
-from sluice.domain.decision import Context
-from sluice.domain.registry import decide
-from sluice.domain.stream import scale
-from sluice.domain.stream.commands import ScaleStream
 from sluice.domain.stream.events import StreamSealStarted
 from sluice.domain.transaction.commands import OpenTransaction
 from sluice.domain.transaction.events import TransactionAborted, TransactionOpened, TransactionReady
-from sluice.domain.transaction.state import TransactionState, find_transaction, segment_names
+from sluice.domain.transaction.state import TransactionState, find_transaction
 from sluice.kafka.topics import JOURNAL
+from sluice.pravega.memory import Moment
 from txn_manager import opener
 
 
@@ -45,13 +42,36 @@ async def test_an_open_is_opened_with_the_request_and_ready_with_the_reply(scene
     assert found is not None and found.state is TransactionState.OPEN
 
 
-async def test_segments_are_created_while_the_decision_is_on_its_way(scene: OpeningWorld) -> None:
+async def test_no_segment_is_created_before_the_record_that_names_it(scene: OpeningWorld) -> None:
     scene.refuse(JOURNAL, 10)
     reply = scene.send("r")
-    await until(lambda: bool(scene.own_segments))
-    assert scene.broker.refusals > 0 and scene.state(scene.id_of("r")) is None, "it is not decided yet"
-    assert (await asyncio.wait_for(reply, 30)).status == "OK"
-    assert len(scene.created_at_s) == 1, "they are not created a second time"
+    await until(lambda: scene.broker.refusals < 10)
+    await scene.seed(KEY, StreamSealStarted(*STREAM, at=scene.now_ms))
+    assert (await asyncio.wait_for(reply, 30)).status == "STREAM_SEALED"
+    assert scene.created_at_s == [] and scene.state(scene.id_of("r")) is None
+
+
+async def test_opens_at_one_moment_create_no_more_segments_at_once_than_the_limit(
+    virtual_time: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opener, "OPEN_CONCURRENCY", 2)
+    scene = OpeningWorld()
+    await scene.create()
+    await scene.opener.start()
+    creating, most = set[str](), 0
+
+    def creation(moment: Moment, _request: str, segment: str) -> Awaitable[None] | None:
+        nonlocal most
+        if moment == "after":
+            creating.discard(segment)
+            return None
+        creating.add(segment)
+        most = max(most, len(creating))
+        return asyncio.sleep(1.0)
+
+    scene.store.fault = creation
+    replies = await asyncio.gather(*(scene.send(f"{number}") for number in range(10)))
+    assert {reply.status for reply in replies} == {"OK"} and most == 2
 
 
 async def test_an_open_that_an_earlier_owner_decides_late_is_carried_out(scene: OpeningWorld) -> None:
@@ -86,22 +106,6 @@ async def test_segments_created_late_for_an_aborted_transaction_are_deleted(scen
     assert len(scene.created_at_s) >= 1 and scene.own_segments == []
 
 
-async def test_segments_are_deleted_of_one_whose_partition_went_before_its_job_began(virtual_time: None) -> None:
-    scene = OpeningWorld(max_opening=0)
-    await scene.create()
-    await scene.opener.start()
-    before, scene.create_s = len(scene.created), 20.0
-    scene.send("r")
-    id = await scene.until_opened("r")
-    await settle()
-    scene.opener.consumer.revoked([scene.first.journal.partition_of(KEY)])
-    await scene.abort_by_user(id)
-    scene.completer.take_over()
-    await scene.until_ended(max_s=10)
-    await asyncio.sleep(60)
-    assert len(scene.created) == before + 1 and scene.own_segments == []
-
-
 async def test_opens_that_a_silent_store_keeps_leave_room_to_other_streams(
     virtual_time: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,33 +122,6 @@ async def test_opens_that_a_silent_store_keeps_leave_room_to_other_streams(
     scene.request("r", OpenTransaction(*other, lease_ms=LEASE_MS))
     assert (await asyncio.wait_for(reply, 5)).status == "OK"
     assert not any(one.done() for one in stuck)
-
-
-async def test_segments_of_an_open_that_is_refused_in_the_end_are_deleted(scene: OpeningWorld) -> None:
-    scene.refuse(JOURNAL, 10)
-    reply = scene.send("r")
-    await until(lambda: bool(scene.own_segments))
-    await scene.seed(KEY, StreamSealStarted(*STREAM, at=scene.now_ms))
-    assert (await asyncio.wait_for(reply, 30)).status == "STREAM_SEALED"
-    await asyncio.sleep(1)
-    assert scene.own_segments == [] and scene.state(scene.id_of("r")) is None
-
-
-async def test_segments_of_an_epoch_that_ended_before_the_decision_are_deleted(scene: OpeningWorld) -> None:
-    before = scene.id_of("r")
-    scene.refuse(JOURNAL, 10)
-    reply = scene.send("r")
-    await until(lambda: bool(scene.own_segments))
-    split = ScaleStream(*STREAM, seals=(0,), ranges=((0.0, 0.5), (0.5, 1.0)), at=scene.now_ms)
-    await scene.seed(KEY, *decide(scene.view(KEY), split, Context(scene.now_ms, "scale")).events)
-    await scene.seed(KEY, *scale.add_epoch(scene.view(KEY), STREAM).events)
-    await scene.seed(KEY, *scale.finish_scale(scene.view(KEY), STREAM, {0: 0}).events)
-    assert scene.broker.refusals > 0, "the open is not decided yet"
-    found = await asyncio.wait_for(reply, 30)
-    assert found.status == "OK" and found.transaction == scene.id_of("r") != before
-    await asyncio.sleep(1)
-    names = segment_names(scene.stream, found.transaction).values()
-    assert sorted(scene.own_segments) == sorted(names), "those of the new epoch alone"
 
 
 async def test_a_stream_that_is_not_there_is_refused_without_segments(scene: OpeningWorld) -> None:

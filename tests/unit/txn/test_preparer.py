@@ -129,6 +129,17 @@ async def test_an_idle_stream_has_nothing_prepared_and_no_record_is_written_for_
     assert len(world.log_of(KEY)) == records
 
 
+async def test_what_a_stream_wants_no_more_is_discarded(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preparer, "SEGMENTS_AT_ONCE", 8)
+    await world.use(40)
+    await until(lambda: len(world.prepared) > 20)
+    for number in range(8):
+        await asyncio.sleep(IDLE_S / 6)
+        await world.open_one(f"r{number}")
+    assert MIN_PREPARED / 2 < len(world.prepared) < 2 * MIN_PREPARED, "it opens but one in ten seconds"
+    assert world.left_over() == world.names(world.prepared), "the segments of the others are deleted"
+
+
 async def test_a_scale_has_what_is_prepared_discarded_and_the_next_ones_are_of_its_epoch(world: World) -> None:
     await world.use()
     before = world.prepared

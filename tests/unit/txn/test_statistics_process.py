@@ -1,6 +1,7 @@
 """The process of the Faust app: begun anew when it ends, ended with the service, visible when it is silent."""
 
 import asyncio
+import os
 import sys
 from pathlib import Path
 
@@ -18,6 +19,13 @@ import os, sys, time
 with open(sys.argv[1], "a") as lives:
     print(os.environ["SLUICE_INSTANCE"], file=lives)
 {then}
+"""
+IGNORES = """
+import signal
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+with open(sys.argv[1], "a") as lives:
+    print(os.getpid(), file=lives)
+time.sleep(600)
 """
 
 
@@ -95,12 +103,13 @@ async def test_a_process_that_does_not_end_is_killed_when_the_service_stops(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(supervisor, "STOP_S", 0.2)
-    ignores = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(600)"
-    statistics = process(tmp_path / "lives", ignores)
+    statistics = process(tmp_path / "lives", IGNORES)
     statistics.start()
-    await eventually_async(lambda: begun(tmp_path / "lives"), DEADLINE_S, "it has begun")
+    await eventually_async(lambda: len(begun(tmp_path / "lives")) == 2, DEADLINE_S, "it ignores the signal")
     await asyncio.wait_for(statistics.stop(), DEADLINE_S)
-    assert len(begun(tmp_path / "lives")) == 1
+    _, pid = begun(tmp_path / "lives")
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid), 0)
 
 
 async def test_security_that_faust_cannot_give_shows_and_no_process_starts(tmp_path: Path) -> None:

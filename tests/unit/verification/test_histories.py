@@ -47,7 +47,7 @@ class Life:
     async def _truncate(self) -> None:
         """To where a reader of all segments may be, if that is not behind the head."""
         stream, random = self.world.stream, self.random
-        number = random.randint(cuts.first_epoch(stream), stream.active)
+        number = random.randint(cuts.first_epoch(stream, stream.cut), stream.active)
         at = {s.id for s in stream.history.segments_of(number)}
         for _ in range(random.randint(0, 4)):
             passed = stream.history.segment(random.choice(sorted(at)))

@@ -53,6 +53,9 @@ class DirectContext:
     def reader(self, key: str) -> PartitionView:
         return self._world.history.view(key)
 
+    async def catch_up(self, _keys: Iterable[str]) -> None:
+        """The views here are never behind."""
+
     def require(self, dependencies: Iterable[Dependency]) -> None:
         assert all(dependency.holds(self.reader(dependency.key)) for dependency in dependencies)
 

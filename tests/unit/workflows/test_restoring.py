@@ -20,21 +20,24 @@ from sluice.backup.restoring import restoration
 from sluice.backup.states import read_states
 from sluice.backup.target import Folder
 from sluice.domain.commands import Command
-from sluice.domain.config import ScalingPolicy, StreamConfig
+from sluice.domain.config import ScalingPolicy, StreamConfig, TableConfig
 from sluice.domain.decision import Reply
 from sluice.domain.errors import StreamRestoringError
-from sluice.domain.ids import StreamId
+from sluice.domain.ids import StreamId, TableId
 from sluice.domain.model import encode_record
 from sluice.domain.scope.events import ScopeCreated
-from sluice.domain.segment import Segment, number_of, segment_id, segment_name
+from sluice.domain.segment import Segment, kvt_segment_name, number_of, segment_id, segment_name
 from sluice.domain.stream.commands import CreateStream, ScaleStream, SealStream, TruncateStream
 from sluice.domain.stream.events import StreamEpochsRolled, StreamRolled
 from sluice.domain.stream.queries import head, successors_with_predecessors
 from sluice.domain.stream.restore import check_restored
 from sluice.domain.stream.state import Stream, StreamState, find_stream
+from sluice.domain.table.commands import CreateTable, DeleteTable
+from sluice.domain.table.state import Table, current_segments, find_table
 from sluice.kafka.topics import JOURNAL
 from sluice.pravega.failure import ConnectionFailure, Failure
 from sluice.pravega.memory import InMemorySegmentStore, Moment
+from sluice.pravega.wire.fields import TableEntry, TableKey
 from stream_workflows.service import WorkflowService
 from stream_workflows.settings import WorkflowSettings
 
@@ -60,6 +63,11 @@ class System(MemoryWorld):
     @property
     def stream(self) -> Stream:
         found = find_stream(self.view(ST.key), ST)
+        assert found is not None
+        return found
+
+    def table(self, id: TableId) -> Table:
+        found = find_table(self.view(id.key), id)
         assert found is not None
         return found
 
@@ -105,6 +113,10 @@ class System(MemoryWorld):
 
 def name(segment: int) -> str:
     return segment_name(*ST, segment)
+
+
+def segment_of(table: TableId) -> str:
+    return kvt_segment_name(*table, 0)
 
 
 class Writer:
@@ -345,6 +357,23 @@ async def test_a_stream_whose_segments_are_gone_comes_back_empty(before: System,
     writer.system, writer.written = after, 0
     writer.write()
     assert_all_is_read(after, 1)
+
+
+async def test_a_table_keeps_its_entries_and_one_that_was_deleted_since_comes_back_empty(
+    before: System, tmp_path: Path
+) -> None:
+    kept, deleted = (TableId("sc", name) for name in ("kept", "deleted"))
+    for table in (kept, deleted):
+        assert (await before.ask_for(CreateTable(*table, TableConfig(1, 4)))).status == "SUCCESS"
+        await before.store.update_table_entries(segment_of(table), [TableEntry(TableKey(b"key "), b"value")])
+    target = backed_up(before, tmp_path)
+    assert (await before.ask_for(DeleteTable(*deleted))).status == "SUCCESS"
+    system = await brought(before, target)
+    assert [len(current_segments(system.table(table))) for table in (kept, deleted)] == [1, 1], "they serve at once"
+    await found_out(system)
+    await until(lambda: system.table(kept).workflow is None and system.table(deleted).workflow is None)
+    entries = [await system.store.read_table_entries(segment_of(table), 9) for table in (kept, deleted)]
+    assert [[entry.value for entry in found] for found in entries] == [[b"value"], []]
 
 
 async def test_a_back_up_in_the_middle_of_a_scale_finds_how_far_it_got(before: System, tmp_path: Path) -> None:

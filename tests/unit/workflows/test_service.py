@@ -4,19 +4,24 @@ import asyncio
 from typing import cast
 
 import pytest
-from support.memory_world import MemoryWorld, settle, until
+from support.memory_world import MemoryWorld, Process, settle, until
 
 from sluice.domain.commands import Command
-from sluice.domain.config import StreamConfig, TableConfig
+from sluice.domain.config import ScaleType, ScalingPolicy, StreamConfig, TableConfig
 from sluice.domain.decision import Reply
 from sluice.domain.ids import StreamId, TableId
 from sluice.domain.names import MARK_PREFIX
+from sluice.domain.scope.commands import DeleteScopeRecursive
 from sluice.domain.scope.events import ScopeCreated
+from sluice.domain.scope.fences import all_raised
+from sluice.domain.scope.state import find_scope
 from sluice.domain.segment import Segment
 from sluice.domain.stream.commands import (
     CreateStream,
+    DeleteStream,
     NoteWriterTime,
     RemoveWriter,
+    ScaleStream,
     SealStream,
     TruncateStream,
     UpdateStream,
@@ -25,11 +30,15 @@ from sluice.domain.stream.events import StreamSealed, StreamTruncationStarted, W
 from sluice.domain.stream.state import Stream, StreamState, find_stream
 from sluice.domain.table.events import TableCreationStarted
 from sluice.domain.table.state import TableState, find_table
+from sluice.domain.workflow import CancelWorkflow
+from sluice.kafka.topics import JOURNAL
 from sluice.pravega.failure import ConnectionFailure, Failure
 from sluice.pravega.memory import Moment
 from sluice.pravega.wire.refusals import TOKEN_EXPIRED
 from stream_workflows.service import WorkflowService
 from stream_workflows.settings import WorkflowSettings
+from stream_workflows.step_context import StreamStepContext
+from stream_workflows.stream_steps import update_policies
 
 REFUSED = 0
 
@@ -48,8 +57,10 @@ class Scene(MemoryWorld):
         created = TableCreationStarted("sc", "kv", "i", config=TableConfig(1, 4), created_at=0, segments=segments)
         await self.seed("sc/kv", created)
 
-    def stream(self, name: str) -> Stream:
-        found = find_stream(self.view(f"sc/{name}"), StreamId("sc", name))
+    def stream(self, name: str, process: Process | None = None) -> Stream:
+        """As the process knows it, or else the instance."""
+        id = StreamId("sc", name)
+        found = find_stream((process or self.first).journal.reader(id.key), id)
         assert found is not None
         return found
 
@@ -61,6 +72,10 @@ class Scene(MemoryWorld):
     def is_table_there(self) -> bool:
         found = find_table(self.view("sc/kv"), TableId("sc", "kv"))
         return found is not None and found.state is TableState.ACTIVE
+
+
+def scaled_at(rate: int) -> StreamConfig:
+    return StreamConfig(scaling=ScalingPolicy(ScaleType.EVENTS, rate, scale_factor=2, min_segments=2))
 
 
 def away(_moment: Moment, _request: str, segment: str) -> None:
@@ -175,6 +190,86 @@ async def test_a_workflow_that_a_late_entry_of_an_earlier_owner_begins_is_run(sc
     await asyncio.sleep(60)
     await scene.begin_table()
     await until(scene.is_table_there, 5)
+
+
+async def test_what_a_cancelled_scale_of_a_mark_stream_created_is_deleted_with_the_stream(scene: Scene) -> None:
+    await scene.reply_to("b", CreateStream("sc", "st", StreamConfig()))
+    mark, there = StreamId("sc", "st").mark, len(scene.store.segments)
+
+    def lost(moment: Moment, request: str, _segment: str) -> None:
+        if (moment, request) == ("after", "CreateSegment"):
+            raise ConnectionFailure(Failure.LOST)
+
+    scene.store.fault = lost
+    await scene.reply_to("c", ScaleStream(*mark, seals=(0,), ranges=((0.0, 1.0),), at=1))
+    await until(lambda: len(scene.store.segments) > there)
+    running = scene.stream(mark.name).workflow
+    assert running is not None
+    await scene.reply_to("d", CancelWorkflow(mark.aggregate, running.id))
+    await until(lambda: scene.stream(mark.name).workflow is None)
+    scene.store.fault = None
+    assert (await scene.reply_to("e", SealStream("sc", "st"))).status == "SUCCESS"
+    assert (await scene.reply_to("f", DeleteStream("sc", "st"))).status == "SUCCESS"
+    assert not [name for name in scene.store.segments if name.startswith("sc/")]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_an_owner_that_sends_an_old_policy_late_sends_the_present_one_too(scene: Scene, fails: bool) -> None:
+    await scene.reply_to("b", CreateStream("sc", "st", scaled_at(1)))
+    names = [f"sc/st/{number}.#epoch.0" for number in range(2)]
+    late, update = scene.process(), asyncio.create_task(scene.reply_to("c", UpdateStream("sc", "st", scaled_at(2))))
+    scene.store.fault = away
+    await until(lambda: scene.stream("st", late).workflow is not None)
+    late.log.freeze()
+    scene.store.fault = None
+    assert (await update).status == "SUCCESS"
+    assert (await scene.reply_to("d", UpdateStream("sc", "st", scaled_at(3)))).status == "SUCCESS"
+
+    def once(_moment: Moment, _request: str, segment: str) -> None:
+        if segment == names[1]:
+            scene.store.fault = None
+            raise ConnectionFailure(Failure.CONNECT_FAILED)
+
+    scene.store.fault = once if fails else None
+    context = StreamStepContext(scene.store, late.journal, late.runtime.sender)
+    step = asyncio.create_task(update_policies(context, scene.stream("st", late)))
+    await until(lambda: scene.store.segments[names[0]].target_rate == 2)
+    late.log.thaw()
+    await step
+    assert [scene.store.segments[name].target_rate for name in names] == [3, 3]
+
+
+async def test_a_scope_goes_though_a_partition_that_has_nothing_of_it_stops_behind_its_fence(scene: Scene) -> None:
+    await scene.reply_to("b", CreateStream("sc", "st", StreamConfig()))
+    scene.store.fault = away
+    scene.request("c", DeleteScopeRecursive("sc"))
+    await until(lambda: all_raised(scene.view("sc"), "sc"))
+    journal = scene.first.journal
+    needed = {journal.partition_of(key) for key in ("sc", "sc/st")}
+    stopped = next(key for key in map(str, range(99)) if journal.partition_of(key) not in needed)
+    scene.broker.land(JOURNAL.name, stopped, b"no record")
+    await until(lambda: bool(journal.failed))
+    scene.consumer.revoked([journal.partition_of("sc")])
+    scene.consumer.assigned([journal.partition_of("sc")])
+    await settle()
+    scene.store.fault = None
+    await until(lambda: find_scope(scene.view("sc"), "sc") is None)
+
+
+async def test_a_creation_that_is_cancelled_leaves_a_stream_that_was_there_before(scene: Scene) -> None:
+    before = StreamId("sc", f"{MARK_PREFIX}st")
+    await scene.reply_to("b", CreateStream(*before, StreamConfig()))
+    scene.store.fault = away
+    scene.request("c", CreateStream("sc", "st", StreamConfig()))
+    await until(lambda: find_stream(scene.view("sc/st"), StreamId("sc", "st")) is not None)
+    workflow = scene.stream("st").workflow
+    assert workflow is not None
+    scene.request("d", CancelWorkflow("stream:sc/st", workflow.id))
+    await settle()
+    scene.store.fault = None
+    await until(lambda: find_stream(scene.view("sc/st"), StreamId("sc", "st")) is None)
+    assert scene.stream(before.name).state is StreamState.ACTIVE
+    assert f"sc/{before.name}/0.#epoch.0" in scene.store.segments
 
 
 async def test_a_workflow_in_a_partition_of_another_owner_is_left_alone(scene: Scene) -> None:

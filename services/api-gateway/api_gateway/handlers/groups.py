@@ -74,8 +74,9 @@ class GroupHandlers:
     async def delete(self, request: pb.ReaderGroupInfo, context: Context) -> Message:
         """An id that is no UUID matters only if there is a group that it could be compared with."""
         id = GroupId(scope_of(request.scope), name_of(request.readerGroup))
-        if await self._reads.group_or_none(id) is None:
+        group = await self._reads.group_or_none(id)
+        if group is None or group.config.id != id_of(request.readerGroupId):
             return pb.DeleteReaderGroupStatus(status=pb.DeleteReaderGroupStatus.RG_NOT_FOUND)
-        command = DeleteReaderGroup(*id, id=id_of(request.readerGroupId))
+        command = DeleteReaderGroup(*id, group.config.id, group.creation_id)
         deleted: Message = await submit(self._requests, command, context)
         return deleted

@@ -13,6 +13,7 @@ from api_gateway.reads import Names, Reads, streams_after, streams_with_tag
 from api_gateway.requests import Requests
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.ids import ResourceKind
+from sluice.domain.names import scope_aggregate
 from sluice.domain.scope.commands import CreateScope, DeleteScope, DeleteScopeRecursive
 from sluice.security.resources import scope_resource, stream_resource, table_resource
 
@@ -42,10 +43,17 @@ class ScopeHandlers:
         return await submit(self._requests, CreateScope(scope=scope_of(request.scope)), context)
 
     async def delete(self, request: pb.ScopeInfo, context: Context) -> Any:
-        return await submit(self._requests, DeleteScope(scope=scope_of(request.scope)), context)
+        return await self._delete(DeleteScope, request, context)
 
     async def delete_with_all_in_it(self, request: pb.ScopeInfo, context: Context) -> Any:
-        return await submit(self._requests, DeleteScopeRecursive(scope=scope_of(request.scope)), context)
+        return await self._delete(DeleteScopeRecursive, request, context)
+
+    async def _delete(
+        self, kind: type[DeleteScope | DeleteScopeRecursive], request: pb.ScopeInfo, context: Context
+    ) -> Any:
+        scope = scope_of(request.scope)
+        command = kind(scope, await self._reads.creation_id(scope_aggregate(scope)))
+        return await submit(self._requests, command, context)
 
     async def exists(self, request: pb.ScopeInfo, _context: Context) -> pb.ExistsResponse:
         return pb.ExistsResponse(exists=await self._reads.scope_exists(scope_of(request.scope)))

@@ -49,7 +49,8 @@ class StreamHandlers:
 
     async def delete(self, request: pb.StreamInfo, context: Context) -> Any:
         id = stream_of(request)
-        return await submit(self._requests, DeleteStream(*id), context)
+        command = DeleteStream(*id, await self._reads.creation_id(id.aggregate))
+        return await submit(self._requests, command, context)
 
     async def exists(self, request: pb.StreamInfo, _context: Context) -> pb.ExistsResponse:
         return pb.ExistsResponse(exists=await self._reads.stream_or_none(stream_of(request)) is not None)

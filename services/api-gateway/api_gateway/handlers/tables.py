@@ -41,7 +41,8 @@ class TableHandlers:
 
     async def delete(self, request: pb.KeyValueTableInfo, context: Context) -> Any:
         id = table_of(request)
-        return await submit(self._requests, DeleteTable(*id), context)
+        command = DeleteTable(*id, await self._reads.creation_id(id.aggregate))
+        return await submit(self._requests, command, context)
 
     async def configuration(self, request: pb.KeyValueTableInfo, _context: Context) -> pb.KeyValueTableConfigResponse:
         id = table_of(request)

@@ -109,11 +109,14 @@ async def _line_of(output: asyncio.StreamReader) -> bytes:
 
 
 async def _ended(process: Process) -> int:
-    """Terminate it, kill it if it does not end; its exit status."""
+    """Terminate it, kill it if it does not end; its exit status.
+
+    Not by `asyncio.timeout`: in Python 3.11 it ends with the cancellation that the task had before, not with a timeout.
+    """
+    ended = asyncio.ensure_future(process.wait())
     with contextlib.suppress(ProcessLookupError):
         process.terminate()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(STOP_S):
-                return await process.wait()
-        process.kill()
-    return await process.wait()
+        await asyncio.wait({ended}, timeout=STOP_S)
+        if not ended.done():
+            process.kill()
+    return await ended

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from sluice.domain.config import ScalingPolicy, StreamConfig
-from sluice.domain.decision import Context, Decide, Decision, Reader, Reply, refuse
+from sluice.domain.decision import Context, Decide, Decision, Reader, Reply, gone, refuse
 from sluice.domain.ids import GroupId
 from sluice.domain.names import is_user_name
 from sluice.domain.reader_group import events as ev
@@ -14,7 +14,7 @@ from sluice.domain.reader_group.state import ReaderGroup, find_group
 from sluice.domain.scope.fences import missing_scope
 from sluice.domain.status import Status
 from sluice.domain.stream import decide as streams
-from sluice.domain.workflow import WorkflowKind, can_cancel, check_idle, last_reply, running_as
+from sluice.domain.workflow import check_idle, last_reply, undone_creation
 
 _STATE_STREAM_CONFIG = StreamConfig(scaling=ScalingPolicy(min_segments=1), rollover_size_bytes=4 * 1024 * 1024)
 
@@ -26,10 +26,6 @@ def _idle_group(reader: Reader, id: GroupId, creation_id: str = "") -> ReaderGro
         return None
     check_idle(id, group)
     return group
-
-
-def _running(reader: Reader, id: GroupId, kind: WorkflowKind) -> ReaderGroup | None:
-    return running_as(kind, find_group(reader, id))
 
 
 def decide_create(reader: Reader, command: CreateReaderGroup, context: Context) -> Decision:
@@ -59,8 +55,8 @@ def decide_create(reader: Reader, command: CreateReaderGroup, context: Context) 
 
 def finish_create(reader: Reader, context: Context, id: GroupId, missing: list[str]) -> Decision:
     """Done, or undone again if a stream to subscribe to does not exist: then the deletion goes on from here."""
-    group = _running(reader, id, WorkflowKind.CREATE_GROUP)
-    if group is None or (group.workflow and group.workflow.cancelled):
+    group = find_group(reader, id)
+    if group is None:
         return Decision()
     created = streams.finish_with_mark(reader, id.state_stream)
     if missing:
@@ -74,10 +70,9 @@ def _undo(group: ReaderGroup, context: Context, refusal: str) -> ev.ReaderGroupD
     return ev.ReaderGroupDeletionStarted(*group.id, request=request, at=context.now, refusal=refusal)
 
 
-def cancel(reader: Reader, context: Context, state: Any) -> Decision | None:
+def cancel(_reader: Reader, context: Context, state: Any) -> Decision | None:
     """End a cancelled creation by deleting what there is; None if not of a reader group."""
-    group = find_group(reader, state.id) if isinstance(state, ReaderGroup) else None
-    return Decision((_undo(group, context, "cancelled"),)) if group is not None and can_cancel(group) else None
+    return Decision((_undo(state, context, "cancelled"),)) if isinstance(state, ReaderGroup) else None
 
 
 def decide_update(reader: Reader, command: UpdateReaderGroup, context: Context) -> Decision:
@@ -103,7 +98,7 @@ def decide_update(reader: Reader, command: UpdateReaderGroup, context: Context) 
 
 
 def finish_update(reader: Reader, id: GroupId) -> Decision:
-    group = _running(reader, id, WorkflowKind.UPDATE_GROUP)
+    group = find_group(reader, id)
     if group is None:
         return Decision()
     done = ev.ReaderGroupUpdated(*id)
@@ -112,18 +107,20 @@ def finish_update(reader: Reader, id: GroupId) -> Decision:
 
 def decide_delete(reader: Reader, command: DeleteReaderGroup, context: Context) -> Decision:
     group = _idle_group(reader, command.group_id, command.creation_id)
-    if group is None or command.id not in (None, group.config.id):
+    if group is None:
+        return gone(command.creation_id) or refuse(Status.RG_NOT_FOUND)
+    if command.id not in (None, group.config.id):
         return refuse(Status.RG_NOT_FOUND)
     started = ev.ReaderGroupDeletionStarted(*group.id, request=context.request, at=context.now)
     return Decision((started,))
 
 
 def finish_delete(reader: Reader, id: GroupId) -> Decision:
-    group = _running(reader, id, WorkflowKind.DELETE_GROUP)
+    group = find_group(reader, id)
     if group is None:
         return Decision()
-    gone = streams.delete_with_mark(reader, id.state_stream)
-    return Decision((ev.ReaderGroupDeleted(*id), *gone), last_reply(group.workflow))
+    streams_too = streams.delete_with_mark(reader, id.state_stream, undone_creation(group))
+    return Decision((ev.ReaderGroupDeleted(*id), *streams_too), last_reply(group.workflow))
 
 
 DECIDE: dict[type, Decide] = {

@@ -3,7 +3,7 @@
 What was open is aborted, what was to be committed is committed, and what is deleted goes on to be deleted. A batch of
 commits ends undone: its transactions still wait for their commit, in their order, and what of them is in their targets
 already counts as merged. Every other workflow of a stream gives way to `restore-stream`, which finds out how far that,
-and whatever came behind it, has got.
+and whatever came behind it, has got. Tables have their segments created once more.
 """
 
 from collections.abc import Container, Sequence
@@ -12,6 +12,7 @@ from typing import Any
 from sluice.domain.cluster.state import Cluster
 from sluice.domain.scope.fences import ScopeFences
 from sluice.domain.stream.state import Stream, StreamState, StreamWorkflow
+from sluice.domain.table.state import Table, TableState
 from sluice.domain.transaction.batch import Commits
 from sluice.domain.transaction.commands import AbortReason
 from sluice.domain.transaction.prepared import PreparedRange
@@ -35,6 +36,8 @@ def adapted(state: Any, base: int, now: int, prepared: Container[str], earlier: 
         case Commits():
             state.workflow = None
             return state
+        case Table():
+            return _table(state, now)
         case PreparedTransaction() | ScopeFences() | Cluster():
             # Of the cluster: who is alive says so itself, and containers are where ZooKeeper says, for stores serve.
             return None
@@ -59,6 +62,13 @@ def _stream(state: Stream, base: int, now: int, earlier: Sequence[int]) -> Strea
     state.workflow = StreamWorkflow(
         WorkflowKind.RESTORE_STREAM, None, now, deletes=deletes, unknown_from=known, lives=tuple(sorted(lives))
     )
+    return state
+
+
+def _table(state: Table, now: int) -> Table:
+    """Its segments are created as far as they are not there: it may have been deleted since. It serves meanwhile."""
+    if state.state is TableState.ACTIVE:
+        state.workflow = Workflow(WorkflowKind.CREATE_TABLE, None, now)
     return state
 
 

@@ -67,7 +67,7 @@ def _remove_strangers(states: States, groups: dict[str, ReaderGroup]) -> list[st
     for aggregate, stream in states.items():
         if not isinstance(stream, Stream) or not stream.subscribers:
             continue
-        kept = {name: s for name, s in stream.subscribers.items() if _is_of(groups.get(name), s)}
+        kept = {name: s for name, s in stream.subscribers.items() if _is_of(groups.get(name), stream, s)}
         gone = sorted(stream.subscribers.keys() - kept.keys())
         done += [f"stream {stream.id} is not held back by reader group {name} any more" for name in gone]
         if len(kept) < len(stream.subscribers):
@@ -81,5 +81,7 @@ def _may_hold_back(group: ReaderGroup) -> bool:
     return group.config.subscribes() or group.workflow is not None
 
 
-def _is_of(group: ReaderGroup | None, subscriber: Subscriber) -> bool:
-    return group is not None and group.config.id == subscriber.group_id
+def _is_of(group: ReaderGroup | None, stream: Stream, subscriber: Subscriber) -> bool:
+    if group is None or group.config.id != subscriber.group_id:
+        return False
+    return group.workflow is not None or str(stream.id) in group.config.starts

@@ -2,9 +2,7 @@
 
 import msgspec
 
-from sluice.domain.names import (
-    scope_aggregate,
-)
+from sluice.domain.names import scope_aggregate
 
 
 class ScopeCommand(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_defaults=True):
@@ -26,11 +24,15 @@ class CreateScope(ScopeCommand, frozen=True):
 
 
 class DeleteScope(ScopeCommand, frozen=True):
-    """Delete the scope if nothing is in it."""
+    """Delete the scope if nothing is in it; `creation_id` names the life that is meant, "" is whichever."""
+
+    creation_id: str = ""
 
 
 class DeleteScopeRecursive(ScopeCommand, frozen=True):
-    """Fence the scope, then delete everything in it, then the scope."""
+    """Fence the scope, then delete everything in it, then the scope; `creation_id` as in DeleteScope."""
+
+    creation_id: str = ""
 
 
 Command = CreateScope | DeleteScope | DeleteScopeRecursive

@@ -2,19 +2,22 @@
 
 from typing import Any
 
-from sluice.domain.decision import Context, Decide, Decision, Reader, Reply, refusal, refuse
+from sluice.domain.decision import Context, Decide, Decision, Reader, Reply, gone, refusal, refuse
 from sluice.domain.errors import ViewBehindError
 from sluice.domain.listings import in_words
 from sluice.domain.names import is_scope_name
 from sluice.domain.scope import events as ev
 from sluice.domain.scope.commands import CreateScope, DeleteScope, DeleteScopeRecursive
-from sluice.domain.scope.state import Scope, find_scope, is_deleted_plainly
+from sluice.domain.scope.state import Scope, find_scope
 from sluice.domain.status import Status
 from sluice.domain.workflow import check_idle
 
 
-def _idle_scope(reader: Reader, name: str) -> Scope | None:
+def _idle_scope(reader: Reader, name: str, creation_id: str = "") -> Scope | None:
+    """The scope to change; with a creation id only that creation of it. Raises BusyError."""
     scope = find_scope(reader, name)
+    if scope is None or creation_id not in ("", scope.creation_id):
+        return None
     check_idle(f"scope {name}", scope)
     return scope
 
@@ -30,8 +33,8 @@ def decide_create_scope(reader: Reader, command: CreateScope, context: Context) 
 
 def decide_delete_scope(reader: Reader, command: DeleteScope, context: Context) -> Decision:
     """A scope with something in it is refused without a workflow. Raises ViewBehindError, to look at all partitions."""
-    if _idle_scope(reader, command.scope) is None:
-        return refuse(Status.SCOPE_NOT_FOUND)
+    if _idle_scope(reader, command.scope, command.creation_id) is None:
+        return gone(command.creation_id) or refuse(Status.SCOPE_NOT_FOUND)
     if not context.caught_up:
         raise ViewBehindError([view.partition_key for view in reader.everywhere()])
     if held := in_words(reader.everywhere(), command.scope):
@@ -41,7 +44,7 @@ def decide_delete_scope(reader: Reader, command: DeleteScope, context: Context) 
 
 def decide_delete_recursive(reader: Reader, command: DeleteScopeRecursive, context: Context) -> Decision:
     """Nothing to delete is success (5.1)."""
-    if _idle_scope(reader, command.scope) is None:
+    if _idle_scope(reader, command.scope, command.creation_id) is None:
         return Decision(reply=Reply(Status.SUCCESS))
     return _start(command.scope, context, recursive=True)
 
@@ -51,13 +54,12 @@ def _start(scope: str, context: Context, *, recursive: bool) -> Decision:
     return Decision((started,))
 
 
-def cancel(reader: Reader, _context: Context, state: Any) -> Decision | None:
+def cancel(_reader: Reader, _context: Context, state: Any) -> Decision | None:
     """End the search whether the scope is empty by keeping it; None if not of a scope."""
-    scope = find_scope(reader, state.name) if isinstance(state, Scope) else None
-    if scope is None or not is_deleted_plainly(scope):
+    if not isinstance(state, Scope):
         return None
-    is_awaited = scope.workflow is not None and scope.workflow.request is not None
-    return Decision((ev.ScopeKept(scope=scope.name),), refusal(Status.FAILURE, "cancelled") if is_awaited else None)
+    is_awaited = state.workflow is not None and state.workflow.request is not None
+    return Decision((ev.ScopeKept(scope=state.name),), refusal(Status.FAILURE, "cancelled") if is_awaited else None)
 
 
 DECIDE: dict[type, Decide] = {

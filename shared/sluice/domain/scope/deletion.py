@@ -18,7 +18,7 @@ from sluice.domain.reader_group.commands import DeleteReaderGroup
 from sluice.domain.reader_group.state import ReaderGroup
 from sluice.domain.scope import events as ev
 from sluice.domain.scope.fences import all_raised
-from sluice.domain.scope.state import find_scope, is_deleted_plainly, is_deleted_recursively
+from sluice.domain.scope.state import find_scope
 from sluice.domain.status import Status
 from sluice.domain.stream.commands import DeleteStream, SealStream
 from sluice.domain.stream.state import Stream, StreamState
@@ -57,7 +57,7 @@ def next_command(state: Any) -> Command | None:
 def finish_delete(reader: Reader, name: str) -> Decision:
     """The outcome of a plain deletion: nothing is in the scope and it is gone, or it is kept."""
     scope = find_scope(reader, name)
-    if scope is None or not is_deleted_plainly(scope) or not all_raised(reader.elsewhere(name), name):
+    if scope is None or not all_raised(reader.elsewhere(name), name):
         return Decision()
     if held := in_words(reader.everywhere(), name):
         reply = refusal(Status.SCOPE_NOT_EMPTY, held) if last_reply(scope.workflow) else None
@@ -68,7 +68,7 @@ def finish_delete(reader: Reader, name: str) -> Decision:
 def finish_delete_recursive(reader: Reader, name: str) -> Decision:
     """The end of a recursive deletion, when nothing is left in the scope."""
     scope = find_scope(reader, name)
-    if scope is None or not is_deleted_recursively(scope) or not all_raised(reader.elsewhere(name), name):
+    if scope is None or not all_raised(reader.elsewhere(name), name):
         return Decision()
     if not is_empty(reader.everywhere(), name):
         return Decision()

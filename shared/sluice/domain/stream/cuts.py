@@ -37,16 +37,9 @@ class RangeIndex:
             i -= 1
 
 
-def span(stream: Stream, cut: Cut) -> dict[int, int]:
-    """For each segment of the cut the highest epoch, not above the cut's newest one, that contains it."""
-    _check_known(stream, cut)
-    highest = max(epoch_of(s) for s in cut)
-    return {s: min(highest, stream.history.last_epoch(s)) for s in cut}
-
-
-def first_epoch(stream: Stream) -> int:
-    """The number of the first epoch that is not wholly behind the head."""
-    return min(span(stream, stream.cut).values()) if stream.cut else 0
+def first_epoch(stream: Stream, cut: Cut) -> int:
+    """The number of the first epoch that is not wholly before a cut of the stream; 0 for an empty one."""
+    return min(max(map(epoch_of, cut)), *map(stream.history.last_epoch, cut)) if cut else 0
 
 
 def is_equal_or_after(stream: Stream, cut: Cut, other: Cut) -> bool:
@@ -97,28 +90,23 @@ def beyond_end(stream: Stream, cut: Cut, lengths: Mapping[int, int]) -> str:
 
 
 def segments_between(stream: Stream, start: Cut, end: Cut) -> set[int]:
-    """Ids of all segments from the span of `start` to that of `end`; an empty cut is the stream's begin or end.
+    """Ids of all segments from `start` to `end`, with theirs; an empty cut is the stream's begin or end.
 
-    Raises InvalidArgumentError if `end` lies before `start`.
+    Raises InvalidArgumentError if `end` lies before `start`, and what `is_valid` does of unknown segments.
     """
     if start and end and not is_equal_or_after(stream, end, start):
         raise InvalidArgumentError("the second cut lies before the first")
-    first = span(stream, start) if start else dict.fromkeys(stream.history.epoch(0).segments, 0)
-    active = stream.active_epoch
-    last = span(stream, end) if end else dict.fromkeys(active.segments, active.number)
-    low, high = min(first.values()), max(last.values())
-    whole_from, whole_to = max(first.values()), min(last.values())
-    first_index = index_of_positions(stream, start or dict.fromkeys(first, 0))
-    last_index = index_of_positions(stream, end or dict.fromkeys(last, 0))
-    found = set()
-    for segment in stream.history.within(low, high):
-        begin, until = epoch_of(segment.id), stream.history.last_epoch(segment.id)
-        if max(begin, whole_from) <= min(until, whole_to) or (
-            all(f.id <= segment.id for f in first_index.overlapping(segment.low, segment.high))
-            and all(t.id >= segment.id for t in last_index.overlapping(segment.low, segment.high))
-        ):
-            found.add(segment.id)
-    return found
+    begin = start or dict.fromkeys(stream.history.epoch(0).segments, 0)
+    until = end or dict.fromkeys(stream.active_epoch.segments, 0)
+    for cut in (begin, until):
+        _check_known(stream, cut)
+    first, last = index_of_positions(stream, begin), index_of_positions(stream, until)
+    return {
+        s.id
+        for s in stream.history.within(first_epoch(stream, start), max(map(epoch_of, until)))
+        if all(f.id <= s.id for f in first.overlapping(s.low, s.high))
+        and all(t.id >= s.id for t in last.overlapping(s.low, s.high))
+    }
 
 
 def lies_before(stream: Stream, cut: Cut) -> Callable[[Segment], bool]:

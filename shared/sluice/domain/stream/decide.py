@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from sluice.domain.config import MAX_SEGMENTS, ScalingPolicy, StreamConfig
-from sluice.domain.decision import Context, Decide, Decision, Reader, Reply, refuse
+from sluice.domain.decision import Context, Decide, Decision, Reader, Reply, gone, refuse
 from sluice.domain.errors import InvalidArgumentError, NotFoundError
 from sluice.domain.ids import StreamId
 from sluice.domain.names import is_stream_name
@@ -43,9 +43,9 @@ from sluice.domain.stream.events import (
     WorkflowAdmitted,
     WorkflowQueued,
 )
-from sluice.domain.stream.state import Stream, StreamState, find_stream, first_number, idle_stream
+from sluice.domain.stream.state import Stream, StreamState, find_created, find_stream, first_number, idle_stream
 from sluice.domain.transaction.batch import find_commits, note_deleted
-from sluice.domain.workflow import WorkflowKind, can_cancel, check_idle, last_reply, running, running_as
+from sluice.domain.workflow import WorkflowKind, check_idle, last_reply, running, undone_creation
 
 _MARK_CONFIG = StreamConfig(scaling=ScalingPolicy(min_segments=1))
 
@@ -109,17 +109,14 @@ def finish_with_mark(reader: Reader, id: StreamId) -> tuple[StreamCreated, ...]:
     return tuple(StreamCreated(*s.id) for s in streams if s and s.state is StreamState.CREATING)
 
 
-def delete_with_mark(reader: Reader, id: StreamId) -> tuple[StreamDeleted, ...]:
-    """The end of a stream and its mark stream, as far as they are there."""
-    streams = (find_stream(reader, stream) for stream in (id, id.mark))
+def delete_with_mark(reader: Reader, id: StreamId, creation_id: str = "") -> tuple[StreamDeleted, ...]:
+    """The end of a stream and its mark stream, as far as they are there; with a creation id only those of it."""
+    streams = (find_created(reader, stream, creation_id) for stream in (id, id.mark))
     return tuple(StreamDeleted(*s.id, next_number=s.next_number) for s in streams if s)
 
 
 def finish_create(reader: Reader, id: StreamId) -> Decision:
-    stream = _running(reader, id, WorkflowKind.CREATE_STREAM)
-    if stream is None or (stream.workflow and stream.workflow.cancelled):
-        return Decision()
-    return Decision(finish_with_mark(reader, id), last_reply(stream.workflow))
+    return Decision(finish_with_mark(reader, id), _last_reply(reader, id))
 
 
 def decide_update(reader: Reader, command: UpdateStream, context: Context) -> Decision:
@@ -193,7 +190,7 @@ def decide_seal(reader: Reader, command: SealStream, context: Context) -> Decisi
 def decide_delete(reader: Reader, command: DeleteStream, context: Context) -> Decision:
     stream = idle_stream(reader, command.stream_id, command.creation_id)
     if stream is None:
-        return refuse(Status.STREAM_NOT_FOUND)
+        return gone(command.creation_id) or refuse(Status.STREAM_NOT_FOUND)
     if stream.state is not StreamState.SEALED:
         return refuse(Status.STREAM_NOT_SEALED)
     started = StreamDeletionStarted(*stream.id, request=context.request, at=context.now)
@@ -217,50 +214,38 @@ def record_queued_once(reader: Reader, id: StreamId, kind: str, context: Context
 
 
 def finish_update(reader: Reader, id: StreamId, sealed_sizes: dict[int, int]) -> Decision:
-    stream = _running(reader, id, WorkflowKind.UPDATE_STREAM)
-    if stream is None:
-        return Decision()
-    return Decision((StreamUpdated(*id, sealed_sizes=sealed_sizes),), last_reply(stream.workflow))
+    return Decision((StreamUpdated(*id, sealed_sizes=sealed_sizes),), _last_reply(reader, id))
 
 
 def finish_truncate(reader: Reader, id: StreamId) -> Decision:
-    return _finish(reader, id, WorkflowKind.TRUNCATE_STREAM, StreamTruncated)
+    return Decision((StreamTruncated(*id),), _last_reply(reader, id))
 
 
 def finish_seal(reader: Reader, id: StreamId) -> Decision:
-    return _finish(reader, id, WorkflowKind.SEAL_STREAM, StreamSealed)
-
-
-def _finish(reader: Reader, id: StreamId, kind: WorkflowKind, event: type[Any]) -> Decision:
-    """The last record of a workflow that only has to say that it is done."""
-    stream = _running(reader, id, kind)
-    return Decision((event(scope=id.scope, stream=id.name),), last_reply(stream.workflow)) if stream else Decision()
+    return Decision((StreamSealed(*id),), _last_reply(reader, id))
 
 
 def finish_delete(reader: Reader, id: StreamId) -> Decision:
     """What commits have skipped is deleted together with the stream's own segments."""
-    stream = _running(reader, id, WorkflowKind.DELETE_STREAM)
-    if stream is None:
-        return Decision()
     commits = find_commits(reader, id)
     skipped = note_deleted(reader, id, commits.batches) if commits is not None else ()
-    return Decision((*skipped, *delete_with_mark(reader, id)), last_reply(stream.workflow))
+    gone = delete_with_mark(reader, id, undone_creation(find_stream(reader, id)))
+    return Decision((*skipped, *gone), _last_reply(reader, id))
 
 
-def _running(reader: Reader, id: StreamId, kind: WorkflowKind) -> Stream | None:
-    return running_as(kind, find_stream(reader, id))
+def _last_reply(reader: Reader, id: StreamId) -> Reply | None:
+    return last_reply(running(reader.get(id.aggregate)))
 
 
-def cancel(reader: Reader, context: Context, state: Any) -> Decision | None:
+def cancel(_reader: Reader, context: Context, state: Any) -> Decision | None:
     """End a cancelled creation by deleting what is there, a scale by forgetting it; None if not of a stream."""
-    stream = find_stream(reader, state.id) if isinstance(state, Stream) else None
-    if stream is None or stream.workflow is None or not can_cancel(stream):
+    if not isinstance(state, Stream) or state.workflow is None:
         return None
-    if stream.workflow.kind is WorkflowKind.SCALE_STREAM:
-        return Decision((StreamScaleCancelled(*stream.id),))
+    if state.workflow.kind is WorkflowKind.SCALE_STREAM:
+        return Decision((StreamScaleCancelled(*state.id),))
     undone = StreamDeletionStarted(
-        *stream.id,
-        request=stream.workflow.request,
+        *state.id,
+        request=state.workflow.request,
         at=context.now,
         refusal="cancelled",
     )

@@ -120,7 +120,7 @@ def _move_to_newest_epoch(state: Stream, sealed_sizes: dict[int, int]) -> Stream
 def _truncation_started(state: Stream, event: StreamTruncationStarted) -> Stream:
     state.cut = event.cut
     state.cut_size = event.size_till
-    state.history.condense(cuts.first_epoch(state))
+    state.history.condense(cuts.first_epoch(state, state.cut))
     state.state = StreamState.TRUNCATING
     state.workflow = StreamWorkflow(WorkflowKind.TRUNCATE_STREAM, event.request, event.at, deletes=event.deleted)
     return state

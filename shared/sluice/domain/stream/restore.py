@@ -89,7 +89,7 @@ def arranged(stream: Stream, found: Iterable[int]) -> tuple[FoundEpoch, ...]:
 
 def _known(stream: Stream) -> Iterable[int]:
     history = stream.history
-    first = history.epoch(cuts.first_epoch(stream)).number
+    first = history.epoch(cuts.first_epoch(stream, stream.cut)).number
     return (s.id for s in history.within(first, history.count - 1))
 
 
@@ -153,7 +153,7 @@ def evolve_restored(state: Stream, event: StreamRestored) -> Stream:
         passed = cuts.segments_between(state, state.cut, event.cut)
         state.cut_size += cuts.size_between(state, state.cut, event.cut, passed)
         state.cut = event.cut
-        history.condense(cuts.first_epoch(state))
+        history.condense(cuts.first_epoch(state, state.cut))
     return state
 
 

@@ -107,7 +107,7 @@ def plan_for_policy(stream: Stream, config: StreamConfig, now: int) -> Replaceme
 def add_epoch(reader: Reader, id: StreamId) -> Decision:
     """The new segments exist: name them as successors. Nothing to do if that is so already."""
     stream = find_stream(reader, id)
-    if stream is None or stream.workflow is None or stream.workflow.replacement is None or stream.workflow.cancelled:
+    if stream is None or stream.workflow is None or stream.workflow.replacement is None:
         return Decision()
     if stream.history.count > stream.active + 1:
         return Decision()
@@ -115,10 +115,7 @@ def add_epoch(reader: Reader, id: StreamId) -> Decision:
     return Decision((StreamEpochAdded(*id, created_at=created_at),))
 
 
-def finish_scale(reader: Reader, id: StreamId, sealed_sizes: dict[int, int]) -> Decision:
-    stream = find_stream(reader, id)
-    if stream is None or stream.workflow is None or stream.workflow.kind is not WorkflowKind.SCALE_STREAM:
-        return Decision()
+def finish_scale(_reader: Reader, id: StreamId, sealed_sizes: dict[int, int]) -> Decision:
     return Decision((StreamScaled(*id, sealed_sizes=sealed_sizes),))
 
 

@@ -79,33 +79,45 @@ class ScaleReport(msgspec.Struct, frozen=True):
         return StreamId(self.scope, self.stream)
 
 
-def scale_report(stream: Stream, traffic: Traffic, id: str, by: str) -> ScaleReport | None:
-    """The scale report for a traffic report; None if it is about a segment that the stream does not have."""
-    segment = stream.history.find(traffic.segment)
-    if segment is None:
-        return None
+Reporter = Callable[[Traffic, str], ScaleReport | None]
+"""Makes the scale report of a traffic report and an id; None if the stream does not have the segment."""
+
+
+def reporter(stream: Stream, by: str) -> Reporter:
+    """For reports on the stream as it is now: there may be as many as it has segments, so neighbours are looked up."""
     epoch, scaling = stream.active_epoch, stream.config.scaling
-    active = segment.id in epoch.segments
-    beside = [s for s in stream.active_segments() if segment.low == s.high or segment.high == s.low] if active else []
-    return ScaleReport(
-        id=id,
-        by=by,
-        at=traffic.at,
-        scope=stream.id.scope,
-        stream=stream.id.name,
-        creation_id=stream.creation_id,
-        segment=segment.id,
-        direction=traffic.direction,
-        splits=traffic.splits,
-        silent=traffic.silent,
-        range=(segment.low, segment.high),
-        active=active,
-        epoch=epoch.number,
-        epoch_since=epoch.created_at,
-        epoch_segments=len(epoch.segments),
-        neighbours=tuple(beside),
-        policy=PolicyInForce(scaling.scale_type, scaling.target_rate, scaling.scale_factor, scaling.min_segments),
-    )
+    active = stream.active_segments()
+    at_low, at_high = {s.low: s for s in active}, {s.high: s for s in active}
+    ids = set(epoch.segments)
+    policy = PolicyInForce(scaling.scale_type, scaling.target_rate, scaling.scale_factor, scaling.min_segments)
+
+    def report(traffic: Traffic, id: str) -> ScaleReport | None:
+        segment = stream.history.find(traffic.segment)
+        if segment is None:
+            return None
+        is_active = segment.id in ids
+        beside = (at_high.get(segment.low), at_low.get(segment.high)) if is_active else ()
+        return ScaleReport(
+            id=id,
+            by=by,
+            at=traffic.at,
+            scope=stream.id.scope,
+            stream=stream.id.name,
+            creation_id=stream.creation_id,
+            segment=segment.id,
+            direction=traffic.direction,
+            splits=traffic.splits,
+            silent=traffic.silent,
+            range=(segment.low, segment.high),
+            active=is_active,
+            epoch=epoch.number,
+            epoch_since=epoch.created_at,
+            epoch_segments=len(epoch.segments),
+            neighbours=tuple(s for s in beside if s is not None),
+            policy=policy,
+        )
+
+    return report
 
 
 def position(stream: Stream, segment: int) -> int:
@@ -121,7 +133,7 @@ def unforwarded(stream: Stream) -> dict[int, int]:
 
 def carried_cut(stream: Stream) -> dict[int, int]:
     """Where the stream may be truncated: over the newest epoch before which everything has been passed on."""
-    history, done = stream.history, cuts.first_epoch(stream)
+    history, done = stream.history, cuts.first_epoch(stream, stream.cut)
     while done < stream.active:
         last = (s for s in history.epoch(done).segments if history.replaced_in(s) == history.after(done))
         if not all(_is_done(stream, s) for s in last):

@@ -59,15 +59,13 @@ def writer_activity(
 
 
 def next_watermark(stream: Stream, found: WriterActivity, previous: Watermark | None) -> Watermark | None:
-    """The watermark of this round; None if there is nothing new to say (3.5).
+    """The watermark of this round; None if a writer has yet to pass the previous one, or none counts (3.5).
 
     What a writer says of segments that the stream does not have counts for nothing.
     """
     if found.silent_since or not found.active:
         return None
     times = [mark.timestamp for mark in found.active.values()]
-    if previous is not None and min(times) <= previous.lower:
-        return None
     bound = UpperBound()
     for mark in found.active.values():
         for segment, offset in mark.position.items():

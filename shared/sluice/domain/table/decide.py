@@ -3,7 +3,7 @@
 from typing import Any
 
 from sluice.domain.config import MAX_KEY_LENGTH, MAX_SEGMENTS
-from sluice.domain.decision import Context, Decide, Decision, Reader, refuse
+from sluice.domain.decision import Context, Decide, Decision, Reader, gone, refuse
 from sluice.domain.ids import TableId
 from sluice.domain.names import is_user_name
 from sluice.domain.scope.fences import missing_scope, numbers_from
@@ -12,7 +12,7 @@ from sluice.domain.stream.decide import initial_segments
 from sluice.domain.table import events as ev
 from sluice.domain.table.commands import CreateTable, DeleteTable
 from sluice.domain.table.state import DeletedTable, Table, find_table
-from sluice.domain.workflow import WorkflowKind, can_cancel, check_idle, last_reply, running_as
+from sluice.domain.workflow import check_idle, last_reply, running
 
 
 def _idle_table(reader: Reader, id: TableId, creation_id: str = "") -> Table | None:
@@ -22,10 +22,6 @@ def _idle_table(reader: Reader, id: TableId, creation_id: str = "") -> Table | N
         return None
     check_idle(id, table)
     return table
-
-
-def _running(reader: Reader, id: TableId, kind: WorkflowKind) -> Table | None:
-    return running_as(kind, find_table(reader, id))
 
 
 def decide_create(reader: Reader, command: CreateTable, context: Context) -> Decision:
@@ -43,8 +39,8 @@ def decide_create(reader: Reader, command: CreateTable, context: Context) -> Dec
     length = command.config.primary_key_length + command.config.secondary_key_length
     if length > MAX_KEY_LENGTH:
         return refuse(Status.FAILURE, f"keys have at most {MAX_KEY_LENGTH} bytes, both parts together, not {length}")
-    gone = reader.get(command.aggregate)
-    first = max(numbers_from(reader), gone.next_number if isinstance(gone, DeletedTable) else 0)
+    former = reader.get(command.aggregate)
+    first = max(numbers_from(reader), former.next_number if isinstance(former, DeletedTable) else 0)
     started = ev.TableCreationStarted(
         *command.table_id,
         creation_id=context.request or "",
@@ -58,32 +54,28 @@ def decide_create(reader: Reader, command: CreateTable, context: Context) -> Dec
 
 
 def finish_create(reader: Reader, id: TableId) -> Decision:
-    table = _running(reader, id, WorkflowKind.CREATE_TABLE)
-    if table is None or (table.workflow and table.workflow.cancelled):
-        return Decision()
-    return Decision((ev.TableCreated(*id),), last_reply(table.workflow))
+    return Decision((ev.TableCreated(*id),), last_reply(running(reader.get(id.aggregate))))
 
 
 def decide_delete(reader: Reader, command: DeleteTable, context: Context) -> Decision:
     table = _idle_table(reader, command.table_id, command.creation_id)
     if table is None:
-        return refuse(Status.TABLE_NOT_FOUND)
+        return gone(command.creation_id) or refuse(Status.TABLE_NOT_FOUND)
     started = ev.TableDeletionStarted(*command.table_id, request=context.request, at=context.now)
     return Decision((started,))
 
 
-def cancel(reader: Reader, context: Context, state: Any) -> Decision | None:
+def cancel(_reader: Reader, context: Context, state: Any) -> Decision | None:
     """End a cancelled creation by deleting what there is; None if not of a table."""
-    table = find_table(reader, state.id) if isinstance(state, Table) else None
-    if table is None or table.workflow is None or not can_cancel(table):
+    if not isinstance(state, Table) or state.workflow is None:
         return None
-    request = table.workflow.request
-    undone = ev.TableDeletionStarted(*table.id, request=request, at=context.now, refusal="cancelled")
+    request = state.workflow.request
+    undone = ev.TableDeletionStarted(*state.id, request=request, at=context.now, refusal="cancelled")
     return Decision((undone,))
 
 
 def finish_delete(reader: Reader, id: TableId) -> Decision:
-    table = _running(reader, id, WorkflowKind.DELETE_TABLE)
+    table = find_table(reader, id)
     if table is None:
         return Decision()
     deleted = ev.TableDeleted(*id, next_number=table.next_number)

@@ -42,7 +42,7 @@ Skipped = Mapping[str, tuple[int, ...]]
 """For each transaction the numbers of those of its segments that were sealed and empty."""
 
 MAX_POSITIONS = 150_000
-"""The record that ends a batch has, for each of its writers, an offset in each segment: so many fit, at 42 bytes."""
+"""The record that ends a batch may have an offset of each transaction in each segment: so many fit, at 42 bytes."""
 
 MAX_SKIPPED = 50_000
 """So many segments of a stream may be skipped and not yet known as deleted; a batch that may exceed it skips none."""
@@ -136,22 +136,14 @@ def _started(
     if stream is None or why_not_now(reader, id, context.now) is not None:
         return ()
     rolls = stream.history.reference(epoch_of(transactions[0])) != stream.active_epoch.reference
-    fitting = _fitting(reader, stream, transactions)
+    fitting = _fitting(stream, transactions)
     return (CommitBatchStarted(*id, transactions=fitting, at=context.now, rolls=rolls),)
 
 
-def _fitting(reader: Reader, stream: Stream, transactions: tuple[str, ...]) -> tuple[str, ...]:
-    """The first of these transactions, one at least, the positions of whose writers fit into one record."""
+def _fitting(stream: Stream, transactions: tuple[str, ...]) -> tuple[str, ...]:
+    """The first of these transactions, one at least, whose positions fit into one record, whoever their writers are."""
     segments = max(len(e.segments) for e in (stream.active_epoch, stream.history.epoch(epoch_of(transactions[0]))))
-    most = max(1, MAX_POSITIONS // segments)
-    if len(transactions) <= most:
-        return transactions
-    writers: set[str] = set()
-    for count, transaction in enumerate(transactions):
-        writers.update(found.writer for found in _with_time(reader, stream.id, (transaction,)))
-        if len(writers) > most:
-            return transactions[:count]
-    return transactions
+    return transactions[: max(1, MAX_POSITIONS // segments)]
 
 
 def needs_positions(reader: Reader, id: StreamId, transactions: tuple[str, ...]) -> bool:

@@ -51,12 +51,12 @@ def decide_open(
     command: OpenTransaction,
     context: Context,
     limits: Limits,
-    in_hand: AbstractSet[str] | None = frozenset(),
+    in_hand: AbstractSet[str] = frozenset(),
 ) -> Decision:
     """Give the transaction its id: one that is prepared, with the reply, or else a new one.
 
     The reply to a new one comes when its segments exist, with `decide_ready`. `in_hand` are prepared ones that other
-    opens are about to take; with None no prepared one is taken. It is a hint: an id that is taken is guarded.
+    opens are about to take. It is a hint: an id that is taken is guarded.
     """
     assert context.request is not None
     stream = find_stream(reader, command.stream_id)
@@ -75,7 +75,7 @@ def decide_open(
     if len(present.open) + len(present.aborting) >= limits.open:
         reason = f"{limits.open} transactions of this stream are open or being aborted, no more may be"
         return refuse(Status.TOO_MANY_OPEN, reason)
-    prepared = next_prepared(reader, stream, in_hand) if in_hand is not None else None
+    prepared = next_prepared(reader, stream, in_hand)
     if prepared is not None:
         return _open_prepared(reader, stream, command, context, prepared)
     id = stream.id.transaction(transaction_id(stream.active_epoch.reference, context.request))

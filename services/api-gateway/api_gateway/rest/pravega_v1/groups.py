@@ -63,7 +63,10 @@ async def delete_group(backend: Served, submit: Submit, scope: ScopeName, group:
         state = await _state(backend, GroupId(scope, group))
         if state is not None and (state.id, state.generation) != (ZERO_ID, -1):
             id = state.id
-    done(await submit(DeleteReaderGroup(scope=scope, group=group, id=id)), {"RG_NOT_FOUND": 404})
+    found = await backend.reads.group_or_none(GroupId(scope, group))
+    if found is None or id not in (None, found.config.id):
+        raise RefusedError(404, f"reader group {scope}/{group} does not exist", "RG_NOT_FOUND")
+    done(await submit(DeleteReaderGroup(scope, group, id, found.creation_id)), {"RG_NOT_FOUND": 404})
     return Response(status_code=204)
 
 

@@ -98,7 +98,7 @@ class UpdateStreamRequest(Model):
 
     scaling_policy: ScalingConfig | None = None
     retention_policy: RetentionConfig | None = Field(default=None, description="Nothing is ever truncated if left out.")
-    stream_tags: list[str | None] | None = Field(default=None, examples=[["sensors"]])
+    stream_tags: Annotated[list[str | None], Field(fail_fast=True)] | None = Field(default=None, examples=[["sensors"]])
     timestamp_aggregation_timeout: Int64 | None = Field(default=None, description="Milliseconds.")
     rollover_size_bytes: Int64 | None = Field(default=None, description="0: as segment stores do.")
 

@@ -1,10 +1,11 @@
 """What a stream looked like over time (admin-rest-api 5.11)."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
 from typing import Annotated
 
-from fastapi import Query, Response
+from fastapi import Query
+from fastapi.responses import StreamingResponse
 
 from api_gateway.errors import BadRequestError
 from api_gateway.rest.backend import Served, encoded
@@ -13,6 +14,7 @@ from api_gateway.rest.pravega_v1.models import Int64, ScaledSegment, ScaleEvent
 from sluice.domain.ids import StreamId
 from sluice.domain.segment import Segment, epoch_of, number_of
 from sluice.domain.stream.cuts import RangeIndex
+from sluice.domain.stream.history import History
 
 routes = router()
 
@@ -29,17 +31,24 @@ async def scaling_events(
     stream: StreamName,
     begin: Annotated[Int64, Query(alias="from", description="Epoch ms.")],
     end: Annotated[Int64, Query(alias="to", description="Epoch ms.")],
-) -> Response:
+) -> StreamingResponse:
     """List the epochs of a stream that began in a span of time, and first the one before them."""
     if begin < 0 or end < 0 or begin > end:
         raise BadRequestError("from and to must not be negative, and not the wrong way round")
     found = await backend.reads.stream(StreamId(scope, stream))
-    # What a history says of an epoch never changes, so other tasks may run below.
-    history, active = found.history, found.active
-    first, last = (min(history.epoch_at(time), active) for time in (begin, end))
-    events: list[str] = []
+    first, last = (min(found.history.epoch_at(time), found.active) for time in (begin, end))
+    return StreamingResponse(_parts(found.history, max(first, 0), last), media_type="application/json")
+
+
+async def _parts(history: History, first: int, last: int) -> AsyncIterator[str]:
+    """The answer, an epoch at a time: of a large stream all of them would be too much to hold.
+
+    What a history says of an epoch never changes, so other tasks may run meanwhile.
+    """
     before: list[Segment] = []
-    for number in history.numbers(max(first, 0), last):
+    separator = ""
+    yield "["
+    for number in history.numbers(first, last):
         present = history.segments_of(number)
         # Only the first one can have begun earlier: it is the one that was active at `from`.
         event = ScaleEvent(
@@ -57,10 +66,10 @@ async def scaling_events(
             splits=_torn(before, present),
             merges=_torn(present, before),
         )
-        events.append(encoded(event))
-        before = present
+        yield separator + encoded(event)
+        before, separator = present, ","
         await asyncio.sleep(0)
-    return Response(f"[{','.join(events)}]", media_type="application/json")
+    yield "]"
 
 
 def _torn(segments: Iterable[Segment], others: list[Segment]) -> int:

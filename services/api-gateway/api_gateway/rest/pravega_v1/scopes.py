@@ -10,7 +10,7 @@ from api_gateway.rest.backend import Served, Submit, as_json
 from api_gateway.rest.pravega_v1.base import ONE_SCOPE, SCOPES, ScopeName, changed, refusals, router
 from api_gateway.rest.pravega_v1.models import CreateScopeRequest, ScopeProperty, ScopesList
 from api_gateway.rest.pravega_v1.replies import done
-from sluice.domain.names import is_scope_name
+from sluice.domain.names import is_scope_name, scope_aggregate
 from sluice.domain.scope.commands import CreateScope, DeleteScope
 from sluice.security.resources import scope_resource
 
@@ -54,7 +54,8 @@ async def get_scope(backend: Served, scope: ScopeName) -> Response:
     status_code=204,
     responses={204: changed("It is gone."), **refusals(404, 412, is_change=True)},
 )
-async def delete_scope(submit: Submit, scope: ScopeName) -> Response:
+async def delete_scope(backend: Served, submit: Submit, scope: ScopeName) -> Response:
     """Delete an empty scope."""
-    done(await submit(DeleteScope(scope=scope)), {"SCOPE_NOT_FOUND": 404, "SCOPE_NOT_EMPTY": 412})
+    command = DeleteScope(scope, await backend.reads.creation_id(scope_aggregate(scope)))
+    done(await submit(command), {"SCOPE_NOT_FOUND": 404, "SCOPE_NOT_EMPTY": 412})
     return Response(status_code=204)

@@ -1,6 +1,7 @@
 """Streams (admin-rest-api 5.5 to 5.10)."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated
 
 from fastapi import Query, Response
@@ -8,6 +9,7 @@ from fastapi import Query, Response
 from api_gateway.convert import name_of
 from api_gateway.errors import BadRequestError
 from api_gateway.listing import may_read
+from api_gateway.reads import Names, streams_after, streams_with_tag
 from api_gateway.rest.backend import Served, Submit, as_json, encoded
 from api_gateway.rest.pravega_v1.base import ONE_STREAM, STREAMS, ScopeName, StreamName, changed, refusals, router
 from api_gateway.rest.pravega_v1.convert import config_of, stream_property
@@ -41,23 +43,27 @@ async def list_streams(
     filter_value: Annotated[str | None, Query(description="The tag.")] = None,
 ) -> Response:
     """List the streams of a scope, or its internal ones, or those with a tag."""
-    wanted = _filter(filter_type, filter_value)
-    streams = backend.reads.all_streams(scope)
+    names, wanted = _filter(filter_type, filter_value)
     found = [
         encoded(stream_property(scope, one.id.name, one.config))
-        async for one in streams
+        async for one in backend.reads.all_streams(scope, names)
         if wanted(one) and may_read(stream_resource(scope, one.id.name))
     ]
     return Response(f'{{"streams":[{",".join(found)}]}}', media_type="application/json")
 
 
-def _filter(kind: str | None, value: str | None) -> Callable[[Stream], bool]:
+def _filter(kind: str | None, value: str | None) -> tuple[Callable[[str], Names], Callable[[Stream], bool]]:
+    """The names to look at, and which of their streams are shown: with a tag all, also one that is being created."""
     if kind == "tag" and value is not None:
         if not value:
             raise BadRequestError("the tag is empty")
-        return lambda stream: value in stream.config.tags
+        return partial(streams_with_tag, value, internal=False), lambda _stream: True
     internal = kind == "showInternalStreams"
-    return lambda stream: stream.id.name.startswith("_") is internal and stream.state is not state.StreamState.CREATING
+
+    def is_shown(stream: Stream) -> bool:
+        return stream.id.name.startswith("_") is internal and stream.state is not state.StreamState.CREATING
+
+    return partial(streams_after, internal=internal), is_shown
 
 
 @routes.post(
@@ -105,9 +111,11 @@ async def update_stream(submit: Submit, scope: ScopeName, stream: StreamName, bo
     status_code=204,
     responses={204: changed("It is gone."), **refusals(404, 412, is_change=True)},
 )
-async def delete_stream(submit: Submit, scope: ScopeName, stream: StreamName) -> Response:
+async def delete_stream(backend: Served, submit: Submit, scope: ScopeName, stream: StreamName) -> Response:
     """Delete a sealed stream."""
-    done(await submit(DeleteStream(scope=scope, stream=stream)), {**_MISSING, "STREAM_NOT_SEALED": 412})
+    id = StreamId(scope, stream)
+    command = DeleteStream(*id, await backend.reads.creation_id(id.aggregate))
+    done(await submit(command), {**_MISSING, "STREAM_NOT_SEALED": 412})
     return Response(status_code=204)
 
 

@@ -10,10 +10,9 @@ from pydantic import Field
 
 from api_gateway.rest.sluice_v1.base import PREFIX, Model
 from api_gateway.security.rest_permissions import Names, rule_of
-from sluice.domain.workflow import running, why_not_cancel
+from sluice.domain.workflow import why_not_cancel, why_not_retry
 from sluice.security.caller import CALLER, ForbiddenError
 
-NOTHING_RUNS_THERE = "no workflow of it is under way"
 NO_PERMISSION = "the credentials do not allow it"
 
 
@@ -55,9 +54,7 @@ CANCEL = Action("cancel", "POST", "/workflows/cancel")
 
 def on_workflow(state: object) -> list[tuple[Action, str]]:
     """Retry and cancel of the workflow that changes an aggregate of this state, each with what forbids it."""
-    if running(state) is None:
-        return [(RETRY, NOTHING_RUNS_THERE), (CANCEL, NOTHING_RUNS_THERE)]
-    return [(RETRY, ""), (CANCEL, why_not_cancel(state))]
+    return [(RETRY, why_not_retry(state)), (CANCEL, why_not_cancel(state))]
 
 
 def why_not_now(state: Enum) -> str:

@@ -60,7 +60,11 @@ class StreamSettings(Body):
     scaling: Scaling = Field(default=Scaling(), description="One segment if left out.")
     retention: Retention | None = Field(default=None, description="Nothing is ever truncated if left out or null.")
     tags: list[Annotated[str, Field(max_length=MAX_TAG_LENGTH)]] = Field(
-        default=[], max_length=MAX_TAGS, description="Texts to find streams by.", examples=[["sensors"]]
+        default=[],
+        max_length=MAX_TAGS,
+        fail_fast=True,
+        description="Texts to find streams by.",
+        examples=[["sensors"]],
     )
     rollover_size_bytes: int = Field(
         default=0, ge=0, le=INT64_MAX, description="Of parts of segments; 0: as stores do."

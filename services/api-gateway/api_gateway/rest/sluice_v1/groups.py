@@ -67,7 +67,11 @@ class GroupSettings(Body):
     """The configuration of a reader group."""
 
     streams: dict[str, GroupStream] = Field(
-        description="What it reads, by scope/stream.", examples=[{"demo/greetings": {}}], min_length=1, max_length=1000
+        description="What it reads, by scope/stream.",
+        examples=[{"demo/greetings": {}}],
+        min_length=1,
+        max_length=1000,
+        fail_fast=True,
     )
     retention: RetentionName = Field(
         default="none", description="Whether streams keep what the group has yet to read, and who says how far it is."
@@ -187,12 +191,12 @@ async def put_group(
     if found is None:
         if body.generation is not None:
             raise config_changed(f"{about} does not exist")
-        config = _config(scope, group, body.config, str(uuid4()), 0)
+        config = _config(body.config, str(uuid4()), 0)
         done(await submit(CreateReaderGroup(scope=scope, group=group, config=config)), about)
         status = 201
     else:
         generation = found.config.generation if body.generation is None else body.generation
-        config = _config(scope, group, body.config, found.config.id, generation)
+        config = _config(body.config, found.config.id, generation)
         reply = await submit(UpdateReaderGroup(scope=scope, group=group, config=config))
         if if_match is not None and reply.status == Status.INVALID_CONFIG:
             raise config_changed(f"{about}: {reply.reason}")
@@ -212,12 +216,13 @@ async def put_group(
 )
 async def remove_group(backend: Served, submit: Submit, scope: ScopeName, group: GroupName) -> Response:
     """Delete a reader group."""
-    await backend.reads.group_or_none(GroupId(scope, group))
-    done(await submit(DeleteReaderGroup(scope=scope, group=group)), f"reader group {scope}/{group}")
+    found = await backend.reads.group_or_none(GroupId(scope, group))
+    command = DeleteReaderGroup(scope, group, creation_id=found.creation_id if found is not None else "")
+    done(await submit(command), f"reader group {scope}/{group}")
     return Response(status_code=204)
 
 
-def _config(scope: str, group: str, settings: GroupSettings, id: str, generation: int) -> ReaderGroupConfig:
+def _config(settings: GroupSettings, id: str, generation: int) -> ReaderGroupConfig:
     """Raises InvalidArgumentError."""
     config = ReaderGroupConfig(
         id=id,
@@ -229,7 +234,7 @@ def _config(scope: str, group: str, settings: GroupSettings, id: str, generation
         max_outstanding_checkpoints=settings.max_outstanding_checkpoints,
         generation=generation,
     )
-    check_group_config(scope, group, config)
+    check_group_config(config)
     return config
 
 

@@ -12,6 +12,7 @@ from api_gateway.rest.paging import DEFAULT, After, Limit, Prefix, page_of
 from api_gateway.rest.sluice_v1.base import Model, Moment, ScopeName, Taken, changed, refusals, router
 from api_gateway.rest.sluice_v1.replies import done
 from api_gateway.rest.sluice_v1.workflow_models import RunningWorkflow, workflow_model
+from sluice.domain.names import scope_aggregate
 from sluice.domain.scope.commands import CreateScope, DeleteScope, DeleteScopeRecursive
 from sluice.domain.status import Status
 from sluice.lookback.describing import SCOPE as SCOPE_AT
@@ -101,11 +102,13 @@ async def put_scope(submit: Submit, scope: ScopeName) -> Response:
     responses={204: changed("It is gone."), **refusals(404, 409, is_change=True)},
 )
 async def remove_scope(
+    backend: Served,
     submit: Submit,
     scope: ScopeName,
     recursive: Annotated[bool, Query(description="Whether everything in it goes, too; sealed or not.")] = False,
 ) -> Response:
     """Delete a scope. An empty one, unless `recursive`; then a scope that is not there is no error either."""
-    command = DeleteScopeRecursive(scope=scope) if recursive else DeleteScope(scope=scope)
+    kind = DeleteScopeRecursive if recursive else DeleteScope
+    command = kind(scope, await backend.reads.creation_id(scope_aggregate(scope)))
     done(await submit(command), f"scope {scope}")
     return Response(status_code=204)

@@ -136,7 +136,7 @@ class ScaleBody(Body):
     """Which segments go and what comes for them."""
 
     sealed: list[Annotated[int, Field(ge=0, le=INT64_MAX)]] = Field(
-        description="The ids of the segments that go.", examples=[[0]], max_length=10_000
+        description="The ids of the segments that go.", examples=[[0]], max_length=10_000, fail_fast=True
     )
     ranges: list[
         Annotated[list[Annotated[float, AllowInfNan(False), Field(ge=0, le=1)]], Field(min_length=2, max_length=2)]
@@ -144,6 +144,7 @@ class ScaleBody(Body):
         description="The key ranges of those that come, each [low, high); together those of the segments that go.",
         examples=[[[0.0, 0.5], [0.5, 1.0]]],
         max_length=10_000,
+        fail_fast=True,
     )
 
 

@@ -269,8 +269,8 @@ async def remove_stream(
     backend: Served, submit: Submit, scope: ScopeName, stream: StreamName, dry_run: DryRunQuery = False
 ) -> Response:
     """Delete a sealed stream."""
-    command, about = DeleteStream(scope=scope, stream=stream), f"stream {scope}/{stream}"
+    id, about = StreamId(scope, stream), f"stream {scope}/{stream}"
     if dry_run:
-        return await dry_run_answer(backend, command, about)
-    done(await submit(command), about)
+        return await dry_run_answer(backend, DeleteStream(*id), about)
+    done(await submit(DeleteStream(*id, await backend.reads.creation_id(id.aggregate))), about)
     return Response(status_code=204)

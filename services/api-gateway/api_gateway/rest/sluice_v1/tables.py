@@ -176,9 +176,10 @@ async def put_table(
     status_code=204,
     responses={204: changed("It is gone."), **refusals(404, 409, is_change=True)},
 )
-async def remove_table(submit: Submit, scope: ScopeName, table: TableName) -> Response:
+async def remove_table(backend: Served, submit: Submit, scope: ScopeName, table: TableName) -> Response:
     """Delete a key-value table with all that is in it."""
-    done(await submit(DeleteTable(scope=scope, table=table)), f"key-value table {scope}/{table}")
+    id = TableId(scope, table)
+    done(await submit(DeleteTable(*id, await backend.reads.creation_id(id.aggregate))), f"key-value table {id}")
     return Response(status_code=204)
 
 

@@ -83,7 +83,11 @@ class AggregatesBody(Body):
     """Which workflows are meant."""
 
     aggregates: list[Aggregate] = Field(
-        min_length=1, max_length=MAX_RETRIED, description="What they change.", examples=[["stream:demo/greetings"]]
+        min_length=1,
+        max_length=MAX_RETRIED,
+        fail_fast=True,
+        description="What they change.",
+        examples=[["stream:demo/greetings"]],
     )
 
 
