@@ -78,7 +78,7 @@ class SampleLog:
         """Put a command on its topic."""
         self._requests += 1
         request = Request(
-            id=f"sample-{self._requests:x}", at=self.later(), by=GATEWAY, command=command, principal=principal
+            id=f"sample-{self._requests:06x}", at=self.later(), by=GATEWAY, command=command, principal=principal
         )
         headers = cloud_event_headers(type(command).__name__, request.id, GATEWAY, self.now, command.key)
         name = (topic or topic_of(command)).name

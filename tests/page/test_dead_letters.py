@@ -9,6 +9,11 @@ from page.gateway import InThread, PageGateway, in_thread
 from page.sample_data import Size
 from playwright.sync_api import expect
 
+from api_gateway import overview
+from sluice.domain.scope.commands import CreateScope
+from sluice.kafka.requests import Request, encode_request
+from sluice.kafka.topics import REQUESTS_STREAMS
+
 OLD = "an old one"
 COUNT = 130
 """More than a page has."""
@@ -64,6 +69,42 @@ def test_older_letters_stay_when_the_first_page_changes(many: tuple[InThread, st
     page.get_by_role("dialog").get_by_role("button", name="Drop", exact=True).click()
     expect(title).to_contain_text(f"{COUNT - 1} in 2 groups")
     expect(page.locator("main")).to_contain_text(OLD)
+
+
+def test_a_letter_that_comes_when_another_goes_is_listed(
+    sample: InThread, visit: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(overview, "LETTERS_S", 0.5)
+    letter = sample.do(lambda gateway: gateway.world.letters.letter)
+    partition, offset = sample.do(lambda _: letter("demo/orders", b"{}", reason="goes"))
+    page = visit(sample.url).go("#/dead-letters")
+    listed = page.locator("main")
+    expect(listed).to_contain_text("goes")
+    # As after a replay in vain: there are as many as before.
+    sample.do(lambda _: letter("demo/orders", b"{}", reason="comes"))
+    assert httpx.post(f"{sample.origin}/sluice/v1/dead-letters/{partition}/{offset}/drop").status_code == 200
+    expect(listed).not_to_contain_text("goes")
+    expect(listed).to_contain_text("comes")
+
+
+def test_letters_are_replayed_one_by_one_by_a_browser_whose_clock_is_ahead(sample: InThread, visit: Open) -> None:
+    def write(gateway: PageGateway) -> None:
+        for number in range(2):
+            command = CreateScope(f"replayed-{number}")
+            request = encode_request(Request(f"vain-{number}", gateway.broker.now_ms(), "a", command))
+            gateway.world.letters.letter(command.key, request, REQUESTS_STREAMS.name, "in vain")
+
+    sample.do(write)
+    opened = visit(sample.url)
+    opened.page.add_init_script("Date.now = ((real) => () => real() + 3_600_000)(Date.now)")
+    page = opened.go("#/dead-letters")
+    group = page.locator("details.letters").filter(has_text="in vain")
+    if group.get_attribute("open") is None:
+        group.locator("summary").click()
+    group.get_by_role("button", name="Replay all 2").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("button", name="Replay", exact=True).click()
+    expect(dialog).to_contain_text("2 of 2 sent.")
 
 
 def test_the_letter_that_an_address_names_is_shown_old_or_settled(many: tuple[InThread, str, str], visit: Open) -> None:

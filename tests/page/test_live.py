@@ -138,3 +138,37 @@ def test_the_gateway_is_asked_for_what_it_takes(
         watched,
     )
     assert found == requested
+
+
+def test_what_joins_a_feed_misses_nothing_until_it_is_opened_anew(sample: InThread, visit: Open) -> None:
+    page = visit(sample.url).go()
+    since = page.evaluate(
+        """async () => {
+            const loaded = performance.getEntriesByType('resource').map((entry) => entry.name);
+            const live = loaded.find((name) => name.endsWith('/live.js'));
+            const {liveSource} = await import(live.replace('live.js', 'live-source.js'));
+            let opens;
+            globalThis.EventSource = class extends EventTarget {
+                constructor(url) {
+                    super();
+                    this.since = url.searchParams.get('since');
+                    opens(this);
+                }
+                changed(position) {
+                    const data = JSON.stringify({items: [], position});
+                    this.dispatchEvent(new MessageEvent('changed', {data, lastEventId: position}));
+                }
+                close() {}
+            };
+            const next = () => new Promise((resolve) => (opens = resolve));
+            const source = liveSource(location.origin, () => {});
+            const first = next();
+            source.watch(new Set(['stream:a/b']));
+            (await first).changed('1.1');
+            const second = next();
+            source.watch(new Set(['stream:a/b', 'stream:a/joins']));
+            (await first).changed('2.2');
+            return (await second).since;
+        }"""
+    )
+    assert since == "1.1", "no feed had what joined, behind this position"

@@ -75,6 +75,20 @@ def test_the_slider_shows_what_the_command_line_shows_at_chance_moments(
     assert show(at).exit_code != 0
 
 
+def test_a_past_moment_that_one_goes_back_to_has_no_rates_of_now(small: InThread, visit: Open) -> None:
+    page = visit(small.url).go("#/streams/demo/orders?tab=segments")
+    rates = page.locator(".table tbody td").filter(has_text="/s")
+    shown = page.locator("header .time-choice")
+    page.locator(".time-slider summary").click()
+    drag(page, PLACES - 1)
+    expect(rates).to_have_count(0)
+    page.get_by_role("button", name="back to now", exact=True).click()
+    expect(rates).not_to_have_count(0)
+    page.go_back()
+    expect(shown).to_contain_text("as of")
+    expect(rates).to_have_count(0)
+
+
 def drag(page: Page, place: int) -> str:
     """Move the slider to a place; the moment that the address has then."""
     before = page.url

@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+import httpx
 from page.fixtures import Open
 from page.gateway import InThread
 from playwright.sync_api import Browser, Page, expect
@@ -189,3 +190,11 @@ def test_a_policy_from_what_if_becomes_the_streams_and_unlimited_stays_unlimited
     stream = page.request.get(f"{sample.origin}/sluice/v1/scopes/demo/streams/orders").text()
     assert f'"max":{2**63 - 1}' in stream.replace(" ", "")
     assert '"min":43200000' in stream.replace(" ", "")
+
+
+def test_a_search_anew_finds_what_came_since(sample: InThread, visit: Open) -> None:
+    page = visit(sample.url).go("#/journal?key=came-since")
+    expect(page.locator("main")).to_contain_text("No record in this span")
+    assert httpx.put(f"{sample.origin}/sluice/v1/scopes/came-since").status_code == 201
+    page.get_by_role("button", name="Search anew").click()
+    expect(page.locator(".records")).to_contain_text("came-since")

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from api_gateway.rest.dead_letters import DeadLetters
+from api_gateway.rest.dead_letters import DeadLetters, LetterCounts
 from api_gateway.slices import Slices
 from api_gateway.tally import Tally
 from sluice.domain.listings import MEMBERS, scopes_of
@@ -83,7 +83,7 @@ class Found(msgspec.Struct, frozen=True):
 
     counts: Counts
     workflows: Workflows
-    dead_letters: int | None
+    dead_letters: LetterCounts | None
     overdue_leases: int
     hot_streams: list[str]
     at: int
@@ -199,12 +199,12 @@ class LetterCount:
 
     def __init__(self, letters: DeadLetters) -> None:
         self._letters = letters
-        self._known: int | None = None
+        self._known: LetterCounts | None = None
         self._due_s = 0.0
         self._reading: asyncio.Task[None] | None = None
 
-    async def count(self) -> int | None:
-        """The number as it was read last; None if it could not be read."""
+    async def count(self) -> LetterCounts | None:
+        """The numbers as they were read last; None if they could not be read."""
         loop = asyncio.get_running_loop()
         if self._reading is None and loop.time() >= self._due_s:
             self._reading = loop.create_task(self._read(), name="dead letters")
@@ -220,7 +220,7 @@ class LetterCount:
 
     async def _read(self) -> None:
         try:
-            self._known = await self._letters.open_count()
+            self._known = await self._letters.counts()
         except DeadLettersUnavailableError:
             self._known = None
         finally:
@@ -250,8 +250,8 @@ def judged(
         wrong.append(_failing_in_words(failing, oldest, found.at, cause))
     if found.overdue_leases:
         wrong.append(f"{_some(found.overdue_leases, 'transaction')} open past the end of the lease")
-    if found.dead_letters:
-        wrong.append(_some(found.dead_letters, "dead letter"))
+    if found.dead_letters is not None and found.dead_letters.open:
+        wrong.append(_some(found.dead_letters.open, "dead letter"))
     wrong += [trouble for trouble in troubles if not (failing and oldest and trouble == cause)]
     if not wrong:
         counts = found.counts

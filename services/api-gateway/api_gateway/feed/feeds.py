@@ -137,7 +137,7 @@ class Feeds:
         await self._watch.stop()
 
     def hello(self, position: Position) -> bytes:
-        """The first event of a feed."""
+        """The first event of a feed; up to its position the page has everything."""
         body = {"position": position_text(position), **msgspec.structs.asdict(self._hello), "now": self._clock.now_ms()}
         return format_sse_event(
             event="hello", data_str=_encode(body).decode(), id=position_text(position), retry=RETRY_MS
@@ -218,8 +218,9 @@ class Feed:
         with watch.watching():
             # What is sent says up to which position it has everything: that of the last look.
             read, position, beats = watch.end, watch.position, watch.beats
-            first, missed = feeds.hello(position), self._missed()
-            yield first
+            missed = self._missed()
+            # Whose connection breaks before the second event has not got what it missed.
+            yield feeds.hello(self._since if missed and self._since else position)
             if missed:
                 yield missed
             rates_at = loop.time()

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -98,6 +98,13 @@ class Page(msgspec.Struct, frozen=True):
     end: tuple[int, int, int] | None
 
 
+class LetterCounts(NamedTuple):
+    """How many letters are open, and how many records the topic had: while these are as many, no letter changed."""
+
+    open: int
+    records: int
+
+
 class DeadLetters:
     """The dead letters of a topic with so many partitions; `by` is this process as service/instance."""
 
@@ -137,11 +144,12 @@ class DeadLetters:
         ]
         return Page(found, letters[-1].order if len(letters) < len(latest) else None)
 
-    async def open_count(self) -> int:
+    async def counts(self) -> LetterCounts:
         """How many letters were neither dropped nor replayed. Raises DeadLettersUnavailableError."""
         async with self._turn:
             await self._catch_up()
-            return sum(record_offset not in self._settled for record_offset in self._letters)
+            is_open = (record_offset not in self._settled for record_offset in self._letters)
+            return LetterCounts(sum(is_open), sum(self._next.values()))
 
     async def one(self, record_offset: RecordOffset) -> tuple[Letter, bytes, Settlement | None]:
         """The letter with its value and what became of it. Raises NoSuchLetterError, DeadLettersUnavailableError."""

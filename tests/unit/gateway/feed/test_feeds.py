@@ -108,6 +108,17 @@ async def test_a_page_that_comes_back_soon_has_missed_nothing(idle: MemorySystem
     assert set(await (await gateway.read(since=reader.position)).changed()) == {"scope:a"}
 
 
+async def test_a_feed_that_breaks_behind_its_first_event_has_missed_nothing(
+    idle: MemorySystem, gateway: Gateway
+) -> None:
+    reader = await gateway.read()
+    await reader.close()
+    await create(idle, "a")
+    broken = await gateway.read(since=reader.position)
+    await broken.close()
+    assert set(await (await gateway.read(since=broken.position)).changed()) == {"scope:a"}
+
+
 async def test_the_journal_is_observed_only_for_pages(idle: MemorySystem, gateway: Gateway) -> None:
     listeners = idle.runtime.journal.on_entry
     assert not listeners

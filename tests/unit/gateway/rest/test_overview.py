@@ -11,6 +11,7 @@ from unit.gateway.system import MemorySystem
 from api_gateway import overview
 from api_gateway.feed import watch
 from api_gateway.overview import Counts, FailingWorkflow, Found, Workflows, judged
+from api_gateway.rest.dead_letters import LetterCounts
 from api_gateway.tally import Tally
 from sluice.domain.cluster.commands import Host
 from sluice.domain.cluster.events import ContainersAssigned
@@ -115,6 +116,20 @@ async def test_a_gateway_that_cannot_serve_is_bad(world: World) -> None:
     assert found["sentence"].startswith("Kafka: has answered nothing for 9 s")
 
 
+async def test_a_letter_that_comes_when_another_goes_is_told_of(world: World) -> None:
+    partition, offset = world.letters.letter("sc/st", b"value")
+    before = await world.get(f"{S}/overview")
+    assert (await world.call("POST", f"{S}/dead-letters/{partition}/{offset}/drop")).status_code == 200
+    world.letters.letter("sc/st", b"value")
+
+    async def another() -> bool:
+        found = await world.get(f"{S}/overview")
+        assert found["deadLetters"] <= before["deadLetters"]
+        return bool(found["deadLetterRecords"] == before["deadLetterRecords"] + 2)
+
+    await eventually_async(another, DEADLINE_S, "the records are counted")
+
+
 async def test_while_dead_letters_cannot_be_read_the_rest_is_shown(world: World) -> None:
     world.letters.away = True
     found = await world.get(f"{S}/overview")
@@ -123,7 +138,7 @@ async def test_while_dead_letters_cannot_be_read_the_rest_is_shown(world: World)
 
 def test_one_sentence_says_how_it_is() -> None:
     few = Counts(1, 2, 0, 0, segments=None, transactions_open=None, transactions_waiting=None)
-    fine = Found(few, Workflows(NONE, None), 0, 0, [], at=0)
+    fine = Found(few, Workflows(NONE, None), LetterCounts(0, 0), 0, [], at=0)
     assert judged(fine, None, [], []) == ("ok", "All is well: 2 streams in 1 scope; nothing is under way.")
     failing = FailingWorkflow("stream:a/b", "scale-stream", since=0, error="<script>\nsecond line")
     workflows = Workflows({**NONE, Progress.FAILING: 3, Progress.RUNNING: 1}, failing)
@@ -178,7 +193,7 @@ def failing_with(error: str) -> Found:
     """What is found where one workflow has failed for twelve minutes."""
     counts = Counts(1, 2, 0, 0, segments=None, transactions_open=None, transactions_waiting=None)
     oldest = FailingWorkflow("stream:a/b", "scale-stream", since=0, error=error)
-    return Found(counts, Workflows({**NONE, Progress.FAILING: 1}, oldest), 0, 0, [], at=12 * 60_000)
+    return Found(counts, Workflows({**NONE, Progress.FAILING: 1}, oldest), LetterCounts(0, 0), 0, [], at=12 * 60_000)
 
 
 async def test_partitions_are_read_from_kafka_at_most_every_two_seconds(world: World) -> None:

@@ -49,6 +49,8 @@ export function liveSource(base, emit) {
   /** @type {Set<string>} */
   let watched = new Set();
   let position = '';
+  /** Whether names join at the next opening: what they miss until then is behind the position, which stays. */
+  let joins = false;
   let retryMs = FIRST_RETRY_MS;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
@@ -59,6 +61,7 @@ export function liveSource(base, emit) {
     source?.close();
     source = null;
     watched = new Set(wanted);
+    joins = false;
     if (watched.size === 0) return;
     const url = new URL('events', base);
     url.searchParams.set('of', [...watched].sort().join(','));
@@ -70,8 +73,7 @@ export function liveSource(base, emit) {
       opened.addEventListener(type, (event) => {
         if (source !== opened) return;
         const data = JSON.parse(/** @type {MessageEvent} */ (event).data || '{}');
-        if (data.position) position = data.position;
-        else if (/** @type {MessageEvent} */ (event).lastEventId) position = /** @type {MessageEvent} */ (event).lastEventId;
+        if (!joins) position = data.position || /** @type {MessageEvent} */ (event).lastEventId || position;
         if (type === 'hello') retryMs = FIRST_RETRY_MS;
         emit({type, data, resumed});
         if (type === 'bye') again(data.reason === 'stopping' ? STOPPING_MS : 0);
@@ -100,6 +102,7 @@ export function liveSource(base, emit) {
       const shrunk = [...watched].some((one) => !wanted.has(one));
       if (!grown && !shrunk) return;
       if (source === null && timer !== undefined && watched.size > 0) return; // opens soon, with what is wanted then
+      joins ||= grown;
       clearTimeout(timer);
       timer = setTimeout(open, grown ? GROWN_MS : SHRUNK_MS);
     },

@@ -31,10 +31,10 @@ export default function DeadLetters({query}) {
   const letters = useResource('dead-letters', {
     query: {settled, pages}, keep: true, read: (signal) => read(settled, pages, signal),
   });
-  const open = useOverview().data?.deadLetters;
+  const records = useOverview().data?.deadLetterRecords;
   useEffect(() => {
     if (letters.data) letters.reload();
-  }, [open]);
+  }, [records]);
   const groups = useMemo(() => letterGroups(letters.data?.items ?? []), [letters.data]);
 
   return html`<div class="page">

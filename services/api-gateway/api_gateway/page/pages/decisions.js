@@ -1,7 +1,7 @@
 // @ts-check
 /** What the automatics decided and refused, of all streams: by kind, code and span. */
 import '../parts/past-style.js';
-import {html, useMemo} from '../core/html.js';
+import {html, useMemo, useState} from '../core/html.js';
 import {duration} from '../core/format.js';
 import {setQuery} from '../core/router.js';
 import {cli, Cli} from '../parts/cli.js';
@@ -19,7 +19,8 @@ export const title = () => 'Decisions';
 /** @param {{query: Record<string, string>, at: string | null}} props */
 export default function Decisions({query, at}) {
   const span = SPANS.find(([name]) => name === query.span) ?? SPANS[2];
-  const bounds = useBounds(at, span[1]);
+  const [turn, setTurn] = useState(0);
+  const bounds = useBounds(at, span[1], turn);
   const search = useSearch('decisions', {kind: query.kind, code: query.code, ...bounds});
   const items = useMemo(() => [...search.items].sort((one, other) => other.at - one.at), [search.items]);
 
@@ -38,7 +39,7 @@ export default function Decisions({query, at}) {
       <label>Span <select value=${span[0]} onChange=${(/** @type {any} */ event) => setQuery({span: event.currentTarget.value})}>
         ${SPANS.map(([name, ms]) => html`<option key=${name} value=${name}>${duration(ms)}</option>`)}
       </select></label>
-      <button type="button" onClick=${search.restart}>Search anew</button>
+      ${at === null ? html`<button type="button" onClick=${() => setTurn(turn + 1)}>Search anew</button>` : null}
     </form>
     <${Panel} title="Newest first">
       <${DecisionList} items=${items} streams=${true} />

@@ -50,16 +50,17 @@ export default function Journal({query, at}) {
  */
 export function Records({path, query, at}) {
   const {key, types, from = SPAN, to = ''} = query;
+  const [turn, setTurn] = useState(0);
   const bounds = useMemo(() => {
     const end = to !== '' ? moment(to) : at === null ? now() : moment(at);
     // "-10m" is that long before the end of the span, which may be a past moment.
     const begins = from.startsWith('-') ? end - (now() - moment(from)) : moment(from);
     return {from: Math.floor(begins), to: Math.ceil(end)};
-  }, [from, to, at]);
+  }, [from, to, at, turn]);
   const search = useSearch(path, {key, types, ...bounds});
   const line = key ? cli`topic tail journal --from ${from} --stream ${key} --no-follow` : cli`topic tail journal --from ${from} --no-follow`;
   return html`
-    <${Panel} title="Records, newest first" tools=${html`<button type="button" class="small" onClick=${search.restart}>Search anew</button>`}>
+    <${Panel} title="Records, newest first" tools=${at === null ? html`<button type="button" class="small" onClick=${() => setTurn(turn + 1)}>Search anew</button>` : null}>
       <ol class="records">${search.items.map((one, index) => html`<${Record} key=${`${one.partition}/${one.offset}/${index}`} record=${one} />`)}</ol>
       <${SearchState} search=${search} what="record" bounds=${`from ${time(bounds.from)} to ${time(bounds.to)}`}>
         <${Empty} text="No record in this span that the filters let through." cli=${line} />

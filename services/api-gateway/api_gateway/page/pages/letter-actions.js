@@ -3,6 +3,7 @@
 import {html} from '../core/html.js';
 import {api, Problem, under} from '../core/api.js';
 import {count} from '../core/format.js';
+import {now} from '../core/time.js';
 import {act} from '../parts/dialog.js';
 import {cli} from '../parts/cli.js';
 import {RequestLink} from '../parts/link.js';
@@ -48,7 +49,7 @@ async function replayAll(letters, report, stopped) {
   for (const [index, letter] of letters.entries()) {
     if (stopped()) break;
     if (letters.length > 1) report(html`<b class="num">${index + 1} of ${letters.length}</b>: ${letterKey(letter)}.`);
-    const before = Date.now();
+    const before = now();
     let request = '';
     try {
       const reply = await api.send('POST', path(letter, 'replay'));
@@ -98,7 +99,7 @@ async function outcome(request, since) {
   return 'silent';
 }
 
-/** @param {string} request @param {number} since epoch ms */
+/** @param {string} request @param {number} since epoch ms, by the gateway's clock */
 async function isAnswered(request, since) {
   try {
     const trace = await api.get(under`requests/${request}`, {query: {since: since - 60_000}});

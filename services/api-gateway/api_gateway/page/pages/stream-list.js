@@ -2,8 +2,9 @@
 /**
  * The rows of the list of streams: a first 100, then pages of 1,000; from then on kept up to date one by one.
  *
- * What changes in the structure of a stream is fetched within 500 ms, what transactions change each 5 s. Rows stay in
- * their place; a stream that is gone stays as a tombstone until the list is left, or many others have gone.
+ * What changes in the structure of a stream, or has a commit fail, is fetched within 500 ms, what transactions change
+ * each 5 s, of the rows that are seen. Rows stay in their place; a stream that is gone stays as a tombstone until the
+ * list is left, or many others have gone.
  */
 import {signal} from '../core/html.js';
 import {address, api, Problem} from '../core/api.js';
@@ -16,6 +17,8 @@ const FIRST_PAGE = 100;
 export const MAX_ROWS = 20_000;
 const STRUCTURE_MS = 500;
 const COUNTS_MS = 5000;
+/** Of more streams that changed all are fetched anew: one by one that takes longer. */
+const MAX_CHANGED = 2000;
 /** When a gateway comes back all open lists want everything; so they spread over this long. */
 const RELOAD_MS = 2000;
 const AT_ONCE = 100;
@@ -52,6 +55,11 @@ function fitting(names) {
   return names.slice(0, AT_ONCE).filter((name) => (chars += 'name=&'.length + encodeURIComponent(name).length) <= MAX_CHARS);
 }
 
+/** Whether nothing is fetched for now. */
+function isAtRest() {
+  return paused.peek() || document.visibilityState === 'hidden';
+}
+
 /** @param {any} item @returns {Row} */
 function rowOf(item) {
   return {...item, key: `${item.scope}/${item.name}`, tags: item.tags ?? [], transactions: item.transactions ?? 0, gone: false};
@@ -81,7 +89,7 @@ export class StreamList {
     this.fetching = false;
     this.countsAt = 0;
     this.flushedAt = 0;
-    /** Keys that the table shows; only of these are counts fetched. @type {Set<string>} */
+    /** Keys that the table shows; only of these are counts fetched, of others once they are shown. @type {Set<string>} */
     this.visible = new Set();
   }
 
@@ -122,6 +130,7 @@ export class StreamList {
       this.rows = found;
       this.gone = [];
       this.update({loading: false, problem: null, isWhole, loadedAt: Date.now()});
+      this.soon();
     } catch (error) {
       if (this.ended.signal.aborted) return;
       if (!(error instanceof Problem)) throw error;
@@ -134,11 +143,17 @@ export class StreamList {
   /** @param {import('../core/live.js').Change[] | null} changes */
   take(changes) {
     if (changes === null) return this.reloadSoon(0);
-    for (const {aggregate} of changes) {
+    for (const {aggregate, types} of changes) {
       const name = STREAM.exec(aggregate)?.[2];
       if (!name || name.split('/')[1].startsWith('_')) continue;
-      if (!COUNTS.test(aggregate)) this.structure.add(name);
-      else if (this.visible.has(name)) this.counts.add(name);
+      // Filters look for a commit that fails or waits, whether its row is seen or not.
+      const isLookedFor = aggregate.startsWith('commits:') && (types.includes('WorkflowStepFailed') || this.rows.get(name)?.workflow);
+      if (isLookedFor || !COUNTS.test(aggregate)) this.structure.add(name);
+      else if (this.rows.has(name)) this.counts.add(name);
+    }
+    if (this.structure.size > MAX_CHANGED) {
+      this.structure.clear();
+      this.reloadSoon(0);
     }
     this.soon();
   }
@@ -153,11 +168,11 @@ export class StreamList {
     this.reloads ??= setTimeout(() => this.reload(), leastMs + Math.random() * RELOAD_MS);
   }
 
-  /** Fetch all anew; a paused page waits until it goes on, and so does one that still loads. */
+  /** Fetch all anew; a page that is paused, not seen or still loads waits until that is over. */
   reload() {
     this.reloads = undefined;
     if (this.ended.signal.aborted) return;
-    if (paused.peek() || this.state.peek().loading) this.reloadSoon(RELOAD_MS);
+    if (isAtRest() || this.state.peek().loading) this.reloadSoon(RELOAD_MS);
     else void this.load();
   }
 
@@ -165,12 +180,15 @@ export class StreamList {
     clearTimeout(this.timer);
     this.timer = undefined;
     this.flushedAt = Date.now();
-    if (this.fetching || paused.peek() || document.visibilityState === 'hidden' || this.state.peek().loadedAt === 0) return;
+    // What is fetched while all is would be overwritten by what that read before.
+    const {loading, loadedAt} = this.state.peek();
+    if (this.fetching || isAtRest() || loading || loadedAt === 0) return;
     const wanted = fitting([...this.structure]);
     for (const one of wanted) this.structure.delete(one);
     if (Date.now() - this.countsAt >= COUNTS_MS - 100) {
-      wanted.push(...fitting([...wanted, ...[...this.counts].filter((one) => !wanted.includes(one))]).slice(wanted.length));
-      this.counts.clear();
+      const seen = [...this.counts].filter((one) => this.visible.has(one) && !wanted.includes(one));
+      wanted.push(...fitting([...wanted, ...seen]).slice(wanted.length));
+      for (const one of wanted) this.counts.delete(one);
       this.countsAt = Date.now();
     }
     if (wanted.length > 0) void this.fetch(wanted);
@@ -191,6 +209,9 @@ export class StreamList {
         } else if (row) {
           this.rows.set(name, row);
           if (!before || JSON.stringify(before) !== JSON.stringify(row)) this.marks.set(name, Date.now());
+        } else if (before && (this.query.tag || this.query.q)) {
+          // It may be there, and only have lost what the gateway filters by.
+          this.rows.delete(name);
         } else if (before && !before.gone) {
           this.rows.set(name, {...before, gone: true});
           this.gone.push(name);

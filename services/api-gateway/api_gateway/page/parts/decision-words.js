@@ -16,7 +16,7 @@ export const CODES = {
   'split-and-merge': {words: 'split and merge', acts: true, means: 'Hot segments were split and cold neighbours merged at once.'},
   'no-policy': {words: 'no policy', acts: false, means: 'The stream has no retention policy: nothing truncates it.'},
   'internal-stream': {words: 'internal stream', acts: false, means: 'Streams of Sluice itself are not truncated by a policy.'},
-  'no-cut': {words: 'no cut yet', acts: false, means: 'No sample of where the stream ended is old enough.'},
+  'no-cut': {words: 'no cut yet', acts: false, means: 'No sample of where the stream ended is old enough, or none is new enough to go by.'},
   'within-minimum': {words: 'within minimum', acts: false, means: 'All that is held must be kept.'},
   'held-by-readers': {words: 'held by readers', acts: false, means: 'A reader group has yet to read what could go.'},
   'at-head': {words: 'at head', acts: false, means: 'The stream begins there already.'},

@@ -29,7 +29,6 @@ const RETRY_MS = 1000;
  * @property {import('../core/api.js').Problem | null} problem
  * @property {() => void} goOn
  * @property {() => void} stop
- * @property {() => void} restart from the beginning
  */
 
 const NOTHING = {items: /** @type {any[]} */ ([]), head: /** @type {any} */ (undefined), next: /** @type {string | undefined} */ (undefined),
@@ -37,13 +36,13 @@ const NOTHING = {items: /** @type {any[]} */ ([]), head: /** @type {any} */ (und
 
 /**
  * The span that ends at the moment that is shown. It is fixed when it is chosen: a search that goes on must not shift.
- * @param {string | null} at null for now @param {number} spanMs
+ * @param {string | null} at null for now @param {number} spanMs @param {number} [turn] another one: it is chosen anew
  */
-export function useBounds(at, spanMs) {
+export function useBounds(at, spanMs, turn = 0) {
   return useMemo(() => {
     const to = at === null ? now() : moment(at);
     return {from: Math.floor(to - spanMs), to: Math.ceil(to)};
-  }, [at, spanMs]);
+  }, [at, spanMs, turn]);
 }
 
 /**
@@ -57,7 +56,6 @@ export function useBounds(at, spanMs) {
 export function useSearch(path, query, join = (before, more) => [...before, ...more]) {
   const key = path === null ? '' : `${path}?${toJson(query)}`;
   const [state, setState] = useState(NOTHING);
-  const [turn, setTurn] = useState(0);
   const call = useRef(/** @type {AbortController | null} */ (null));
   const last = useRef(NOTHING);
 
@@ -94,7 +92,7 @@ export function useSearch(path, query, join = (before, more) => [...before, ...m
   useEffect(() => {
     void run(NOTHING);
     return () => call.current?.abort();
-  }, [run, turn]);
+  }, [run]);
 
   return {
     ...state,
@@ -103,7 +101,6 @@ export function useSearch(path, query, join = (before, more) => [...before, ...m
       call.current?.abort();
       setState({...last.current, running: false});
     },
-    restart: () => setTurn(turn + 1),
   };
 }
 

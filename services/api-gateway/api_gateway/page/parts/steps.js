@@ -11,7 +11,6 @@ export const STEPS = {
   'create-reader-group': ['create-state-stream', 'subscribe'],
   'update-reader-group': ['unsubscribe', 'subscribe'],
   'delete-reader-group': ['unsubscribe', 'delete-state-stream'],
-  'delete-scope': ['fence', 'look-again'],
   'delete-scope-recursive': ['fence', 'empty'],
   'roll-transactions': ['merge-into-duplicates', 'seal-active'],
 };

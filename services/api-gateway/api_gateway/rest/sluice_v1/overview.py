@@ -74,6 +74,9 @@ class OverviewModel(Model):
     dead_letters: int | None = Field(
         default=None, description="Those that need attention; left out if they could not be read."
     )
+    dead_letter_records: int | None = Field(
+        default=None, description="Records in the topic of dead letters: while these are as many, no letter changed."
+    )
     overdue_leases: int = Field(description="Transactions open past the end of their lease, of the oldest ones.")
     hot_streams: list[str] = Field(
         description="Streams with segments that had too much to do in the last ten minutes, as scope/name."
@@ -128,7 +131,8 @@ async def get_overview(request: Request, backend: Served) -> Response:
                 queued=progress[Progress.QUEUED],
                 oldest_failing=FailingModel.model_validate(oldest, from_attributes=True) if oldest else None,
             ),
-            dead_letters=found.dead_letters,
+            dead_letters=found.dead_letters.open if found.dead_letters is not None else None,
+            dead_letter_records=found.dead_letters.records if found.dead_letters is not None else None,
             overdue_leases=found.overdue_leases,
             hot_streams=list(islice(hot, MAX_HOT)),
             at=found.at,

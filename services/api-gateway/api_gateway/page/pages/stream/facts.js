@@ -45,6 +45,7 @@ export function useRates(scope, stream, live) {
     return () => {
       clearTimeout(silence);
       end();
+      setPushed(null);
     };
   }, [scope, stream, live]);
   return useMemo(() => {
