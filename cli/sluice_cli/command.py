@@ -16,6 +16,7 @@ import typer
 
 from sluice_cli.addresses import DEFAULTS, VARIABLES, Address
 from sluice_cli.errors import as_command_error
+from sluice_cli.output import harmless
 from sluice_cli.session import Session
 
 P = ParamSpec("P")
@@ -90,9 +91,9 @@ def _run(function: Callable[..., None], session: Session, arguments: dict[str, A
         known = as_command_error(error)
         if known is None:
             raise
-        sys.stderr.write(f"Error: {known}\n")
+        sys.stderr.write(f"Error: {harmless(str(known))}\n")
         if known.hint:
-            sys.stderr.write(f"  {known.hint[0].upper()}{known.hint[1:]}.\n")
+            sys.stderr.write(f"  {harmless(known.hint[0].upper() + known.hint[1:])}.\n")
         raise typer.Exit(known.exit_code) from error
     finally:
         session.close()

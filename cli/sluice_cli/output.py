@@ -23,6 +23,13 @@ def encoded(document: Any, *, indent: bool) -> str:
     return (msgspec.json.format(text, indent=2) if indent else text).decode()
 
 
+def harmless(text: str) -> str:
+    """The text; `\\x1b` and the like for what is no character that can be seen: others write tags, names and errors."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in "\t\n" else ascii(c)[1:-1] for c in text)
+
+
 class Output:
     """`json` prints nothing but JSON on stdout."""
 
@@ -42,7 +49,7 @@ class Output:
         """A line for users."""
         from rich.text import Text
 
-        self._console().print(Text(text, style=style), soft_wrap=True)
+        self._console().print(Text(harmless(text), style=style), soft_wrap=True)
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str) -> None:
         """A table for users, or a sentence if there are no rows; `>name` is a column of numbers."""
@@ -56,7 +63,7 @@ class Output:
                 Text(column.lstrip(">")), justify="right" if column.startswith(">") else "left", overflow="fold"
             )
         for row in rows:
-            table.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
+            table.add_row(*(Text("" if cell is None else harmless(str(cell))) for cell in row))
         if table.row_count:
             self._console().print(table)
         else:
@@ -72,7 +79,7 @@ class Output:
         grid.add_column(overflow="fold")
         for name, value in fields:
             if value is not None and value != "":
-                grid.add_row(Text(name, style="bold"), Text(str(value)))
+                grid.add_row(Text(harmless(name), style="bold"), Text(harmless(str(value))))
         self._console().print(grid)
 
     @contextmanager

@@ -171,7 +171,9 @@ def test_the_services_work_with_their_rights_and_use_each(
     assert rest.get("/partitions").raise_for_status().json()["items"]
     # A request that is not there is searched for in all topics.
     eventually(
-        lambda: rest.get("/requests/none").raise_for_status().json()["complete"], SOON_S, "all topics are searched"
+        lambda: rest.get("/requests/0123456789-1").raise_for_status().json()["complete"],
+        SOON_S,
+        "all topics are searched",
     )
 
     number = 0

@@ -9,6 +9,7 @@ from sluice.domain.segment import parse_segment_name
 from sluice_cli.events.failures import as_command_errors
 from sluice_cli.events.reading import ReadEvent, Reading
 from sluice_cli.events.selection import Selection
+from sluice_cli.output import harmless
 from sluice_cli.session import Session
 from sluice_cli.units import segment_text
 from sluice_client import Client
@@ -60,11 +61,10 @@ def text_or_base64(data: bytes) -> dict[str, str]:
 
 def write_line(data: bytes) -> None:
     """The bytes as they are, with a line's end; on a terminal without what would command it."""
-    sys.stdout.buffer.write((harmless(data) if sys.stdout.isatty() else data) + b"\n")
+    sys.stdout.buffer.write((as_line(data) if sys.stdout.isatty() else data) + b"\n")
     sys.stdout.buffer.flush()
 
 
-def harmless(event: bytes) -> bytes:
-    """The event as text; `\\x1b` and the like for what is no character that can be seen."""
-    text = event.decode(errors="backslashreplace")
-    return "".join(c if c.isprintable() or c == "\t" else ascii(c)[1:-1] for c in text).encode()
+def as_line(event: bytes) -> bytes:
+    """The event as text of one line, without what would command a terminal."""
+    return harmless(event.decode(errors="backslashreplace")).replace("\n", "\\n").encode()

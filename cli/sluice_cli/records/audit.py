@@ -132,7 +132,7 @@ def audit(source: Source, subject: Subject, since_ms: int, until_ms: int, progre
     partitions = subject.partitions(source.partitions(JOURNAL.name))
     spans = source.spans([JOURNAL.name], until_ms=until_ms, partitions=partitions)
     auditors = {partition: _Auditor(subject, since_ms) for partition in partitions}
-    left, _ = begin(source, spans, auditors, since_ms)
+    left, _ = begin(source, spans, {partition: one.view for partition, one in auditors.items()}, since_ms)
     with progress("folding", sum(span.length for span in left)) as advance:
         fold(source, left, auditors, advance)
     found = [change for auditor in auditors.values() for change in auditor.found]

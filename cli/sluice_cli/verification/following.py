@@ -31,7 +31,7 @@ class JournalPartition:
 
     def load(self, progress: Progress) -> None:
         """Fold all there is, from a snapshot on if the journal is trimmed. Raises LookbackError if there is none."""
-        (span,), _ = begin(self._source, [self._span()], {self._partition: self})
+        (span,), _ = begin(self._source, [self._span()], {self._partition: self.view})
         with progress(f"folding partition {self._partition}", span.length) as advance:
             self._fold(span, advance)
 

@@ -32,7 +32,7 @@ from api_gateway.rest.heartbeats import follow_heartbeats
 from api_gateway.rest.page_files import version_of_page
 from api_gateway.rest.partitions import partitions_of
 from api_gateway.rest.statistics import follow_statistics
-from api_gateway.security.authentication import authentication_of
+from api_gateway.security.authentication import OIDC_KEYS, authentication_of
 from api_gateway.security.browsers import browsers_of
 from api_gateway.security.guard import Guard
 from api_gateway.security.quotas import Quotas
@@ -139,8 +139,9 @@ def guard_of(runtime: Runtime, settings: GatewaySettings) -> Guard | None:
             )
         return Guard(None, readers_write=True, quotas=quotas) if quotas.of_scopes else None
     runtime.security["callers"] = ", ".join(authentication.authenticator.methods)
-    runtime.watched += authentication.watched
-    runtime.degraded["authentication"] = authentication.problem
+    runtime.watch(*authentication.watched)
+    if authentication.fetched is not None:
+        runtime.degraded[OIDC_KEYS] = authentication.fetched.problem
     runtime.stack.callback(authentication.close)
     return Guard(authentication.authenticator, settings.auth_reader_groups_with_read, quotas)
 

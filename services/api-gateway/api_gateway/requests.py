@@ -11,6 +11,7 @@ from collections import Counter
 
 from api_gateway import metrics
 from api_gateway.errors import OverloadedError, RequestTimeoutError
+from api_gateway.shares import Shares
 from sluice.domain.commands import Command
 from sluice.domain.decision import Reply
 from sluice.domain.reader_group.commands import CreateReaderGroup
@@ -28,21 +29,22 @@ from sluice.telemetry.scrape import on_scrape
 
 log = logging.getLogger(__name__)
 
-SHARES = 10
+KEYS_SHARE = 10
 
 
 class Requests:
     """Submits commands to the services that decide. `max_pending` bounds what waits, `timeout_s` how long.
 
-    One key has one of ten shares of that, so that a stuck stream leaves room for the others. A control command is not
-    held to it: it is what gets a stuck stream going.
+    A user has a quarter of that (`Shares`). One key has a tenth, so that a stuck stream leaves room for the others; a
+    control command is not held to the tenth, for it is what gets a stuck stream going.
     """
 
     def __init__(self, runtime: Runtime, max_pending: int, timeout_s: float) -> None:
         self._runtime = runtime
         self._max_pending = max_pending
         self._timeout_s = timeout_s
-        self._max_of_a_key = max(1, max_pending // SHARES)
+        self._places = Shares(max_pending, "requests")
+        self._max_of_a_key = max(1, max_pending // KEYS_SHARE)
         self._of_key: Counter[str] = Counter()
         self._sent: set[asyncio.Future[Reply]] = set()
         self._has_ended = False
@@ -60,18 +62,20 @@ class Requests:
     async def submit(self, command: Command, trace: str = "", *, id: str = "") -> Reply:
         """The reply to a command, sent to its topic, under `id` if the caller has made one already.
 
-        Raises OverloadedError, RequestTimeoutError, SendError, and PartitionFailedError if it was not even sent.
+        Raises OverloadedError, QuotaExceededError, RequestTimeoutError, SendError, and PartitionFailedError if it was
+        not even sent.
         """
-        journal = self._runtime.journal
         if self._has_ended:
             raise OverloadedError("this gateway ends, and takes no more requests")
-        if journal.replies_expected >= self._max_pending:
-            raise OverloadedError(f"{self._max_pending} requests are waiting for their replies, no more may wait")
         key = command.key
         if self._of_key[key] >= self._max_of_a_key and not is_control(command):
             reason = f"{self._max_of_a_key} requests on {key} are waiting for their replies, no more may wait"
             raise OverloadedError(reason)
-        id = id or self.new_id(trace)
+        with self._places.taken():
+            return await self._reply_to(command, id or self.new_id(trace))
+
+    async def _reply_to(self, command: Command, id: str) -> Reply:
+        journal, key = self._runtime.journal, command.key
         expected = journal.expect_reply(id, _keys(command, journal.partitions))
         self._of_key[key] += 1
         self._sent.add(expected)

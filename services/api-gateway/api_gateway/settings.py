@@ -20,9 +20,9 @@ class GatewaySettings(PolicySettings):
     """Clients get the published address to connect to; by default the port is the one listened on.
 
     `health_port` is that of all that is served over HTTP, the REST interfaces included; `store_timeout_s` bounds each
-    question to a segment store. `max_pending` bounds the requests that wait for a reply, a tenth of them on one
-    stream, and `max_calls` all calls of gRPC in progress, reads included. Of `max_http_connections` half may have a
-    call in progress, a fifth a body on its way, and a fifth a feed of events.
+    question to a segment store. `max_pending` bounds the requests that wait for a reply, a quarter of them of one user
+    and a tenth on one stream, and `max_calls` all calls of gRPC in progress, reads included. Of `max_http_connections`
+    half may have a call in progress, a fifth a body on its way, and a fifth a feed of events.
 
     With `auth_enabled` callers are asked who they are: by Pravega's password file `auth_accounts`, and by OpenID
     Connect tokens of `auth_oidc_issuer` for `auth_oidc_audience`. The issuer's keys come from `auth_oidc_jwks`, a file

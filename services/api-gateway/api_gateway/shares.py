@@ -19,6 +19,7 @@ class Shares:
         self._count = count
         self._share = max(1, count // 4)
         self._of = of
+        self._under_way = 0
         self._taken: Counter[str] = Counter()
         self._all_free = asyncio.Event()
         self._all_free.set()
@@ -27,19 +28,21 @@ class Shares:
     def taken(self) -> Iterator[None]:
         """A place of the caller's is taken inside. Raises OverloadedError, QuotaExceededError."""
         principal = calling_principal()
-        if self._taken.total() >= self._count:
+        if self._under_way >= self._count:
             raise OverloadedError(f"{self._of}: {self._count} are under way or wait, no more may")
         if principal and self._taken[principal] >= self._share:
             raise QuotaExceededError(f"{self._of}: {self._share} of one user may be under way or wait")
         self._taken[principal] += 1
+        self._under_way += 1
         self._all_free.clear()
         try:
             yield
         finally:
             self._taken[principal] -= 1
+            self._under_way -= 1
             if not self._taken[principal]:
                 del self._taken[principal]
-            if not self._taken:
+            if not self._under_way:
                 self._all_free.set()
 
     async def until_free(self, timeout_s: float) -> None:

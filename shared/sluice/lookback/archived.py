@@ -6,26 +6,14 @@ archived.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol
 
 from sluice.archive.layout import ArchiveFile
 from sluice.archive.reading import Archive, ArchiveUnreadableError
-from sluice.archive.rows import ArchivedRecord
 from sluice.kafka.topics import JOURNAL, RETENTION, SCALE
 from sluice.lookback.errors import UnreachableError
 from sluice.lookback.source import KafkaRecord, Source, Span, TopicFacts
 
 ARCHIVED = frozenset((JOURNAL.name, SCALE.name, RETENTION.name))
-
-
-class TopicArchive(Protocol):
-    """The archive of one topic, see `sluice.archive.reading.Archive`."""
-
-    def files(self, partition: int) -> list[ArchiveFile]: ...
-
-    def read(self, partition: int, start: int, end: int) -> Iterator[ArchivedRecord]: ...
-
-    def offset_at(self, partition: int, at_ms: int) -> int | None: ...
 
 
 class ArchivedSource:
@@ -34,7 +22,7 @@ class ArchivedSource:
     def __init__(self, kafka: Source, target: str) -> None:
         self._kafka = kafka
         self._target = target
-        self._archives: dict[str, TopicArchive] = {}
+        self._archives: dict[str, Archive] = {}
         self._begins: dict[tuple[str, int], int] = {}
 
     def __exit__(self, *error: object) -> None:
@@ -104,7 +92,7 @@ class ArchivedSource:
         begin = self._begins.get((span.topic, span.partition), 0)
         return Span(span.topic, span.partition, max(span.start, begin), max(span.end, begin))
 
-    def _archive(self, topic: str) -> TopicArchive:
+    def _archive(self, topic: str) -> Archive:
         found = self._archives.get(topic)
         if found is None:
             found = Archive(self._target, topic, self.id(topic), splits_entries=topic == JOURNAL.name)

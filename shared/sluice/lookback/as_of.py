@@ -145,7 +145,7 @@ def _moments(
     moments = {partition: _Moment(aggregates) for partition in partitions}
     before_ms = None if until_ms is None else until_ms + 1
     spans = source.spans([JOURNAL.name], until_ms=before_ms, partitions=moments)
-    left, taken = begin(source, spans, moments, until_ms)
+    left, taken = begin(source, spans, {partition: m.view for partition, m in moments.items()}, until_ms)
     for partition, manifest in taken.items():
         moments[partition].began(manifest)
     with progress("folding", sum(span.length for span in left)) as advance:

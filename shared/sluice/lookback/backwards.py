@@ -7,6 +7,8 @@ few records before the moment first, and at more of them while it has not found 
 from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeVar
 
+import msgspec
+
 from sluice.domain.model import JournalRecord
 from sluice.engine.fold import Outcome, PartitionView
 from sluice.kafka.topics import JOURNAL
@@ -61,11 +63,12 @@ class BackwardSearch(Generic[T]):
     ) -> None:
         self._context = context
         self._collector = collector
-        self._spans = context.journal(partitions, since_ms or None, upper_ms)
-        self._ends = {partition: max(span.start, span.end) for partition, span in self._spans.items()}
-        kept = context.kept(partitions)
-        self._starts = {partition: max(span.start, kept[partition][0]) for partition, span in self._spans.items()}
-        cut = [kept[p][1] for p, span in self._spans.items() if self._starts[p] > span.start]
+        self._journal = context.journal(partitions, until_ms=upper_ms)
+        spans = context.journal(partitions, since_ms, upper_ms) if since_ms else self._journal
+        self._ends = {partition: max(span.start, span.end) for partition, span in spans.items()}
+        kept = context.kept(self._journal.values())
+        self._starts = {partition: max(span.start, kept[partition][0]) for partition, span in spans.items()}
+        cut = [kept[p][1] for p, span in spans.items() if self._starts[p] > span.start]
         self.kept_from = max((at for at in cut if at > since_ms), default=None)
         self._first_ms: dict[int, int] = {}
         self._since_ms = since_ms
@@ -99,10 +102,10 @@ class BackwardSearch(Generic[T]):
 
     def _look_at(self, records: int) -> None:
         """Look at so many records more. Raises TimeIsOverError."""
-        width = max(1, records // len(self._spans))
+        width = max(1, records // len(self._journal))
         starts = {p: max(start, self._ends[p] - width) for p, start in self._starts.items()}
         for group in side_by_side(p for p, start in starts.items() if start < self._ends[p]):
-            views = self._context.views_at({p: starts[p] for p in group})
+            views = self._context.views_at([msgspec.structs.replace(self._journal[p], end=starts[p]) for p in group])
             watchers = {p: _Watcher(view, self._collector) for p, view in views.items()}
             fold(self._context.source, [Span(JOURNAL.name, p, starts[p], self._ends[p]) for p in group], watchers)
             for partition, watcher in watchers.items():

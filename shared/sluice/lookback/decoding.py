@@ -22,7 +22,7 @@ from sluice.engine.record import Record
 from sluice.engine.snapshots import SnapshotConfirmation, SnapshotManifest
 from sluice.kafka import topics
 from sluice.kafka.dead_letters import DeadLetterSettled
-from sluice.kafka.requests import Request, decode_request
+from sluice.kafka.requests import Request, decode_request, request_id
 from sluice.lookback.source import KafkaRecord
 
 REQUEST_TOPICS = tuple(
@@ -108,12 +108,12 @@ def raw_value(record: KafkaRecord) -> dict[str, Any]:
 
 
 def _raw(record: KafkaRecord, problem: str) -> Decoded:
-    kind, id = record.header("ce_type"), record.header("ce_id")
+    kind, ids = record.header("ce_type"), (record.header("ce_id"), request_id(record.value or b""))
     return Decoded(
         record,
         types=(kind,) if kind else (),
         names=frozenset((record.key,)) if record.key else frozenset(),
-        requests=frozenset((id,)) if id else frozenset(),
+        requests=frozenset(id for id in ids if id),
         by=record.header("ce_source"),
         problem=problem,
     )

@@ -143,14 +143,14 @@ def _follow(context: JobContext, question: HistoryQuestion, changed: Changed) ->
     """The last moment that is taken in, and whether it is the end of the interval."""
     to_ms = question.to_ms or context.now_ms
     partition = context.partition_of(CLUSTER)
-    span = context.journal([partition], question.from_ms, to_ms + 1)[partition]
-    view = context.view_at(partition, span.start)
+    view = context.view_before(partition, question.from_ms - 1)
+    span, start = context.journal([partition], until_ms=to_ms + 1)[partition], view.next_offset
     changed(question.from_ms, cluster_of(view), frozenset())
     watching = _Watching(view, changed)
-    end = min(span.end, span.start + MAX_RECORDS)
+    end = min(span.end, start + MAX_RECORDS)
     is_complete = end == span.end
     try:
-        fold(context.source, [Span(span.topic, partition, span.start, end)], {partition: watching})
+        fold(context.source, [Span(span.topic, partition, start, end)], {partition: watching})
     except TimeIsOverError:
         is_complete = False
     return to_ms if is_complete else max(watching.last_ms, question.from_ms), is_complete

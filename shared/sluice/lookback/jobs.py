@@ -4,9 +4,9 @@ A job is a name, a struct of arguments, a struct of its result, and a function o
 Both structs travel as MessagePack, so they hold plain values and other such structs. To add one:
 
 1. Write the function in a module of this package. It blocks, in a thread of the process that does the jobs. It reads
-   topics through `context.source`, and gets folded partitions from `context.view_at`; both end it by an exception once
-   the caller has left (JobCancelledError) or it took as long as one may (TimeIsOverError, a LookbackError). A job that
-   can go on another time catches the second one, and says in its result how far it came.
+   topics through `context.source`, and gets folded partitions from `context.view_before`; both end it by an exception
+   once the caller has left (JobCancelledError) or it took as long as one may (TimeIsOverError, a LookbackError). A job
+   that can go on another time catches the second one, and says in its result how far it came.
 2. Make a `Job` of it there, and name that in `sluice.lookback.all_jobs`.
 3. In the gateway, `await backend.lookback.run(JOB, Arguments(...))` gives the result, or raises what the function
    raised: NotFoundError is 404 there, InvalidTextError 400, every other LookbackError 503 with Retry-After. An error
@@ -16,20 +16,20 @@ Both structs travel as MessagePack, so they hold plain values and other such str
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from sluice.domain.model import JournalRecord
+from sluice.domain.model import DomainModel, JournalRecord
 from sluice.engine.fold import Outcome, PartitionView
 from sluice.engine.partition import partition_of
 from sluice.kafka.topics import JOURNAL
 from sluice.lookback.as_of import Watcher, fold
 from sluice.lookback.errors import JobCancelledError, LookbackError, TimeIsOverError
 from sluice.lookback.folded import FoldedPartitions, PartitionId
-from sluice.lookback.snapshots import oldest_snapshots, restored_before
+from sluice.lookback.snapshots import oldest_snapshots, restore
 from sluice.lookback.source import KafkaRecord, Source, Span, TopicFacts
 
 MAX_JOB_S = 8.0
@@ -114,7 +114,7 @@ class LimitedSource:
 class JobContext:
     """What a job is run with: the topics, the journal's partitions folded to any offset, and the time it is now.
 
-    `records_folded` are those that `view_at` had to fold: what the same job is spared the next time.
+    `records_folded` are those that `views_at` had to fold: what the same job is spared the next time.
     """
 
     def __init__(self, source: Source, folded: FoldedPartitions, now_ms: int, limit: JobLimit) -> None:
@@ -123,7 +123,6 @@ class JobContext:
         self.records_folded = 0
         self._folded = folded
         self._journal_id = ""
-        self._spans: dict[int, Span] = {}
 
     @property
     def partitions(self) -> int:
@@ -142,39 +141,39 @@ class JobContext:
 
     def view_before(self, partition: int, at_ms: int) -> PartitionView:
         """The partition folded up to and with what was appended at `at_ms`. See `views_at`."""
-        return self.view_at(partition, self.journal([partition], until_ms=at_ms + 1)[partition].end)
+        return next(self.views_before(at_ms, [partition]))
 
-    def views_before(self, at_ms: int) -> Iterator[PartitionView]:
-        """The same of all partitions, in their order; only some of them are in memory at once."""
-        ends = {partition: span.end for partition, span in self.journal(until_ms=at_ms + 1).items()}
-        for group in side_by_side(ends):
-            yield from self.views_at({partition: ends[partition] for partition in group}).values()
+    def views_before(self, at_ms: int, partitions: Iterable[int] | None = None) -> Iterator[PartitionView]:
+        """The same of all partitions, or these, in their order; only some of them are in memory at once."""
+        spans = self.journal(partitions, until_ms=at_ms + 1)
+        for group in side_by_side(spans):
+            yield from self.views_at([spans[partition] for partition in group]).values()
 
-    def view_at(self, partition: int, offset: int) -> PartitionView:
-        """The partition folded up to this offset, without its record. See `views_at`."""
-        return self.views_at({partition: offset})[partition]
+    def views_at(self, spans: Sequence[Span]) -> dict[int, PartitionView]:
+        """Each of the partitions folded up to the end of its span; the job's own, so it may fold on.
 
-    def views_at(self, offsets: Mapping[int, int]) -> dict[int, PartitionView]:
-        """Each of the partitions folded up to its offset, without that record; the job's own, so it may fold on.
-
-        They are folded from what is kept, a snapshot or the first record on, and kept. What is missing is read side by
+        A span begins where nothing up to its end is missing any more, as those of `journal` without `since_ms` do. The
+        views are folded from what is kept, a snapshot or the first record on, and kept. What is missing is read side by
         side, for every reading takes a while to begin. Raises LookbackError where records are missing, and
         TimeIsOverError, after which the next job comes further.
         """
-        self._know_spans(offsets)
-        views = {partition: self._begun(partition, offset) for partition, offset in offsets.items()}
+        ends = {span.partition: span.end for span in spans}
+        views = {span.partition: self._begun(span) for span in spans}
         starts = {partition: view.next_offset for partition, view in views.items()}
-        left = [p for p, offset in offsets.items() if starts[p] < offset]
+        left = [p for p, end in ends.items() if starts[p] < end]
         if not left:
             return views
-        spans = [Span(JOURNAL.name, p, starts[p], offsets[p]) for p in left]
         try:
-            fold(self.source, spans, {p: self._keeping(p, views[p]) for p in left})
+            fold(
+                self.source,
+                [Span(JOURNAL.name, p, starts[p], ends[p]) for p in left],
+                {p: self._keeping(p, views[p]) for p in left},
+            )
         except TimeIsOverError as error:
-            behind = next(p for p in left if views[p].next_offset < offsets[p])
+            behind = next(p for p in left if views[p].next_offset < ends[p])
             came = (
                 f"partition {behind} of the journal is folded up to {views[behind].next_offset}, "
-                f"it is wanted at {offsets[behind]}"
+                f"it is wanted at {ends[behind]}"
             )
             kept = [self._folded.keep(self._id(partition), views[partition]) for partition in left]
             if not all(kept):
@@ -186,39 +185,41 @@ class JobContext:
             self._folded.keep(self._id(partition), views[partition])
         return views
 
-    def kept(self, partitions: Iterable[int]) -> dict[int, tuple[int, int]]:
+    def kept(self, spans: Collection[Span]) -> dict[int, tuple[int, int]]:
         """Of each partition the first offset that it can be folded to, and from when on (epoch ms) all is kept.
 
-        That is its beginning and 0, or behind its oldest snapshot. Of one that has lost its first records and has no
-        snapshot it is where its records begin, and nothing can be folded there.
+        See `views_at` for the spans. That is its beginning and 0, or behind its oldest snapshot, be that behind its
+        span. Of one that has lost its first records and has no snapshot it is where its records begin, and nothing can
+        be folded there.
         """
-        partitions = tuple(partitions)
-        self._know_spans(partitions)
-        spans = [self._spans[partition] for partition in partitions]
-        oldest = oldest_snapshots(self.source, [span for span in spans if span.start > 0])
+        trimmed = {span.partition: span for span in spans if span.start > 0}
+        now = self.journal(trimmed) if trimmed else {}
+        oldest = oldest_snapshots(
+            self.source, [msgspec.structs.replace(span, end=now[p].end) for p, span in trimmed.items()]
+        )
         behind = {partition: (manifest.offset + 1, manifest.at + 1) for partition, manifest in oldest.items()}
         return {span.partition: behind.get(span.partition, (span.start, 0)) for span in spans}
 
-    def _know_spans(self, partitions: Iterable[int]) -> None:
-        """Of these alone: one that has no leader keeps no one from looking at another."""
-        if missing := [partition for partition in partitions if partition not in self._spans]:
-            self._spans |= self.journal(missing)
-
-    def _begun(self, partition: int, offset: int) -> PartitionView:
-        """What is kept of the partition, or a snapshot of it, up to the offset; else an empty view."""
-        span = self._spans[partition]
-        view = self._folded.nearest(self._id(partition), offset)
+    def _begun(self, span: Span) -> PartitionView:
+        """What is kept of the partition, or a snapshot of it, up to the span's end; else an empty view."""
+        view = self._folded.nearest(self._id(span.partition), span.end)
         if span.start > view.next_offset:
-            view = restored_before(self.source, span, offset, span.start - 1) or view
-        elif offset - view.next_offset >= WORTH_A_SNAPSHOT:
-            worth = view.next_offset + WORTH_A_SNAPSHOT
-            view = restored_before(self.source, span, offset, worth) or view
-        if view.next_offset < span.start and view.next_offset < offset:
+            view = self._restored(span, span.start - 1) or view
+        elif span.end - view.next_offset >= WORTH_A_SNAPSHOT:
+            view = self._restored(span, view.next_offset + WORTH_A_SNAPSHOT) or view
+        if view.next_offset < min(span.start, span.end):
             raise LookbackError(
-                f"partition {partition} of the journal lacks its records before offset {span.start}: they were trimmed",
+                f"partition {span.partition} of the journal lacks its records before offset {span.start}: "
+                "they were trimmed",
                 "neither a snapshot nor an archive reaches back to the moment",
             )
         return view
+
+    def _restored(self, span: Span, behind: int) -> PartitionView | None:
+        """A view from the newest snapshot of the span that is behind the offset; None if there is none."""
+        view = PartitionView(DomainModel())
+        taken = restore(self.source, [span], {span.partition: view}, lambda manifest: manifest.offset > behind)
+        return view if taken else None
 
     def _id(self, partition: int) -> PartitionId:
         if not self._journal_id:

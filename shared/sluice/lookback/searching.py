@@ -73,13 +73,18 @@ class FoundEvents(msgspec.Struct, frozen=True):
     kept_from: int | None = None
 
 
+def is_aggregate(key: str) -> bool:
+    """Whether a `key` names one aggregate, and not all that has a name."""
+    return ":" in key or key == CLUSTER
+
+
 class _Wanted:
     """Which events fit, and in which partitions they are."""
 
     def __init__(self, question: SearchQuestion) -> None:
         self._key = question.key
         self._types = frozenset(question.types)
-        self._is_aggregate = ":" in question.key or question.key == CLUSTER
+        self._is_aggregate = is_aggregate(question.key)
 
     def fits(self, event: Event) -> bool:
         if self._types and type(event).__name__ not in self._types:

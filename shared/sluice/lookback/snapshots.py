@@ -6,8 +6,8 @@ and says so in the log.
 
 import asyncio
 import logging
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -42,10 +42,6 @@ class SourceSnapshots:
         span = Span(whole.topic, partition, max(first, whole.start), min(last + 1, whole.end))
         return [record.value or b"" for record in self._read([span])]
 
-    def has_marker(self, manifest: SnapshotManifest, span: Span) -> bool:
-        """Whether the snapshot is of this journal, of which `span` is there: its marker is where it says."""
-        return bool(self.with_marker([manifest], {span.partition: span}))
-
     def with_marker(self, manifests: Sequence[SnapshotManifest], spans: Mapping[int, Span]) -> list[SnapshotManifest]:
         """Those of them, one of a partition, that are of this journal, of which these spans are there."""
         at = {m.partition: m for m in manifests if spans[m.partition].start <= m.offset < spans[m.partition].end}
@@ -57,34 +53,58 @@ class SourceSnapshots:
         return (item for item in self._source.read(spans) if isinstance(item, KafkaRecord))
 
 
-class Viewing(Protocol):
-    """Holds the view that a partition is folded into."""
+def restore(
+    source: Source,
+    spans: Sequence[Span],
+    views: Mapping[int, PartitionView],
+    fits: Callable[[SnapshotManifest], bool],
+) -> dict[int, SnapshotManifest]:
+    """Restore views by the newest snapshots that fit and may be used; which were taken, by partition.
 
-    view: PartitionView
+    `spans` are what the journal has of these partitions: a snapshot has its marker there.
+    """
+    reader = SourceSnapshots(source)
+
+    async def restored() -> dict[int, SnapshotManifest]:
+        notes, taken = await reader.notes([span.partition for span in spans]), dict[int, SnapshotManifest]()
+        for span in spans:
+            partition = span.partition
+            fitting = [
+                snapshot
+                for snapshot in snapshots_of(notes[partition])[0]
+                if fits(snapshot.manifest) and reader.with_marker([snapshot.manifest], {partition: span})
+            ]
+            found = await newest(reader, fitting, views[partition].restore, lambda *_: None)
+            if found is not None:
+                taken[partition] = found
+        return taken
+
+    return asyncio.run(restored())
 
 
 def begin(
-    source: Source, spans: Sequence[Span], watchers: Mapping[int, Viewing], until_ms: int | None = None
+    source: Source, spans: Sequence[Span], views: Mapping[int, PartitionView], until_ms: int | None = None
 ) -> tuple[list[Span], dict[int, SnapshotManifest]]:
     """Restore the views whose first records are trimmed: what is left to fold, and which snapshots were taken.
 
     Raises LookbackError for a partition without a fitting one.
     """
-    trimmed = {span.partition: span for span in spans if span.start > watchers[span.partition].view.next_offset}
+    trimmed = [span for span in spans if span.start > views[span.partition].next_offset]
     if not trimmed:
         return list(spans), {}
-    taken = asyncio.run(_restore(SourceSnapshots(source), trimmed, watchers, until_ms))
-    for partition, span in trimmed.items():
-        if partition not in taken:
+    taken = restore(source, trimmed, views, lambda manifest: until_ms is None or manifest.at <= until_ms)
+    for span in trimmed:
+        manifest = taken.get(span.partition)
+        if manifest is None:
             raise LookbackError(
-                f"partition {partition} of the journal lacks its records before offset {span.start}: they were trimmed",
+                f"partition {span.partition} of the journal lacks its records before offset {span.start}: "
+                "they were trimmed",
                 "no snapshot is as old as what you ask for (`sluice snapshot list`), and no archive has them: "
                 "SLUICE_ARCHIVE, or the context, says where it is",
             )
-    for partition, manifest in taken.items():
         log.info(
             "Partition %s of the journal is trimmed: it is folded from the snapshot at %s (%s) on.",
-            partition,
+            span.partition,
             manifest.offset,
             show_time(manifest.at),
         )
@@ -93,43 +113,6 @@ def begin(
         for s in spans
     ]
     return left, taken
-
-
-async def _restore(
-    reader: SourceSnapshots, trimmed: Mapping[int, Span], watchers: Mapping[int, Viewing], until_ms: int | None
-) -> dict[int, SnapshotManifest]:
-    notes = await reader.notes(list(trimmed))
-    taken = {}
-    for partition, span in trimmed.items():
-        fitting = [
-            snapshot
-            for snapshot in snapshots_of(notes[partition])[0]
-            if (until_ms is None or snapshot.manifest.at <= until_ms) and reader.has_marker(snapshot.manifest, span)
-        ]
-        view = watchers[partition].view
-        found = await newest(reader, fitting, view.restore, lambda *_: None)
-        if found is not None:
-            taken[partition] = found
-    return taken
-
-
-def restored_before(source: Source, span: Span, offset: int, behind: int) -> PartitionView | None:
-    """A view from the newest snapshot of the partition between the two offsets; None if there is none that fits.
-
-    `span` is what the journal has of the partition. The newest one is taken that may be used.
-    """
-    reader, view = SourceSnapshots(source), PartitionView(DomainModel())
-
-    async def restore() -> SnapshotManifest | None:
-        notes = await reader.notes([span.partition])
-        fitting = [
-            snapshot
-            for snapshot in snapshots_of(notes[span.partition])[0]
-            if behind < snapshot.manifest.offset < offset and reader.has_marker(snapshot.manifest, span)
-        ]
-        return await newest(reader, fitting, view.restore, lambda *_: None)
-
-    return view if asyncio.run(restore()) is not None else None
 
 
 def lost_ends(source: Source) -> dict[int, PartitionView]:

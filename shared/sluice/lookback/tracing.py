@@ -5,26 +5,37 @@ over the partitions of the journal where these requests are decided, from their 
 those records, for what counted and what workflows did. Each pass reads all its partitions side by side.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
 from sluice.domain.decision import Reply
+from sluice.domain.workflow import WorkflowKind
 from sluice.engine.fold import Outcome
 from sluice.kafka import topics
 from sluice.kafka.requests import Request
 from sluice.lookback.as_of import fold
 from sluice.lookback.decoding import REFUSAL, REQUEST_TOPICS, Decoded, aggregates_of, decode
-from sluice.lookback.follow_ups import depth_below
 from sluice.lookback.following import Follower, FoundEntry, Running, Wanted
 from sluice.lookback.progress import Advance, Progress
 from sluice.lookback.snapshots import begin
 from sluice.lookback.source import KafkaRecord, Source, Span
-from sluice.lookback.wording import entry_line, line
+from sluice.lookback.wording import entry_line, line, shortened
 
 _DECIDED_IN_PLACE = frozenset(REQUEST_TOPICS) - {topics.REQUESTS_CLUSTER.name}
 """The topics whose requests are decided in the journal's partition of the same number."""
+
+_WITHOUT_REQUESTS = frozenset((topics.SNAPSHOTS.name, topics.SNAPSHOT_CHUNKS.name))
+
+MAX_SAYS = 2_000
+"""So many characters a step says at most."""
+
+# Ids as `sluice.engine.dependencies` makes them: the workflow's, a token of the process, a number. The longest first:
+# one kind's name begins with another's.
+_KINDS = "|".join(sorted((kind.value for kind in WorkflowKind), key=len, reverse=True))
+_SENT = re.compile(rf"(?:{_KINDS})-(?P<request>.+)-[^-]+-[0-9]+")
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -110,9 +121,7 @@ class Found(msgspec.Struct, frozen=True):
 
 def trace(source: Source, request: str, since_ms: int, progress: Progress) -> Trace:
     """Raises UnreachableError, and LookbackError where a partition of the journal itself stops."""
-    there = {topic.name for topic in source.topics()}
-    searched = [topic.name for topic in topics.TOPICS if topic.name in there]
-    spans = source.spans(searched, since_ms=since_ms)
+    spans = source.spans(searched_topics(source), since_ms=since_ms)
     with progress("searching", sum(s.length for s in spans)) as advance:
         found = list(search(source, spans, request, advance))
     if not found:
@@ -132,8 +141,31 @@ def traced(request: str, found: Iterable[Found], followers: Sequence[Follower], 
     return Trace(request, list(_timed(steps)), reply, answer_at, still_running, principal)
 
 
+def searched_topics(source: Source) -> list[str]:
+    """The topics there are in which records name requests."""
+    there = {topic.name for topic in source.topics()} - _WITHOUT_REQUESTS
+    return [topic.name for topic in topics.TOPICS if topic.name in there]
+
+
+def depth_below(id: str, request: str) -> int | None:
+    """How many workflows lie between the two: 0 for the request itself, None if it has nothing to do with the other.
+
+    The id of a request that a workflow sends to another key names the workflow, and so the request that began it.
+    """
+    depth = 0
+    while id != request:
+        sent = _SENT.fullmatch(id)
+        if sent is None:
+            return None
+        depth, id = depth + 1, sent["request"]
+    return depth
+
+
 def search(source: Source, spans: list[Span], request: str, advance: Advance = lambda _steps: None) -> Iterator[Found]:
-    """The records that name the request. Decoding is slow and looking for bytes is not."""
+    """The records that name the request: having its id somewhere is not enough.
+
+    Decoding is slow and looking for bytes is not.
+    """
     needle = msgspec.json.encode(request)[1:-1]
     for item in source.read(spans):
         if isinstance(item, Span):
@@ -145,8 +177,6 @@ def search(source: Source, spans: list[Span], request: str, advance: Advance = l
             if depths:
                 depth, id = min(depths)
                 yield Found(decoded, id, depth)
-            elif decoded.content is None:
-                yield Found(decoded, request, 0)
 
 
 def wanted_of(request: str, found: Iterable[Found]) -> dict[int, Wanted]:
@@ -162,7 +192,8 @@ def _followed(source: Source, request: str, found: list[Found], progress: Progre
     """Fold the partitions where the requests that were found are decided, or where the journal names them."""
     followers = {partition: Follower(wanted) for partition, wanted in wanted_of(request, found).items()}
     spans = source.spans([topics.JOURNAL.name], partitions=followers) if followers else []
-    left, _ = begin(source, spans, followers, min(one.decoded.record.at for one in found))
+    views = {partition: follower.view for partition, follower in followers.items()}
+    left, _ = begin(source, spans, views, min(one.decoded.record.at for one in found))
     with progress("folding", sum(s.length for s in left)) as advance:
         fold(source, left, followers, advance)
     return list(followers.values())
@@ -224,6 +255,7 @@ def _entry_step(found: FoundEntry) -> Step:
 
 
 def _step(record: KafkaRecord, what: str, says: str, request: str, types: tuple[str, ...], by: str) -> Step:
+    says = shortened(says, MAX_SAYS)
     return Step(record.at, 0, 0, what, says, request, types, record.topic, record.partition, record.offset, by)
 
 

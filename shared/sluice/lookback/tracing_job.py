@@ -4,7 +4,9 @@ What is searched grows with each step back, so a request of the last minute is f
 which it was decided are folded from there on, each until nothing of it is under way any more.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from heapq import nsmallest
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -16,10 +18,17 @@ from sluice.lookback.errors import TimeIsOverError
 from sluice.lookback.following import Follower, Wanted
 from sluice.lookback.jobs import Job, JobContext
 from sluice.lookback.source import Span
-from sluice.lookback.tracing import Found, document, search, traced, wanted_of
+from sluice.lookback.tracing import Found, Step, document, search, searched_topics, traced, wanted_of
 
 MAX_RECORDS = 500_000
 """So many records are searched for the request's id at most: these are bytes, and few of them are decoded."""
+
+MAX_STEPS = 10_000
+"""So many records that name the request are taken at most, its own and the earliest of what followed from it, and so
+many entries of each partition."""
+
+MAX_BYTES = 8 * 1024 * 1024
+"""How much the steps of one answer take, unless one alone takes more."""
 
 FIRST_MS = 60_000
 GROWTH = 4
@@ -37,7 +46,8 @@ class TraceFound(msgspec.Struct, frozen=True):
     """The history as `tracing.document` has it, and what each step and each running workflow is about.
 
     `steps` and `running` have aggregates by their number. `searched_to` is the moment back to which all is searched,
-    epoch ms; it is `complete` from where the request was sent, or from `since_ms` on.
+    epoch ms; it is `complete` from where the request was sent, or from `since_ms` on. Of what is too much the first
+    steps are there, and it is not.
     """
 
     document: dict[str, Any]
@@ -57,13 +67,27 @@ def _trace(context: JobContext, submitted: TraceQuestion) -> TraceFound:
     except TimeIsOverError:
         complete = False
     trace = traced(submitted.request, found, followers, submitted.since_ms)
+    steps = _first_of(trace.steps)
+    taken = [len(found), *(len(one.found) for one in followers)]
+    is_all = len(steps) == len(trace.steps) and max(taken) < MAX_STEPS
     return TraceFound(
-        document(trace),
-        [sorted(step.aggregates) for step in trace.steps],
+        document(msgspec.structs.replace(trace, steps=steps)),
+        [sorted(step.aggregates) for step in steps],
         [running.aggregate for running in trace.running],
         searched_to,
-        complete,
+        complete and is_all,
     )
+
+
+def _first_of(steps: Sequence[Step]) -> list[Step]:
+    """As many of them as one answer holds."""
+    size, first = 0, list[Step]()
+    for step in steps:
+        size += len(step.says) + sum(map(len, step.types)) + sum(map(len, step.aggregates))
+        if first and size > MAX_BYTES:
+            break
+        first.append(step)
+    return first
 
 
 def _search_back(context: JobContext, submitted: TraceQuestion) -> tuple[list[Found], int, bool]:
@@ -72,7 +96,8 @@ def _search_back(context: JobContext, submitted: TraceQuestion) -> tuple[list[Fo
     searched_to = submitted.before_ms or context.now_ms + 1
     try:
         for since_ms, spans in _windows(context, submitted):
-            found = [*search(context.source, spans, submitted.request), *found]
+            named = search(context.source, spans, submitted.request)
+            found = nsmallest(MAX_STEPS, chain(named, found), key=lambda one: (one.depth, one.decoded.record.at))
             searched_to = since_ms
             if any(one.depth == 0 and isinstance(one.decoded.content, Request) for one in found):
                 return found, searched_to, True
@@ -83,8 +108,7 @@ def _search_back(context: JobContext, submitted: TraceQuestion) -> tuple[list[Fo
 
 def _windows(context: JobContext, submitted: TraceQuestion) -> Iterator[tuple[int, list[Span]]]:
     """What to search, the latest first, each with the moment at which it begins."""
-    there = {topic.name for topic in context.source.topics()}
-    names = [topic.name for topic in topics.TOPICS if topic.name in there]
+    names = searched_topics(context.source)
     end_ms, width_ms, left = submitted.before_ms or None, FIRST_MS, MAX_RECORDS
     while left > 0:
         begin_ms = max(submitted.since_ms, (end_ms or context.now_ms) - width_ms)
@@ -116,7 +140,8 @@ def _follow(context: JobContext, partition: int, follower: Follower, found: list
     view, span = follower.view, context.journal([partition])[partition]
 
     def is_over() -> bool:
-        return view.next_offset > last and not follower.undecided and not follower.is_following
+        is_done = view.next_offset > last and not follower.undecided and not follower.is_following
+        return is_done or len(follower.found) >= MAX_STEPS
 
     fold(
         context.source,

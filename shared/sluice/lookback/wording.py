@@ -34,6 +34,11 @@ def _value(value: Any) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
+def shortened(text: str, longest: int) -> str:
+    """The text, or its beginning and an ellipsis: so many characters at most."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
 def answer(reply: Reply) -> str:
     """What a reply says."""
     return f"{reply.status}: {reply.reason}" if reply.reason else reply.status
@@ -80,8 +85,7 @@ def line(found: Decoded, longest: int = LONGEST) -> str:
     if found.content is None:
         raw = msgspec.json.encode(raw_value(found.record)).decode()
         return f"{about_letter}{' '.join(found.types)} not decoded ({found.problem}): {raw}".strip()
-    text = f"{about_letter}{content_text(found.content)}"
-    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+    return shortened(f"{about_letter}{content_text(found.content)}", longest)
 
 
 def document(found: Decoded) -> dict[str, Any]:

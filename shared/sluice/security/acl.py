@@ -4,8 +4,6 @@ In Pravega a pattern is a regular expression of Java in which every `*` has beco
 pattern that could take long is not evaluated: a pattern may have characters, `.`, `*`, classes (`[a-c]`), escaped
 punctuation (`\\.`) and alternatives (`(a|b)`), and is matched in time linear in the name. Whatever else is a pattern
 ends its list: what no entry before it decided is refused, as in Pravega, where such an entry makes the call fail.
-
-Concurrency: one event loop; a list remembers what it decided.
 """
 
 import itertools
@@ -19,7 +17,6 @@ from sluice.security.resources import Permission
 MAX_RESOURCE_CHARS = 4096
 """No legal name is a fifth as long; nobody may do anything on a longer one."""
 
-_MAX_REMEMBERED = 1024
 _MAX_ALTERNATIVES = 64
 _TRIMMED = "".join(map(chr, range(33)))
 """What Java's `trim` takes away."""
@@ -146,7 +143,6 @@ class Acl:
 
     def __init__(self, entries: Iterable[Entry]) -> None:
         self._entries: list[tuple[Entry, re.Pattern[str] | None]] = []
-        self._remembered: dict[str, Permission] = {}
         for entry in entries:
             # Pravega looks at no other entry for a resource, all of which begin so.
             if not entry.pattern.startswith("prn"):
@@ -159,14 +155,7 @@ class Acl:
 
     def permission_on(self, resource: str) -> Permission:
         """The permission of the first entry that matches, NONE if none does."""
-        found = self._remembered.get(resource)
-        if found is None:
-            found = self.decide(resource).permission
-            if len(self._remembered) >= _MAX_REMEMBERED:
-                self._remembered.clear()
-            if len(resource) <= MAX_RESOURCE_CHARS:
-                self._remembered[resource] = found
-        return found
+        return self.decide(resource).permission
 
     def decide(self, resource: str) -> Decision:
         """The same, with the entry that decides."""

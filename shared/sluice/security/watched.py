@@ -45,10 +45,11 @@ class Watched(Generic[T]):
                 self._wrong = None
                 return
             self.current = self._make(*contents)
-        except SecurityConfigError as error:
+        except Exception as error:  # noqa: BLE001 - one strange file must not end the watching of all
+            wrong = str(error) if isinstance(error, SecurityConfigError) else f"unexpected: {type(error).__name__}"
             if self._wrong is None:
-                log.error("the new version is refused", extra={"what": self.name, "error": str(error)})
-            self._wrong = str(error)
+                log.error("the new version is refused", extra={"what": self.name, "error": wrong})
+            self._wrong = wrong
             return
         self._seen, self._wrong = contents, None
         log.info("a new version is in use", extra={"what": self.name})

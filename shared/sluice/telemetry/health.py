@@ -20,7 +20,7 @@ from starlette.routing import Route
 
 from sluice.security.tls import Identity, serving_context
 from sluice.security.watched import Watched
-from sluice.telemetry.http_connections import BoundedConnection, HttpBounds
+from sluice.telemetry.http_connections import BoundedConnection, HttpBounds, InPieces
 from sluice.telemetry.metrics import CHECKS, READY
 from sluice.telemetry.process import VERSION
 from sluice.telemetry.scrape import exposition, on_scrape
@@ -114,7 +114,7 @@ class HttpServer:
         self._addresses = [(host, port) for port in ports]
         bounds = bounds or HttpBounds()
         config = uvicorn.Config(
-            app,
+            InPieces(app),
             http=partial(BoundedConnection, bounds.connections, {}),  # type: ignore[arg-type]
             # An upgraded connection would be none of the bounded ones.
             ws="none",

@@ -1,22 +1,27 @@
 """The connections of an HTTP server: bounded in number, and in the time for which one may keep the server waiting.
 
 Who connects and says nothing, sends the head of a request slowly, or does not read its answer, needs no credentials for
-it. So a connection that has no request under way is cut after a while, and before others when there are too many; one
-whose answer is not read is cut when too little of it leaves. Belongs to the event loop.
+it. So a connection that has no request under way is cut after a while, and before others when there are too many.
+
+An answer leaves in pieces, and none is written while too much of those before still waits. So of an answer that is not
+read little is here, with TLS and without, and a connection is cut where that stays for long. Belongs to the event loop.
 """
 
 import asyncio
 from typing import Any
 
 import msgspec
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEAD_S = 10.0
-"""How long the head of a request may take, from the connection or the last answer on."""
+"""How long the head of the first request may take, from the connection on."""
 
 READ_S = 30.0
-MIN_READ_BYTES = 64 * 1024
-"""As much of an answer that waits to be read must leave in each `READ_S`."""
+"""How long what waits to be read may take, and the head of a further request: the answer before may still be read."""
+
+PIECE_BYTES = 32 * 1024
+"""Beyond this the server waits. So 64 KiB wait at most; with TLS, which buffers by itself, 128 KiB."""
 
 
 class HttpBounds(msgspec.Struct, frozen=True):
@@ -38,12 +43,11 @@ class BoundedConnection(H11Protocol):
         self._idle = idle
         self._head_due: asyncio.TimerHandle | None = None
         self._read_due: asyncio.TimerHandle | None = None
-        self._unread = 0
-        self._left = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._begin_idle()
+        transport.set_write_buffer_limits(PIECE_BYTES)
+        self._begin_idle(HEAD_S)
         if len(self.connections) > self._most:
             next(iter(self._idle)).cut()
 
@@ -59,13 +63,13 @@ class BoundedConnection(H11Protocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        if not self._is_busy() and not self.transport.is_closing():
-            self._begin_idle()
+        if not self._is_busy():
+            # The end of the answer may still be on its way, also where the connection closes behind it.
+            self._begin_idle(READ_S)
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._unread = self.transport.get_write_buffer_size()
-        self._read_due = self.loop.call_later(READ_S, self._look_unread)
+        self._read_due = self.loop.call_later(READ_S, self.cut)
 
     def resume_writing(self) -> None:
         self._end_unread()
@@ -74,34 +78,16 @@ class BoundedConnection(H11Protocol):
     def _is_busy(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete
 
-    def _begin_idle(self) -> None:
+    def _begin_idle(self, most_s: float) -> None:
         self._end_idle()
         self._idle[self] = None
-        self._left = 0
-        self._head_due = self.loop.call_later(HEAD_S, self._look_head)
+        self._head_due = self.loop.call_later(most_s, self.cut)
 
     def _end_idle(self) -> None:
         self._idle.pop(self, None)
         if self._head_due is not None:
             self._head_due.cancel()
             self._head_due = None
-
-    def _look_head(self) -> None:
-        """No request has come; but the last answer may still be on its way."""
-        left, before = self.transport.get_write_buffer_size(), self._left
-        if left in (0, before):
-            self.cut()
-        else:
-            self._left = left
-            self._head_due = self.loop.call_later(HEAD_S, self._look_head)
-
-    def _look_unread(self) -> None:
-        unread = self.transport.get_write_buffer_size()
-        if self._unread - unread < MIN_READ_BYTES:
-            self.cut()
-        else:
-            self._unread = unread
-            self._read_due = self.loop.call_later(READ_S, self._look_unread)
 
     def _end_unread(self) -> None:
         if self._read_due is not None:
@@ -112,3 +98,20 @@ class BoundedConnection(H11Protocol):
         """End it, whatever is not sent yet."""
         self._end_idle()
         self.transport.abort()
+
+
+class InPieces:
+    """ASGI middleware: a large part of an answer is sent as several, so that the server waits between them."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_pieces(message: Message) -> None:
+            body, at = message.get("body", b""), 0
+            while len(body) - at > PIECE_BYTES:
+                await send({"type": message["type"], "body": body[at : at + PIECE_BYTES], "more_body": True})
+                at += PIECE_BYTES
+            await send({**message, "body": body[at:]} if at else message)
+
+        await self._app(scope, receive, send_pieces)

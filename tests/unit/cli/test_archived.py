@@ -13,7 +13,13 @@ from unit.cli.snapshots import snapshot_of
 from sluice.domain.config import ScalingPolicy, StreamConfig
 from sluice.domain.scope.commands import CreateScope
 from sluice.domain.stream.commands import CreateStream, ScaleStream, SealStream
+from sluice.engine.partition import partition_of
 from sluice.kafka.topics import JOURNAL
+from sluice.lookback.archived import ArchivedSource
+from sluice.lookback.describing import STREAM, Description, ResourceQuestion
+from sluice.lookback.errors import LookbackError
+from sluice.lookback.jobs import run_job
+from sluice.lookback.searching import JOURNAL_SEARCH, FoundEvents, SearchQuestion
 
 ALL = 1 << 62
 
@@ -166,6 +172,26 @@ def test_behind_a_gap_in_the_archive_the_past_is_folded_from_a_snapshot(
     history.source.trim(JOURNAL.name, snapshot.partition, begin)
     monkeypatch.setenv("SLUICE_ARCHIVE", str(tmp_path))
     assert [cli(*command).document["state"] for command in commands] == expected
+
+
+def test_jobs_find_what_the_archive_has_before_a_gap(history: History, tmp_path: Path) -> None:
+    partition = partition_of("demo/orders", len(history.source.logs[JOURNAL.name]))
+    log = history.source.logs[JOURNAL.name][partition]
+    gap, begin = len(log) // 2, len(log)
+    moment, source = log[gap - 2].at, ArchivedSource(history.source, str(tmp_path))
+
+    def looked_back() -> tuple[Description, FoundEvents]:
+        question, wanted = ResourceQuestion("demo", "orders", moment), SearchQuestion("demo/orders", to_ms=moment)
+        return run_job(STREAM, question, source, history.now), run_job(JOURNAL_SEARCH, wanted, source, history.now)
+
+    expected = looked_back()
+    assert expected[1].items
+    for part in (log[:gap], log[gap + 1 : begin]):
+        write(tmp_path, TOPIC_ID, files(JOURNAL.name, part))
+    history.source.trim(JOURNAL.name, partition, begin)
+    assert looked_back() == expected
+    with pytest.raises(LookbackError, match="lacks its records before offset"):
+        run_job(STREAM, ResourceQuestion("demo", "orders", history.now), source, history.now)
 
 
 def test_an_archive_that_cannot_be_read_is_an_error(

@@ -317,6 +317,18 @@ def test_a_dry_run_says_what_would_be_done(cli: Cli, command: list[str], call: s
     assert "refused, STREAM_SEALED: it is sealed" in cli("stream", *command, "--dry-run").out
 
 
+@pytest.mark.parametrize("command", ["list demo", "show demo/orders", "seal demo/orders --dry-run"])
+def test_what_is_shown_does_not_command_the_terminal(cli: Cli, command: str) -> None:
+    evil = "a\x1b]0;owned\x07\x9b2J b"
+    listed = {"name": "orders", "state": "ACTIVE", "epoch": 2, "segments": 4, "tags": [evil]}
+    cli.answers["GET /scopes/demo/streams"] = items(listed)
+    cli.answers[f"GET {ONE}"] = {**STREAM, "config": {**STREAM["config"], "tags": [evil]}}
+    refused = {"status": "STREAM_SEALED", "detail": evil}
+    cli.answers[f"POST {ONE}/seal?dryRun=true"] = {"effects": {}, "refused": refused}
+    found = cli("stream", *command.split())
+    assert found.code == 0 and "a\\x1b]0;owned\\x07\\x9b2J b" in found.out and "\x1b" not in found.out
+
+
 def test_readers_of_a_group_are_shown_with_the_lag(cli: Cli) -> None:
     cli.answers["GET /scopes/demo/readergroups/rg/readers"] = {
         "readers": [{"name": "a", "segments": [{"stream": "demo/orders", "segment": 0, "offset": -1}]},

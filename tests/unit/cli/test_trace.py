@@ -257,19 +257,25 @@ def test_a_commit_that_rolls_is_followed_over_the_epochs_it_makes(cli: Cli, hist
     assert found["running"] == []
 
 
-def test_a_dead_letter_belongs_to_its_request_and_so_does_its_replay(cli: Cli, history: History) -> None:
+def test_a_dead_letter_belongs_to_its_request(cli: Cli, history: History) -> None:
     request = history.send(SealStream("demo", "orders"), "seal")
     headers = [("sluice_topic", request.topic), ("sluice_reason", "KeyError('x')"), ("sluice_service", "s/1")]
     history.source.append(topics.DEAD_LETTERS.name, request.key, request.value, [*headers, *request.headers])
-    history.ask(SealStream("demo", "orders"), "seal~")
     found = traced(cli, "seal")
-    assert [s["what"] for s in found["steps"]] == ["requested", "dead letter", "requested", "decided"]
+    assert [s["what"] for s in found["steps"]] == ["requested", "dead letter"]
     assert "KeyError('x')" in found["steps"][1]["says"]
 
 
 def test_a_record_that_names_the_request_and_cannot_be_decoded_is_shown(cli: Cli, history: History) -> None:
     history.source.append(topics.REQUESTS_STREAMS.name, "demo", b'{"id":"create","command":{"type":"Nothing"}}')
     assert ("not decoded", "") in steps(cli, "create")
+
+
+def test_a_record_that_only_has_the_id_somewhere_is_left_out(cli: Cli, history: History) -> None:
+    before = steps(cli, "create")
+    history.source.append(topics.SNAPSHOT_CHUNKS.name, "0", b"\xff create", [("ce_id", "create")])
+    history.source.append(topics.DEAD_LETTERS.name, "demo", b'{"create', [("sluice_topic", "x"), ("ce_id", "other")])
+    assert steps(cli, "create") == before
 
 
 def test_a_partition_that_stops_is_named(cli: Cli, history: History) -> None:

@@ -1,9 +1,11 @@
 """What the tests of handlers have in common."""
 
-from collections.abc import Awaitable
+import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import grpc
+from support.wait import SOON_S, eventually_async
 from unit.gateway.conftest import Gateway
 
 from api_gateway.errors import INTERNAL_TEXT
@@ -24,6 +26,24 @@ async def failure(call: Awaitable[Any]) -> tuple[grpc.StatusCode, str | None]:
     raise AssertionError(f"replied {answer}")
 
 
+async def repeated(gateway: Gateway, call: Callable[[], Any]) -> Any:
+    """The answer to a call that its client gives up and makes once more, while segment stores hold the first one up."""
+    go, sent = asyncio.Event(), len(gateway.sent)
+
+    async def held() -> None:
+        await go.wait()
+
+    gateway.system.store.fault = lambda moment, _request, _segment: held() if moment == "before" else None
+    first = call()
+    await eventually_async(lambda: len(gateway.sent) == sent + 1, SOON_S, "the first one is requested")
+    first.cancel()
+    await eventually_async(lambda: not gateway.waiting, SOON_S, "it is given up")
+    second = asyncio.ensure_future(call())
+    await eventually_async(lambda: len(gateway.sent) == sent + 2, SOON_S, "the second one is requested")
+    go.set()
+    return await second
+
+
 SYNC_INTERNAL = (grpc.StatusCode.INTERNAL, INTERNAL_TEXT)
 
 
@@ -38,11 +58,20 @@ async def create_stream(gateway: Gateway, name: str) -> None:
     assert answer.status == pb.CreateStreamStatus.SUCCESS
 
 
-def creation_started(stream: str = "st", config: StreamConfig = PLAIN) -> StreamCreationStarted:
+def creation_started(
+    stream: str = "st", config: StreamConfig = PLAIN, request: str | None = "r"
+) -> StreamCreationStarted:
     """Of a stream of `sc` with one segment."""
     segments = (Segment(0, 0.0, 1.0),)
     return StreamCreationStarted(
-        scope="sc", stream=stream, creation_id="i", config=config, created_at=1, segments=segments, at=1
+        scope="sc",
+        stream=stream,
+        creation_id="i",
+        config=config,
+        created_at=1,
+        segments=segments,
+        request=request,
+        at=1,
     )
 
 

@@ -225,13 +225,14 @@ Opened = Callable[..., Authentication | None]
 
 async def test_callers_of_the_password_file_are_known(opened: Opened, site: Site) -> None:
     found = opened(auth_enabled=True, auth_accounts=str(site.file))
-    assert found is not None and found.problem() is None
+    assert found is not None
+    (watched,) = found.watched
+    assert watched.problem() is None
     caller = await found.authenticator.caller(header("admin", SECRET))
     assert caller is not None and caller.principal == "admin"
     site.write("\n")
-    (watched,) = found.watched
     watched.look()
-    assert "password file has no account" in (found.problem() or "")
+    assert "password file has no account" in (watched.problem() or "")
 
 
 def test_nobody_is_asked_while_it_is_off(opened: Opened, site: Site) -> None:

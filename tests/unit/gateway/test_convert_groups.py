@@ -27,7 +27,6 @@ INT64 = st.integers(-(2**63), 2**63 - 1)
         (group_message(startingStreamCuts=[cut_message({}, scope="a/b")]), "name of a stream"),
         (group_message(startingStreamCuts=[pb.StreamCut()]), "scope is empty"),
         (group_message(endingStreamCuts=[cut_message({}, "a_b")]), "name of a stream"),
-        (group_message("_RGrg", retentionType=2), "its own state"),
     ],
 )
 def test_a_configuration_that_cannot_be_meant_is_refused(message: pb.ReaderGroupConfiguration, why: str) -> None:

@@ -7,11 +7,14 @@ from typing import Any
 
 import grpc
 import httpx
+import jwt
 import pytest
 from fastapi import FastAPI
 
 from api_gateway import main
+from api_gateway.errors import OverloadedError
 from api_gateway.rest.app import build_app
+from api_gateway.security.rules import Rule
 from api_gateway.server import ControllerServer
 from api_gateway.settings import GatewaySettings
 from sluice.controller_api import controller_pb2 as pb
@@ -96,7 +99,7 @@ async def test_a_gateway_with_a_password_file_asks_for_credentials_on_both_ports
     app = build_app(runtime, settings.max_http_connections, main.guard_of(runtime, settings))
     await main.start(runtime, settings, app)
     assert [one.name for one in runtime.watched] == ["password file"]
-    assert runtime.degraded["authentication"]() is None
+    assert runtime.degraded["password file"]() is None
     admin = {"authorization": "Basic " + b64encode(b"admin:secret").decode()}
     async with (
         grpc.aio.insecure_channel(f"127.0.0.1:{ports[0]}") as channel,
@@ -117,3 +120,15 @@ async def test_a_gateway_whose_authentication_cannot_be_configured_does_not_star
     runtime = Runtime("api-gateway", settings, MemoryConnections(MemoryGroups(MemoryBroker())))
     with pytest.raises(SecurityConfigError, match="none"):
         main.guard_of(runtime, settings)
+
+
+async def test_keys_of_an_issuer_that_cannot_be_fetched_degrade_the_gateway() -> None:
+    settings = GatewaySettings(auth_enabled=True, auth_oidc_issuer="http://127.0.0.1:1/realm")
+    runtime = Runtime("api-gateway", settings, MemoryConnections(MemoryGroups(MemoryBroker())))
+    guard = main.guard_of(runtime, settings)
+    assert guard is not None and runtime.degraded["keys of the OIDC issuer"]() is None
+    token = jwt.encode({}, "", algorithm="none", headers={"kid": "k"})
+    with pytest.raises(OverloadedError):
+        await guard.admit(Rule(), {}, f"Bearer {token}")
+    assert "cannot be fetched" in (runtime.degraded["keys of the OIDC issuer"]() or "")
+    await runtime.stack.aclose()

@@ -11,7 +11,7 @@ from unit.gateway.conftest import Gateway
 from unit.gateway.support import failure
 from unit.gateway.system import PARTITIONS, MemorySystem
 
-from api_gateway.errors import OverloadedError, RequestTimeoutError
+from api_gateway.errors import OverloadedError, QuotaExceededError, RequestTimeoutError
 from api_gateway.requests import Requests
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.commands import Command
@@ -44,7 +44,7 @@ async def test_over_the_bound_a_request_is_refused_and_the_limit_named(gateway: 
     await _until_waiting(gateway, 2)
     code, details = await failure(gateway.stub.createScope(SCOPE))
     assert code is grpc.StatusCode.RESOURCE_EXHAUSTED
-    assert details == "2 requests are waiting for their replies, no more may wait"
+    assert details == "requests: 2 are under way or wait, no more may"
     for call in waiting:
         call.cancel()
     await _until_waiting(gateway, 0)
@@ -67,6 +67,33 @@ async def test_one_stream_takes_a_tenth_of_what_may_wait_and_leaves_the_rest_to_
     await asyncio.sleep(1)
     assert len(idle.sent) == 5, "who has gone away waits no more"
     again.cancel()
+
+
+async def test_one_user_takes_a_quarter_of_what_may_wait(idle: MemorySystem) -> None:
+    requests = Requests(idle.runtime, 8, TIMEOUT_S)
+    waiting: list[asyncio.Future[Any]] = []
+
+    async def submit(name: str) -> None:
+        waiting.append(asyncio.ensure_future(requests.submit(CreateScope(name))))
+        await eventually_async(lambda: len(idle.sent) == len(waiting), SOON_S, "it is sent")
+
+    with called_by("alice"):
+        await submit("a")
+        await submit("b")
+        with pytest.raises(QuotaExceededError, match=r"^requests: 2 of one user may be under way or wait$"):
+            await requests.submit(CreateScope("c"))
+    with called_by("bob"):
+        await submit("d")
+    for name in ("e", "f", "g"):
+        await submit(name)
+    for call in waiting:
+        call.cancel()
+    await asyncio.wait(waiting)
+    waiting.clear()
+    idle.sent.clear()
+    with called_by("alice"):
+        await submit("h")
+    waiting[0].cancel()
 
 
 async def test_a_request_names_who_called_and_the_journal_names_them_too(deciding: MemorySystem) -> None:

@@ -4,11 +4,12 @@ import asyncio
 
 import pytest
 from unit.gateway.conftest import Gateway
-from unit.gateway.support import create_scope, creation_started
+from unit.gateway.support import create_scope, creation_started, repeated, table_message
 
 from api_gateway.convert import token_of
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.scope import events as ev
+from sluice.domain.scope.commands import CreateScope, DeleteScope, DeleteScopeRecursive, ScopeCommand
 
 
 async def test_scopes_are_listed_in_order_and_the_end_is_an_empty_page(gateway: Gateway) -> None:
@@ -56,3 +57,23 @@ async def test_streams_come_in_pages_of_a_thousand(gateway: Gateway, count: int,
 async def test_a_listing_goes_on_behind_its_token_even_if_that_stream_is_gone(gateway: Gateway) -> None:
     await _fill_scope(gateway, 3)
     assert await _pages(gateway, token_of("s0000-gone")) == [["s0001", "s0002"], []]
+
+
+async def test_a_deletion_names_the_scope_that_is_there(gateway: Gateway) -> None:
+    """One that is repeated must not delete a scope that another client has created behind the first one."""
+    await create_scope(gateway)
+    await gateway.stub.createKeyValueTable(table_message())
+    created = gateway.sent[0][1].id
+    scope = pb.ScopeInfo(scope="sc")
+    assert (await gateway.stub.deleteScope(scope)).status == pb.DeleteScopeStatus.SCOPE_NOT_EMPTY
+    answer = await repeated(gateway, lambda: gateway.stub.deleteScopeRecursive(scope))
+    assert answer.status == pb.DeleteScopeStatus.SUCCESS
+    assert (await gateway.stub.deleteScope(scope)).status == pb.DeleteScopeStatus.SCOPE_NOT_FOUND
+    assert (await gateway.stub.deleteScopeRecursive(scope)).status == pb.DeleteScopeStatus.SUCCESS
+    assert [request.command for _, request in gateway.sent if isinstance(request.command, ScopeCommand)] == [
+        CreateScope("sc"),
+        DeleteScope("sc", created),
+        *[DeleteScopeRecursive("sc", created)] * 2,
+        DeleteScope("sc"),
+        DeleteScopeRecursive("sc"),
+    ]

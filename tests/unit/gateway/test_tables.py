@@ -4,7 +4,7 @@ import asyncio
 
 import grpc
 from unit.gateway.conftest import Gateway
-from unit.gateway.support import SYNC_INTERNAL, create_scope, failure, table_message
+from unit.gateway.support import SYNC_INTERNAL, create_scope, failure, repeated, table_message
 
 from api_gateway.handlers.submitting import REASON
 from sluice.controller_api import controller_pb2 as pb
@@ -14,6 +14,7 @@ from sluice.domain.table.events import TableCreationStarted
 
 KV = pb.KeyValueTableInfo(scope="sc", kvtName="kv")
 CREATED, CONFIGURED = pb.CreateKeyValueTableStatus, pb.KeyValueTableConfigResponse
+DELETED = pb.DeleteKVTableStatus
 
 
 async def test_a_table_is_stored_as_sent(gateway: Gateway) -> None:
@@ -31,6 +32,14 @@ async def test_a_table_of_keys_longer_than_a_store_takes_is_refused_with_the_lim
     assert why == "keys have at most 256 bytes, both parts together, not 257"
     longest = table_message(primaryKeyLength=200, secondaryKeyLength=56)
     assert (await gateway.stub.createKeyValueTable(longest)).status == CREATED.SUCCESS, "the name is free"
+
+
+async def test_a_deletion_that_is_repeated_while_it_runs_succeeds(gateway: Gateway) -> None:
+    await create_scope(gateway)
+    await gateway.stub.createKeyValueTable(table_message())
+    answer = await repeated(gateway, lambda: gateway.stub.deleteKeyValueTable(KV))
+    assert answer.status == DELETED.SUCCESS
+    assert (await gateway.stub.deleteKeyValueTable(KV)).status == DELETED.TABLE_NOT_FOUND
 
 
 async def test_a_missing_table_is_not_found_and_named(gateway: Gateway) -> None:

@@ -13,7 +13,7 @@ from sluice.domain.scope.commands import CreateScope
 from sluice.domain.stream.commands import CreateStream, DeleteStream, ScaleStream, SealStream
 from sluice.engine.partition import partition_of
 from sluice.kafka.topics import JOURNAL
-from sluice.lookback import backwards, jobs
+from sluice.lookback import backwards, jobs, tracing_job
 from sluice.lookback.describing import STREAM, ResourceQuestion
 from sluice.lookback.errors import LookbackError, TimeIsOverError
 from sluice.lookback.folded import FoldedPartitions
@@ -201,6 +201,17 @@ def test_a_request_is_searched_backwards_up_to_where_it_was_sent(history: Histor
     found = run_job(TRACE, TraceQuestion("late", 0, recent.searched_to), source, history.now)
     assert [step["what"] for step in found.document["steps"]] == ["requested", "answered"]
     assert found.complete and found.searched_to > sent_after - 6 * 3_600_000
+
+
+@pytest.mark.parametrize(("bound", "value"), [("MAX_STEPS", 1), ("MAX_BYTES", 1)])
+def test_of_a_history_that_is_too_long_the_first_steps_are_shown(
+    history: History, monkeypatch: pytest.MonkeyPatch, bound: str, value: int
+) -> None:
+    whole = run_job(TRACE, TraceQuestion("create", 0), history.source, history.now)
+    monkeypatch.setattr(tracing_job, bound, value)
+    found = run_job(TRACE, TraceQuestion("create", 0), history.source, history.now)
+    steps = found.document["steps"]
+    assert 0 < len(steps) < len(whole.document["steps"]) and len(found.steps) == len(steps) and not found.complete
 
 
 def test_what_is_kept_is_bounded_in_size_and_in_time(history: History) -> None:

@@ -242,7 +242,7 @@ async def test_a_gateway_says_nothing_secret_over_http(secured: GatewaySettings,
         assert (await client.get("/sluice/v1/scopes", headers={"Authorization": HEADERS["right"]})).status_code == 200
     await world.stop()
     await runtime.stack.aclose()
-    assert "authentication" in runtime.degraded and runtime.security["callers"] == "Basic"
+    assert "password file" in runtime.degraded and runtime.security["callers"] == "Basic"
     assert hidden(said) and hidden(log())
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -58,3 +59,19 @@ async def test_a_service_is_degraded_while_a_new_version_is_refused(runtime: Run
     file.write_text("3")
     await eventually_async(lambda: watched.current == 3, SOON_S, "the next number is in use")
     assert runtime.degraded["the number"]() is None
+
+
+async def test_a_file_that_fails_in_an_unexpected_way_ends_no_watching(runtime: Runtime, tmp_path: Path) -> None:
+    strange, other = tmp_path / "strange", tmp_path / "other"
+    strange.write_text('{"k": 1}')
+    other.write_text("1")
+    first = Watched("the document", [strange], lambda content: json.loads(content)["k"])
+    second = Watched("the number", [other], number)
+    runtime.watch(first)
+    runtime.watch(second)
+    strange.write_text("{}")
+    other.write_text("2")
+    await eventually_async(lambda: second.current == 2, SOON_S, "the other file is still looked at")
+    assert runtime.degraded["the document"]() == "an older version is in use: unexpected: KeyError"
+    strange.write_text('{"k": 3}')
+    await eventually_async(lambda: first.current == 3, SOON_S, "the next version is in use")

@@ -1,16 +1,19 @@
 """Connections that keep an HTTP server waiting are cut, and leave room for others."""
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
+from support.certificates import Authority
 
+from sluice.security.tls import PROTOCOLS, ClientTls, Identity, client_context, watched_identity
+from sluice.security.watched import Watched
 from sluice.telemetry import http_connections
 from sluice.telemetry.health import HttpServer
 from sluice.telemetry.http_connections import HttpBounds
@@ -24,7 +27,9 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 @asynccontextmanager
-async def serving(port: int, bounds: HttpBounds | None = None) -> AsyncIterator[asyncio.Event]:
+async def serving(
+    port: int, bounds: HttpBounds | None = None, identity: Watched[Identity] | None = None
+) -> AsyncIterator[asyncio.Event]:
     """A server of a short and a large answer, which sets the event when it is over, and of one that waits for it."""
     going = asyncio.Event()
 
@@ -49,7 +54,7 @@ async def serving(port: int, bounds: HttpBounds | None = None) -> AsyncIterator[
         return PlainTextResponse("held")
 
     routes = [Route("/short", short), Route("/large", large), Route("/whole", whole), Route("/held", held)]
-    server = HttpServer(Starlette(routes=routes), "127.0.0.1", port, bounds=bounds)
+    server = HttpServer(Starlette(routes=routes), "127.0.0.1", port, bounds=bounds, identity=identity)
     await server.start()
     try:
         yield going
@@ -58,8 +63,22 @@ async def serving(port: int, bounds: HttpBounds | None = None) -> AsyncIterator[
         await server.stop()
 
 
-async def connect(port: int) -> Streams:
-    return await asyncio.open_connection("127.0.0.1", port)
+async def connect(port: int, authority: Authority | None = None) -> Streams:
+    context = None if authority is None else client_context(ClientTls("test", str(authority.file)))
+    return await asyncio.open_connection("127.0.0.1", port, ssl=context)
+
+
+@pytest.fixture(params=["plain", "tls"])
+def authority(request: pytest.FixtureRequest, tmp_path: Path) -> Authority | None:
+    """That of the server's certificate; None without TLS."""
+    return Authority(tmp_path) if request.param == "tls" else None
+
+
+def identity_of(authority: Authority | None) -> Watched[Identity] | None:
+    if authority is None:
+        return None
+    pair = authority.issue("server")
+    return watched_identity(str(pair.certificate), str(pair.key), PROTOCOLS[0])
 
 
 async def ended(reader: asyncio.StreamReader) -> bytes:
@@ -97,7 +116,7 @@ async def test_who_does_not_send_the_head_of_a_request_is_cut(
 async def test_a_head_in_small_pieces_after_an_answer_is_cut(
     monkeypatch: pytest.MonkeyPatch, unused_tcp_port: int
 ) -> None:
-    monkeypatch.setattr(http_connections, "HEAD_S", 0.2)
+    monkeypatch.setattr(http_connections, "READ_S", 0.2)
     async with serving(unused_tcp_port):
         reader, writer = await connect(unused_tcp_port)
         assert await answer((reader, writer), "short") == b"ok"
@@ -120,25 +139,26 @@ async def test_a_request_may_take_longer_than_its_head(monkeypatch: pytest.Monke
         assert await answer(await connect(unused_tcp_port), "held") == b"held"
 
 
-async def test_who_does_not_read_an_answer_is_cut(monkeypatch: pytest.MonkeyPatch, unused_tcp_port: int) -> None:
+async def test_who_does_not_read_an_answer_is_cut(
+    authority: Authority | None, monkeypatch: pytest.MonkeyPatch, unused_tcp_port: int
+) -> None:
     monkeypatch.setattr(http_connections, "READ_S", 0.1)
-    async with serving(unused_tcp_port) as over:
-        lazy = socket.create_connection(("127.0.0.1", unused_tcp_port))
-        with lazy:
-            lazy.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            lazy.sendall(GET % b"large")
-            await asyncio.wait_for(over.wait(), DEADLINE_S)
+    async with serving(unused_tcp_port, identity=identity_of(authority)) as over:
+        _reader, writer = await connect(unused_tcp_port, authority)
+        writer.write(GET % b"large")
+        await asyncio.wait_for(over.wait(), DEADLINE_S)
+        writer.transport.abort()
 
 
 @pytest.mark.parametrize("path", [b"large", b"whole"])
 async def test_who_reads_steadily_gets_all_however_long_it_takes(
-    path: bytes, monkeypatch: pytest.MonkeyPatch, unused_tcp_port: int
+    path: bytes, authority: Authority | None, monkeypatch: pytest.MonkeyPatch, unused_tcp_port: int
 ) -> None:
     monkeypatch.setattr(http_connections, "READ_S", 0.5)
     monkeypatch.setattr(http_connections, "HEAD_S", 0.5)
-    async with serving(unused_tcp_port):
+    async with serving(unused_tcp_port, identity=identity_of(authority)):
         loop = asyncio.get_running_loop()
-        reader, writer = await connect(unused_tcp_port)
+        reader, writer = await connect(unused_tcp_port, authority)
         writer.write(GET % path)
         began, left = loop.time(), LARGE
         async with asyncio.timeout(DEADLINE_S):
@@ -162,6 +182,24 @@ async def test_one_connection_too_many_cuts_the_one_that_is_idle_longest(unused_
         assert [await answer(each, "short") for each in (idle[1], newcomer)] == [b"ok", b"ok"]
         going.set()
         assert await held == b"held"
+
+
+async def test_one_that_closes_and_is_not_read_gives_way_to_a_new_one(tmp_path: Path, unused_tcp_port: int) -> None:
+    authority = Authority(tmp_path)
+    async with serving(unused_tcp_port, HttpBounds(connections=1), identity_of(authority)):
+        _reader, writer = await connect(unused_tcp_port, authority)
+        writer.write(b"GET /short HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        # So it does not take part in the end of TLS, for which the server waits.
+        transport = writer.transport
+        assert isinstance(transport, asyncio.Transport)
+        transport.pause_reading()
+        found = b""
+        async with asyncio.timeout(DEADLINE_S):
+            while not found:
+                with suppress(ConnectionError, asyncio.IncompleteReadError):
+                    found = await answer(await connect(unused_tcp_port, authority), "short")
+        assert found == b"ok"
+        transport.abort()
 
 
 async def test_one_too_many_is_cut_where_all_others_are_busy(unused_tcp_port: int) -> None:

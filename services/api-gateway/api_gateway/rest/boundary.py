@@ -32,7 +32,6 @@ from api_gateway.security.guard import Guard
 from api_gateway.security.rest_permissions import names_in, rule_of
 from api_gateway.security.rules import READ_UPDATE, Rule
 from api_gateway.security.sessions import COOKIE, Sessions
-from sluice.kafka.topics import MAX_REQUEST_BYTES
 from sluice.security.caller import Caller
 
 log = logging.getLogger(__name__)
@@ -43,8 +42,8 @@ PROBLEM_TYPE = "application/problem+json"
 _MAY_BE_OURS = (HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT)
 """Answers that also say what is wrong with this process, which may be the cause."""
 
-MAX_BODY_BYTES = MAX_REQUEST_BYTES
-"""No request can be larger than what a topic takes."""
+MAX_BODY_BYTES = 1024 * 1024
+"""A scale of 10,000 segments into as many has two thirds of it. Values take twenty times as much once they are read."""
 
 BODY_S = 30.0
 """How long a body may take to come."""

@@ -5,6 +5,9 @@ guard before them refuses, and that nothing is ever refused with 422.
 """
 
 import asyncio
+from functools import cache
+from http import HTTPStatus
+from importlib.resources import files
 from typing import Any
 
 from fastapi import FastAPI
@@ -13,9 +16,9 @@ from fastapi.openapi.utils import get_openapi
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
-from starlette.staticfiles import StaticFiles
 
 from api_gateway.rest.boundary import PROBLEM_TYPE, Problem
+from api_gateway.rest.page_files import SAFE_HEADERS, PageFile, file_answer, file_of
 from api_gateway.security.guard import Guard
 from api_gateway.security.rest_permissions import rule_of
 
@@ -28,6 +31,7 @@ answered with the header `Sluice-Request`, the id of the request in topics and j
 """
 
 _FILES = "docs-files"
+_SCRIPT, _STYLE, _ICON = "swagger-ui-bundle.js", "swagger-ui.css", "favicon.png"
 
 TAGS = (
     ("scopes", "Scopes, in which everything has its name."),
@@ -79,23 +83,37 @@ def describe(app: FastAPI, *, has_page: bool = True) -> None:
         return JSONResponse(await asyncio.to_thread(app.openapi))
 
     async def for_people(_request: Request) -> Response:
-        return get_swagger_ui_html(
+        page = get_swagger_ui_html(
             openapi_url="openapi.json",
             title=app.title,
-            swagger_js_url=f"{_FILES}/swagger-ui-bundle.js",
-            swagger_css_url=f"{_FILES}/swagger-ui.css",
-            swagger_favicon_url=f"{_FILES}/favicon.png",
+            swagger_js_url=f"{_FILES}/{_SCRIPT}",
+            swagger_css_url=f"{_FILES}/{_STYLE}",
+            swagger_favicon_url=f"{_FILES}/{_ICON}",
         )
+        page.headers.update({**SAFE_HEADERS, "Content-Security-Policy": "frame-ancestors 'none'"})
+        return page
 
     app.openapi = described  # type: ignore[method-assign]
-    # The page works where there is no internet.
-    files = StaticFiles(packages=[("fastapi_offline", "static")])
     app.router.routes += [
         Route("/", index),
         Route("/openapi.json", for_programs),
         Route("/docs", for_people),
-        Mount(f"/{_FILES}", files),
+        Mount(f"/{_FILES}", routes=[Route("/{file}", _file_of_page)]),
     ]
+
+
+@cache
+def _files_of_page() -> dict[str, PageFile]:
+    """What the page at /docs loads, by name: it works where there is no internet. Blocks for a moment."""
+    folder = files("fastapi_offline") / "static"
+    return {name: file_of(name, (folder / name).read_bytes()) for name in (_SCRIPT, _STYLE, _ICON)}
+
+
+async def _file_of_page(request: Request) -> Response:
+    found = (await asyncio.to_thread(_files_of_page)).get(request.path_params["file"])
+    if found is None:
+        return Response(status_code=HTTPStatus.NOT_FOUND)
+    return file_answer(request, found, {**SAFE_HEADERS, "Cache-Control": "max-age=3600"})
 
 
 _REFUSED = {

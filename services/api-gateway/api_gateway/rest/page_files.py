@@ -81,8 +81,8 @@ def page_files(folder: Path = FOLDER) -> PageFiles:
     if SHELL not in contents:
         raise FileNotFoundError(f"there is no {SHELL} in {folder}")
     shell = shell_of(contents, version)
-    found = {name: _file(name, content) for name, content in contents.items() if name != SHELL}
-    return PageFiles(version, policy_of(shell), _file(SHELL, shell.encode()), found)
+    found = {name: file_of(name, content) for name, content in contents.items() if name != SHELL}
+    return PageFiles(version, policy_of(shell), file_of(SHELL, shell.encode()), found)
 
 
 def shell_of(contents: dict[str, bytes], version: str) -> str:
@@ -150,7 +150,8 @@ def _hash_of(contents: dict[str, bytes]) -> str:
     return digest.hexdigest()[:_HASH_CHARS]
 
 
-def _file(name: str, content: bytes) -> PageFile:
+def file_of(name: str, content: bytes) -> PageFile:
+    """A file as it is delivered; its name says its type. Blocks while it is compressed."""
     suffix = Path(name).suffix
     small = gzip.compress(content, 9, mtime=0) if suffix in _COMPRESSED else content
     return PageFile(_TYPES[suffix], content, small if len(small) < len(content) else None)
@@ -163,7 +164,7 @@ async def version_of_page(mode: PageMode) -> str:
     return (await asyncio.to_thread(page_files)).version
 
 
-_SAFE = {
+SAFE_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -176,8 +177,8 @@ async def _shell(request: Request) -> Response:
     if not request.scope.get("raw_path", b"").endswith(b"/"):
         return RedirectResponse("ui/", HTTPStatus.TEMPORARY_REDIRECT)
     page = await asyncio.to_thread(page_files)
-    headers = {**_SAFE, "Cache-Control": "no-cache", "Content-Security-Policy": page.policy}
-    return _answer(request, page.shell, headers)
+    headers = {**SAFE_HEADERS, "Cache-Control": "no-cache", "Content-Security-Policy": page.policy}
+    return file_answer(request, page.shell, headers)
 
 
 async def _one_file(request: Request) -> Response:
@@ -185,10 +186,11 @@ async def _one_file(request: Request) -> Response:
     found = page.files.get(request.path_params["file"])
     if found is None or request.path_params["version"] != page.version:
         return Response(status_code=HTTPStatus.NOT_FOUND, headers={"Cache-Control": "no-store"})
-    return _answer(request, found, {**_SAFE, "Cache-Control": "public, max-age=31536000, immutable"})
+    return file_answer(request, found, {**SAFE_HEADERS, "Cache-Control": "public, max-age=31536000, immutable"})
 
 
-def _answer(request: Request, file: PageFile, headers: dict[str, str]) -> Response:
+def file_answer(request: Request, file: PageFile, headers: dict[str, str]) -> Response:
+    """The file, compressed for who accepts that; what follows from this is added to the headers."""
     content = file.content
     if file.compressed is not None:
         headers["Vary"] = "Accept-Encoding"

@@ -21,6 +21,9 @@ from sluice.security.watched import SecurityConfigError, Watched
 
 log = logging.getLogger(__name__)
 
+OIDC_KEYS = "keys of the OIDC issuer"
+"""What readiness calls them."""
+
 _BLANKS = re.compile(r"\s+", re.ASCII)
 
 
@@ -58,13 +61,13 @@ class Handlers:
 class Authentication:
     """What the gateway needs to know who calls, as its settings say. Raises SecurityConfigError.
 
-    `watched` are the files to be followed.
+    `watched` are the files to be followed, `fetched` the keys that come from the issuer of tokens.
     """
 
     def __init__(self, settings: GatewaySettings) -> None:
         self._settings = settings
         self.watched: list[Watched[Any]] = []
-        self._fetched: FetchedKeys | None = None
+        self.fetched: FetchedKeys | None = None
         self._basic: BasicHandler | None = None
         handlers = [*self._handlers(), *site_handlers(settings.model_dump())]
         if not handlers:
@@ -72,13 +75,6 @@ class Authentication:
                 "SLUICE_AUTH_ENABLED is set and nobody could call: give SLUICE_AUTH_ACCOUNTS or SLUICE_AUTH_OIDC_ISSUER"
             )
         self.authenticator = Handlers(handlers)
-
-    def problem(self) -> str | None:
-        """What is not as its newest version says, for readiness; None if nothing is."""
-        problems = [watched.problem() for watched in self.watched]
-        if self._fetched is not None:
-            problems.append(self._fetched.problem())
-        return "; ".join(filter(None, problems)) or None
 
     def close(self) -> None:
         """End what runs beside the event loop."""
@@ -105,11 +101,11 @@ class Authentication:
     def _keys(self) -> Keys:
         source = self._settings.auth_oidc_jwks
         if source and "://" not in source:
-            file = Watched("keys of the OIDC issuer", [Path(source)], key_set)
+            file = Watched(OIDC_KEYS, [Path(source)], key_set)
             self.watched.append(file)
             return FileKeys(file)
-        self._fetched = FetchedKeys(fetcher(self._settings.auth_oidc_issuer, source, self._settings.auth_oidc_ca))
-        return self._fetched
+        self.fetched = FetchedKeys(fetcher(self._settings.auth_oidc_issuer, source, self._settings.auth_oidc_ca))
+        return self.fetched
 
 
 def authentication_of(settings: GatewaySettings) -> Authentication | None:

@@ -1,10 +1,11 @@
 """The public keys that sign an issuer's tokens: of a file, or fetched from the issuer.
 
-Fetched keys are fetched anew when a token names one that is not known, after a fetching that failed, and after an
-hour, so that a key that was withdrawn goes; at most every 10 s. Keys that came once stay in use while their issuer
-cannot be reached. Only keys whose fetching began after an id was first met say that it is none: older ones may lack a
-new key, and a refusal is final. They are fetched without redirects and over TLS, unless they come from this machine:
-who could change them on the way could sign any token.
+Fetched keys are fetched anew when a token names one that is not known, after a fetching that failed, and after half an
+hour; at most every 10 s. Where no one called meanwhile and they are older than an hour, a call waits for new ones, so
+that a key that was withdrawn goes. Keys that came once stay in use while their issuer cannot be reached. Only keys
+whose fetching began after an id was first met say that it is none: older ones may lack a new key, and a refusal is
+final. They are fetched without redirects and over TLS, unless they come from this machine: who could change them on
+the way could sign any token.
 
 Concurrency: belongs to the event loop; the fetching is done in a thread, once for all who wait for it.
 """
@@ -58,8 +59,8 @@ def key_set(content: bytes) -> KeySet:
     """The public keys of a JSON Web Key Set that sign. Raises SecurityConfigError."""
     try:
         found = jwt.PyJWKSet.from_dict(json.loads(content)).keys
-    except (jwt.PyJWTError, ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise SecurityConfigError(f"the JSON Web Key Set cannot be used: {error}") from None
+    except Exception as error:  # noqa: BLE001 - the library raises whatever a strange key leads to
+        raise SecurityConfigError(f"the JSON Web Key Set cannot be used: {type(error).__name__}: {error}") from None
     usable = {key.key_id or "": key for key in found if key.key_type in _PUBLIC and key.public_key_use in (None, "sig")}
     if not usable:
         raise SecurityConfigError("the JSON Web Key Set has no public key that signs")
@@ -103,7 +104,8 @@ class FetchedKeys:
     async def find(self, id: str | None) -> jwt.PyJWK | None:
         """See Keys."""
         found = find_in(self._keys, id)
-        if found is None:
+        is_due = self._wrong is None and self._clock() - self._fetched_at > MAX_AGE_S
+        if found is None or is_due:
             met = self._unknown.setdefault(id, self._begun)
             if len(self._unknown) > MAX_UNKNOWN:
                 del self._unknown[next(iter(self._unknown))]
@@ -113,7 +115,7 @@ class FetchedKeys:
             found = find_in(self._keys, id)
             if found is None and self._newest <= met:
                 raise OverloadedError("the newest keys of the issuer of tokens are not known at the moment")
-        elif self._wrong is not None or self._clock() - self._fetched_at > MAX_AGE_S:
+        elif self._wrong is not None or self._clock() - self._fetched_at > MAX_AGE_S / 2:
             self._refresh()
         return found
 

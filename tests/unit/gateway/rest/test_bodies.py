@@ -1,14 +1,18 @@
 """Bodies: how large they may be, how long they may take, and that one on its way keeps no other call waiting."""
 
 import asyncio
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
+from pydantic import BaseModel, ValidationError
 from unit.gateway.rest.test_sluice_streams import problem
 from unit.gateway.rest.world import World
 
 from api_gateway.rest import boundary
+from api_gateway.rest.pravega_v1.models import CreateScopeRequest, CreateStreamRequest, StreamState
+from api_gateway.rest.sluice_v1.base import MAX_PROPERTIES, Body
 from api_gateway.shares import Shares
 from sluice.telemetry.health import HttpServer
 
@@ -127,3 +131,56 @@ async def test_a_caller_that_leaves_is_no_failure_of_ours(world: World, caplog: 
 
     await world.app(call_scope("/sluice/v1/scopes/sc/streams/st"), receive, send)
     assert sent[0]["status"] == 400 and not caplog.records
+
+
+def models_of_bodies(known: type[BaseModel] = Body) -> Iterator[type[BaseModel]]:
+    for model in known.__subclasses__():
+        yield model
+        yield from models_of_bodies(model)
+
+
+MANY = 2_000
+FLOODS: dict[str, Any] = {
+    "a list of objects": [{}] * MANY,
+    "a list of null": [None] * MANY,
+    "a list of lists": [[{}] * MANY] * 100,
+    "an object of null": {str(n): None for n in range(MANY)},
+    "an object of wrong names": {f"x y {n}": [] for n in range(MANY)},
+}
+
+
+@pytest.mark.parametrize(
+    "model",
+    [*models_of_bodies(), CreateScopeRequest, CreateStreamRequest, StreamState],
+    ids=lambda model: model.__name__,
+)
+@pytest.mark.parametrize("flood", FLOODS)
+def test_however_much_is_wrong_with_a_body_few_errors_are_made(model: type[BaseModel], flood: str) -> None:
+    value = FLOODS[flood]
+    for sent in (value, {field.alias: value for field in model.model_fields.values()}):
+        found = 0
+        try:
+            model.model_validate(sent)
+        except ValidationError as error:
+            found = error.error_count()
+        assert found <= 2 * MAX_PROPERTIES
+
+
+async def test_a_body_with_thousands_of_wrong_items_is_a_wrong_request(world: World, scope: str) -> None:
+    flood = {str(n): 0 for n in range(MANY)}
+    ours = await world.call("PUT", "/sluice/v1/scopes/sc/streams/st", flood)
+    assert problem(ours) == (400, None)
+    assert ours.json()["detail"] == f"body: it has {MANY} properties, there are not so many"
+    pravegas = await world.call(
+        "POST", "/v1/scopes/sc/streams", {"streamName": "st", "scalingPolicy": {}, "streamTags": [{}] * MANY}
+    )
+    assert pravegas.status_code == 400
+
+
+async def test_a_scale_of_as_many_segments_as_may_be_is_not_too_large(world: World, stream: str) -> None:
+    count = 10_000
+    body = {
+        "sealed": [2**53 + number for number in range(count)],
+        "ranges": [[low / 3, (low + 1) / 3] for low in range(count)],
+    }
+    assert problem(await world.call("POST", f"{stream}/scale", body)) != (413, None)

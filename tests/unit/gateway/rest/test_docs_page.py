@@ -21,6 +21,17 @@ async def test_everything_on_the_page_comes_from_the_gateway(world: World) -> No
         assert answer.content
 
 
+async def test_the_page_is_in_no_frame_and_its_files_are_what_they_say(world: World) -> None:
+    page = await world.call("GET", "/docs")
+    assert page.headers["content-security-policy"] == "frame-ancestors 'none'"
+    answers = [page, *[await world.call("GET", f"/docs-files/{n}") for n in ("swagger-ui-bundle.js", "favicon.png")]]
+    assert [answer.headers["x-content-type-options"] for answer in answers] == ["nosniff"] * 3
+    kinds = [answer.headers["content-type"].partition(";")[0] for answer in answers]
+    assert kinds == ["text/html", "text/javascript", "image/png"]
+    for none in ("redoc.standalone.js", "%2e%2e/routes.py", ""):
+        assert (await world.call("GET", f"/docs-files/{none}")).status_code == 404
+
+
 async def test_the_root_says_what_is_served_and_which_version(world: World) -> None:
     root, description = await world.get("/"), await world.get("/openapi.json")
     assert root["version"] == description["info"]["version"] == version("sluice-streams-cli")

@@ -102,7 +102,7 @@ def allowed(description: Any) -> dict[str, Any]:
 
 
 async def test_descriptions_say_what_is_allowed_and_why_not(world: World, stream: str) -> None:
-    nothing = "no workflow of it is under way"
+    nothing = "nothing is under way there"
     changes = dict.fromkeys(("update", "scale", "truncate", "seal"), True)
     idle = "it has no transaction that has not ended"
     common = {"commit": idle, "abort": idle, "retry": nothing, "cancel": nothing}

@@ -137,7 +137,7 @@ async def test_a_request_is_followed_to_its_answer(world: World, stream: str) ->
     RequestHistory.model_validate(found)
     assert found["answer"]["status"] == "SUCCESS" and found["complete"]
     assert [step["types"][0] for step in found["steps"]][:2] == ["SealStream", "StreamSealStarted"]
-    unknown = await world.get("/sluice/v1/requests/none-1")
+    unknown = await world.get("/sluice/v1/requests/0123456789-1")
     assert (unknown["steps"], unknown["answer"]) == ([], None)
 
 

@@ -1,15 +1,18 @@
 """What the conformance cases cannot ask of Pravega's REST interface."""
 
+import asyncio
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from support.wait import SOON_S, eventually_async
 from unit.gateway.rest.world import World
 from unit.gateway.support import creation_started
 
 from api_gateway.errors import BadRequestError
 from api_gateway.rest.pravega_v1.convert import DAY_MS, UNBOUNDED, config_of, stream_property
 from api_gateway.rest.pravega_v1.models import CreateStreamRequest
+from api_gateway.shares import Shares
 from sluice.domain.cluster import events as ev
 from sluice.domain.cluster.commands import Host
 from sluice.domain.config import RetentionPolicy, RetentionType, StreamConfig
@@ -73,6 +76,14 @@ async def test_streams_that_are_being_created_are_not_listed(world: World, strea
     assert (await world.get("/v1/scopes/sc/streams"))["streams"] == []
     (found,) = (await world.get("/v1/scopes/sc/streams", filter_type="tag", filter_value="a"))["streams"]
     assert found["streamName"] == "st"
+
+
+async def test_an_internal_stream_has_no_tags_to_be_found_by(world: World, stream: str) -> None:
+    body: Any = {"tags": ["a"]}
+    for name in ("_x", "y"):
+        assert (await world.call("PUT", f"/sluice/v1/scopes/sc/streams/{name}", body)).status_code == 201
+    found = (await world.get("/v1/scopes/sc/streams", filter_type="tag", filter_value="a"))["streams"]
+    assert [one["streamName"] for one in found] == ["y"]
 
 
 async def test_a_long_list_is_whole_though_it_yields_between_its_parts(
@@ -146,3 +157,32 @@ async def test_every_operation_of_the_description_has_an_id_and_tags(world: Worl
             assert "422" not in operation["responses"]
     ids = [o["operationId"] for operations in described["paths"].values() for o in operations.values()]
     assert len(ids) == len(set(ids))
+
+
+async def test_scale_events_are_sent_one_by_one_and_their_call_keeps_its_place(world: World, stream: str) -> None:
+    assert (await world.call("POST", f"{stream}/scale", {"sealed": [0], "ranges": [[0.0, 0.5]]})).status_code == 202
+    await world.until_idle("sc/st", "stream:sc/st")
+    path, query = "/v1/scopes/sc/streams/st/scaling-events", "from=0&to=9999999999999"
+    places, goes_on, parts = world.app.state.places, asyncio.Event(), list[Any]()
+    places.calls = Shares(1, "calls")
+
+    async def receive() -> Any:
+        await asyncio.Event().wait()
+
+    async def send(message: Any) -> None:
+        if message["type"] == "http.response.body":
+            parts.append(message["body"])
+            await goes_on.wait()
+
+    call = {
+        "type": "http", "method": "GET", "path": path, "raw_path": path.encode(), "query_string": query.encode(),
+        "headers": [], "scheme": "http", "root_path": "", "client": ("127.0.0.1", 1), "server": ("gateway", 80),
+    }  # fmt: skip
+    answering = asyncio.create_task(world.app(call, receive, send))
+    await eventually_async(lambda: bool(parts), SOON_S, "the answer begins")
+    assert (await world.call("GET", path)).status_code == 503, "it has its place"
+    goes_on.set()
+    await asyncio.wait_for(answering, SOON_S)
+    events = [part for part in parts if b"timestamp" in part]
+    assert [part.count(b"timestamp") for part in events] == [1, 1]
+    assert b"".join(parts) == (await world.call("GET", f"{path}?{query}")).content

@@ -111,7 +111,7 @@ async def test_running_workflows(world: World, scope: str) -> None:
     assert workflows[0].pop("allowed") == actions
     assert workflows[0] == {
         "aggregate": "stream:sc/a",
-        "id": "create-stream-1",
+        "id": "create-stream-r",
         "kind": "create-stream",
         "step": "create",
         "since": 1,
@@ -153,7 +153,7 @@ async def test_a_cancellation_names_the_workflow_that_runs_now(world: World, sco
     await under_way(world, "a")
     await world.system.answer_all(Reply(Status.SUCCESS))
     assert (await world.call("POST", f"{S}/workflows/cancel", {"aggregate": "stream:sc/a"})).status_code == 200
-    assert world.sent[-1][1].command == CancelWorkflow("stream:sc/a", "create-stream-1")
+    assert world.sent[-1][1].command == CancelWorkflow("stream:sc/a", "create-stream-r")
 
 
 async def test_the_workflow_to_be_cancelled_can_be_named(world: World, scope: str) -> None:

@@ -1,9 +1,12 @@
 """Scopes and streams of Sluice's own interface."""
 
+import asyncio
+from collections.abc import Coroutine
 from typing import Any
 
 import httpx
 import pytest
+from support.wait import SOON_S, eventually_async
 from unit.gateway.rest.world import World
 
 from sluice.domain.config import RetentionPolicy, RetentionType, ScalingPolicy, StreamConfig
@@ -77,6 +80,48 @@ async def test_a_scope_is_deleted_with_all_in_it(world: World, stream: str) -> N
     answer = await world.call("DELETE", f"{S}/scopes/sc", recursive="true")
     assert (answer.status_code, answer.content) == (204, b"")
     assert isinstance(world.sent[-1][1].command, DeleteScopeRecursive)
+
+
+async def side_by_side(world: World, *calls: Coroutine[Any, Any, httpx.Response]) -> list[int]:
+    """The statuses of calls each of which sends its request while those before it are held up by segment stores."""
+    go, before = asyncio.Event(), len(world.sent)
+
+    async def held() -> None:
+        await go.wait()
+
+    async def until_sent(count: int) -> None:
+        await eventually_async(lambda: len(world.sent) == before + count, SOON_S, "it is requested")
+
+    world.store.fault = lambda moment, kind, _: held() if moment == "before" and kind.startswith("Delete") else None
+    answers = []
+    for count, call in enumerate(calls, start=1):
+        answers.append(asyncio.create_task(call))
+        await until_sent(count)
+    go.set()
+    return [answer.status_code for answer in await asyncio.gather(*answers)]
+
+
+async def test_a_deletion_that_is_repeated_spares_the_scope_created_behind_the_first(world: World, stream: str) -> None:
+    path = f"{S}/scopes/sc"
+    deletions = [world.call("DELETE", path, recursive="true") for _ in range(2)]
+    assert await side_by_side(world, deletions[0], world.call("PUT", path), deletions[1]) == [204, 201, 204]
+    assert (await world.get(path))["streams"] == 0
+    await world.call("DELETE", path)
+    assert problem(await world.call("DELETE", path)) == (404, "SCOPE_NOT_FOUND")
+
+
+@pytest.mark.parametrize(
+    "resource",
+    [f"{base}/scopes/sc/{kind}" for base in ("/v1", S) for kind in ("streams/st", "readergroups/rg")]
+    + [f"{S}/scopes/sc/tables/kv"],
+)
+async def test_a_deletion_that_is_repeated_while_it_runs_succeeds(world: World, stream: str, resource: str) -> None:
+    await world.call("PUT", f"{S}/scopes/sc/tables/kv", {"partitionCount": 1, "primaryKeyLength": 8})
+    await world.call("PUT", f"{S}/scopes/sc/readergroups/rg", {"config": {"streams": {"sc/st": {}}}})
+    await world.call("POST", f"{ST}/seal")
+    deletions = (world.call("DELETE", resource) for _ in range(2))
+    assert await side_by_side(world, *deletions) == [204, 204]
+    assert (await world.call("DELETE", resource)).status_code == 404
 
 
 FULL: dict[str, Any] = {

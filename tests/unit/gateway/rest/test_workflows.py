@@ -11,6 +11,7 @@ from sluice.domain.cluster.commands import Host
 from sluice.domain.cluster.events import ContainersAssigned
 from sluice.domain.decision import Reply
 from sluice.domain.ids import StreamId
+from sluice.domain.names import mark_stream
 from sluice.domain.scope.events import ScopeDeletionStarted
 from sluice.domain.segment import Segment, segment_id
 from sluice.domain.status import Status
@@ -95,6 +96,15 @@ async def test_a_scale_says_why_it_cannot_be_cancelled(world: World, stream: str
     assert (found["canCancel"], found["cancelWhyNot"].partition(":")[0]) == (False, "its epoch is named")
     assert found["allowed"][1] == {"action": "cancel", "allowed": False, "why": found["cancelWhyNot"]}
     assert (await world.get(f"{ST}/topology"))["segments"]["id"] == [0, 1, segment_id(1, 2)]
+
+
+async def test_a_mark_stream_that_is_being_created_offers_neither_retry_nor_cancel(world: World, scope: str) -> None:
+    await world.system.stop_deciding()
+    await world.system.append("sc/a", creation_started("a"), creation_started(mark_stream("a"), request=None))
+    found, mark = await board(world), f"stream:sc/{mark_stream('a')}"
+    offered = {name: [action["allowed"] for action in item["allowed"]] for name, item in found.items()}
+    assert offered == {"stream:sc/a": [True, True], mark: [False, False]}
+    assert found[mark]["cancelWhyNot"] == "it is created along with another resource"
 
 
 async def test_workflows_are_filtered_and_sorted(world: World, scope: str) -> None:

@@ -18,14 +18,15 @@ from api_gateway.rest.page_files import FILES_PATH, page_files
 from api_gateway.rest.paging import position_in
 from api_gateway.rest.sluice_v1 import stream_search
 from api_gateway.security.guard import Guard
-from api_gateway.security.rest_permissions import OPEN_PATHS, REST, SLUICE, WORKFLOWS, names_in
+from api_gateway.security.rest_permissions import DEAD_LETTERS, OPEN_PATHS, REST, SLUICE, WORKFLOWS, names_in
 from sluice.domain.stream.commands import DecisionKind
 from sluice.domain.stream.events import DecisionRecorded, StreamSealStarted
 from sluice.domain.stream.retention import RetentionReport, SizedCut
 from sluice.domain.workflow import WorkflowStepFailed
-from sluice.kafka.topics import RETENTION
+from sluice.kafka.topics import RETENTION, SNAPSHOT_CHUNKS
+from sluice.lookback.tracing import MAX_SAYS
 from sluice.security.caller import CALLER
-from sluice.security.resources import ROOT
+from sluice.security.resources import ROOT, Permission
 
 SC = "prn::/scope:sc"
 SINCE = {"from": "-1h"}
@@ -338,6 +339,50 @@ async def test_the_journal_is_shown_without_what_the_caller_may_not_read(filled:
         assert found["complete"]
 
 
+@pytest.mark.parametrize("key", ["stream:sc/{}", "commits:sc/{}", "sc/{}", "{}", "scope:{}", "cluster"])
+async def test_the_journal_of_what_may_not_be_read_looks_like_that_of_what_is_not_there(
+    filled: World, callers: Callers, key: str
+) -> None:
+    callers.permissions["half"] = {ROOT: READ, f"{SC}/stream:a": READ}
+    hidden = "other" if key in ("{}", "scope:{}") else "b"
+    journal = "/sluice/v1/journal"
+    there, missing = [
+        await call(filled, "GET", journal, "half", key=key.format(name), limit=1) for name in (hidden, "no")
+    ]
+    assert (there.status_code, there.json()) == (missing.status_code, missing.json())
+    assert there.json() == {"items": [], "searchedTo": 0, "complete": True}
+    assert not filled.lookback.done
+
+
+async def test_the_journal_of_a_name_is_that_of_all_that_has_it_and_may_be_read(
+    filled: World, callers: Callers
+) -> None:
+    callers.permissions["half"] = {ROOT: READ, f"{SC}/reader-group:b": READ}
+    found = (await call(filled, "GET", "/sluice/v1/journal", "half", key="sc/b")).json()
+    assert {one["aggregate"] for one in found["items"]} == {"group:sc/b"}
+
+
+@pytest.mark.parametrize("key", ["", "sc"])
+async def test_no_page_of_the_journal_ends_with_what_may_not_be_read(filled: World, callers: Callers, key: str) -> None:
+    callers.permissions["half"] = {ROOT: READ, SC: READ, f"{SC}/stream:a": READ}
+
+    async def sealed() -> Any:
+        return (await call(filled, "GET", "/sluice/v1/journal", "half", key=key, types="StreamSealed", limit=1)).json()
+
+    async def seal(name: str) -> None:
+        assert (await call(filled, "POST", f"/sluice/v1/scopes/sc/streams/{name}/seal", "admin")).status_code == 200
+
+    await seal("b")
+    await seal("c")
+    # Two of what may not be read: a page of one would end between them.
+    assert await sealed() == {"items": [], "searchedTo": 0, "complete": True}
+    await seal("a")
+    assert (await call(filled, "PUT", "/sluice/v1/scopes/sc/streams/d", "admin", {})).status_code == 201
+    await seal("d")
+    (found,) = (await sealed())["items"]
+    assert found["aggregate"] in ("stream:sc/a", "stream:sc/_MARKa")
+
+
 async def test_a_request_is_traced_by_who_may_read_what_it_is_about(filled: World, callers: Callers) -> None:
     sealed = await call(filled, "POST", "/sluice/v1/scopes/sc/streams/a/seal", "admin")
     path = f"/sluice/v1/requests/{sealed.headers['Sluice-Request']}"
@@ -347,8 +392,30 @@ async def test_a_request_is_traced_by_who_may_read_what_it_is_about(filled: Worl
     assert shown["steps"][0]["what"] == "requested" and shown["answer"]["status"] == "SUCCESS"
     assert shown["principal"] == "admin"
     assert (await call(filled, "GET", path, "other")).status_code == 403
-    assert (await call(filled, "GET", "/sluice/v1/requests/none-1", "other")).status_code == 403
+    assert (await call(filled, "GET", "/sluice/v1/requests/0123456789-1", "other")).status_code == 403
     assert (await call(filled, "GET", path)).status_code == 401
+
+
+@pytest.mark.parametrize("too", [{}, {DEAD_LETTERS: READ}])
+async def test_a_dead_letter_that_cannot_be_read_is_traced_by_who_may_read_dead_letters(
+    filled: World, callers: Callers, too: dict[str, Permission]
+) -> None:
+    sealed = await call(filled, "POST", "/sluice/v1/scopes/sc/streams/a/seal", "admin")
+    id = sealed.headers["Sluice-Request"]
+    filled.letters.letter("sc/a", b"secret" * 100_000, ce_id=id)
+    filled.letters.letter("sc/b", f"secret of {id}".encode(), ce_id="0123456789-1")
+    filled.system.broker.land(SNAPSHOT_CHUNKS.name, "0", f"secret of {id}".encode(), [("ce_id", id)])
+    callers.permissions["half"] = {ROOT: READ, f"{SC}/stream:a": READ, **too}
+    steps = (await call(filled, "GET", f"/sluice/v1/requests/{id}", "half")).json()["steps"]
+    secrets = [(step["what"], len(step["says"])) for step in steps if "secret" in step["says"]]
+    assert secrets == ([("dead letter", MAX_SAYS)] if too else [])
+
+
+@pytest.mark.parametrize("text", ["e", "scale-1", "0123456789ab", "0123456789ab-", "-0123456789ab"])
+async def test_what_no_request_is_called_is_searched_for_nowhere(secured: World, text: str) -> None:
+    refused = await call(secured, "GET", f"/sluice/v1/requests/{text}", "stranger")
+    assert refused.status_code == 400 and "id" in refused.json()["detail"]
+    assert not secured.lookback.done
 
 
 async def test_the_past_of_a_stream_shows_subscribers_as_its_present_does(filled: World, callers: Callers) -> None:

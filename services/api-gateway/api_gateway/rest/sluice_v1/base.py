@@ -3,7 +3,7 @@
 from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Path
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 from pydantic.alias_generators import to_camel
 
 from api_gateway.rest.boundary import PROBLEM_TYPE, REQUEST_HEADER, GuardedRoute
@@ -13,6 +13,9 @@ PREFIX = "/sluice/v1"
 
 INT64_MAX = 2**63 - 1
 INT32_MAX = 2**31 - 1
+
+MAX_PROPERTIES = 20
+"""Of an object that is sent; none has half as many."""
 
 Item = TypeVar("Item")
 
@@ -38,9 +41,20 @@ class Moment(Model):
 
 
 class Body(Model):
-    """What is sent; an unknown property is refused, numbers are not written as text."""
+    """What is sent; an unknown property is refused, numbers are not written as text.
+
+    What is wrong with it is never more than a few sentences: a body may hold a hundred thousand wrong items, so a list
+    or a dict of a body fails with its first one (`fail_fast`).
+    """
 
     model_config = ConfigDict(extra="forbid", strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_count(cls, sent: object) -> object:
+        if isinstance(sent, dict) and len(sent) > MAX_PROPERTIES:
+            raise ValueError(f"it has {len(sent)} properties, there are not so many")
+        return sent
 
 
 class Taken(Model):
@@ -75,6 +89,7 @@ Cut = Annotated[
         description="A stream cut: segment ids, as text, with byte offsets; -1 for a segment not yet reached.",
         examples=[{"0": 1024, "4294967297": -1}],
         json_schema_extra={"additionalProperties": False},
+        fail_fast=True,
     ),
 ]
 

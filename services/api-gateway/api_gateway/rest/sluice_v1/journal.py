@@ -1,6 +1,8 @@
 """The journal: what happened, the latest first, each event with whether it counted.
 
-Events of what the caller may not read are left out, so a page may have fewer items than its limit, or none.
+Events of what the caller may not read are left out, and those before them fill the page. Where a page ends should not
+say when something happened that is left out: so a key of which nothing may be read is not even searched for, and where
+events may be left out a search goes on until it has found as many as the longest page has.
 """
 
 from typing import Annotated, Any
@@ -11,10 +13,11 @@ from pydantic import Field
 
 from api_gateway.rest.backend import as_document
 from api_gateway.rest.looking_back import From, LookBack, LookingBack, To
-from api_gateway.rest.paging import DEFAULT, After, Limit, numbers_in, token_of
+from api_gateway.rest.paging import DEFAULT, MAX_ITEMS, After, Limit, numbers_in, token_of
 from api_gateway.rest.sluice_v1.base import Model, ScopeName, StreamName, refusals, router
 from api_gateway.security.aggregates import may_see
-from sluice.lookback.searching import JOURNAL_SEARCH, FoundEvent, FoundEvents, SearchQuestion
+from sluice.lookback.searching import JOURNAL_SEARCH, FoundEvent, FoundEvents, SearchQuestion, is_aggregate
+from sluice.security.caller import CALLER
 
 routes = router("journal")
 
@@ -69,7 +72,8 @@ async def search_journal(
         str,
         Query(
             max_length=600,
-            description="Only what happened to this: an aggregate, scope/name, or a scope with all that is in it.",
+            description="Only what happened to this: an aggregate, scope/name, or a scope with all that is in it. "
+            "Of what the caller may not READ nothing is found.",
             examples=["stream:demo/greetings"],
         ),
     ] = "",
@@ -109,14 +113,31 @@ async def _answer(
     position = numbers_in(after, 5)
     names = tuple(name for text in types or () for name in text.split(",") if name)
     before = (position[0], position[1], position[2], position[3], position[4]) if position is not None else None
-    search = SearchQuestion(key, names, look_back.time(from_), look_back.time(to), limit, before)
-    return as_document(_document(await look_back(JOURNAL_SEARCH, search)))
+    readable = [may_see(aggregate) for aggregate in _named(key)]
+    shows_all = CALLER.get() is None or (all(readable) and (is_aggregate(key) or "/" in key))
+    at_most = limit if shows_all else MAX_ITEMS
+    search = SearchQuestion(key, names, look_back.time(from_), look_back.time(to), at_most, before)
+    if key and not any(readable):
+        return as_document(_document(FoundEvents([], search.from_ms, complete=True), limit))
+    return as_document(_document(await look_back(JOURNAL_SEARCH, search), limit))
 
 
-def _document(found: FoundEvents) -> dict[str, Any]:
+def _named(key: str) -> tuple[str, ...]:
+    """The aggregates that a key names, be they there or not; in a scope there may be more."""
+    if is_aggregate(key):
+        return (key,)
+    kinds = ("stream", "group", "table") if "/" in key else ("scope",)
+    return tuple(f"{kind}:{key}" for kind in kinds)
+
+
+def _document(found: FoundEvents, limit: int) -> dict[str, Any]:
+    visible = [one for one in found.items if may_see(one.aggregate)]
+    if len(visible) > limit:
+        last = visible[limit - 1].order
+        found = msgspec.structs.replace(found, searched_to=last[0], complete=False, next=last)
     following = token_of(".".join(map(str, found.next))) if found.next is not None else None
     return {
-        "items": [_item(one) for one in found.items if may_see(one.aggregate)],
+        "items": [_item(one) for one in visible[:limit]],
         **({"next": following} if following is not None else {}),
         "searchedTo": found.searched_to,
         "complete": found.complete,

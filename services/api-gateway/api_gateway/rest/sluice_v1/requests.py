@@ -9,8 +9,9 @@ from api_gateway.listing import may_read
 from api_gateway.rest.backend import as_document
 from api_gateway.rest.looking_back import LookBack, Since
 from api_gateway.rest.sluice_v1.base import INT64_MAX, Model, refusals, router
+from api_gateway.security import rest_permissions
 from api_gateway.security.aggregates import may_see
-from sluice.kafka.topics import JOURNAL
+from sluice.kafka.topics import DEAD_LETTERS, JOURNAL
 from sluice.lookback.tracing_job import TRACE, TraceFound, TraceQuestion
 from sluice.security.caller import ForbiddenError
 from sluice.security.resources import ROOT
@@ -18,6 +19,18 @@ from sluice.security.resources import ROOT
 routes = router("requests")
 
 HOUR_MS = 60 * 60 * 1000
+
+RequestId = Annotated[
+    str,
+    Path(
+        description="Its id, as every change says it: 12 characters or more, a hyphen between them.",
+        examples=["5f2b8c11d0-1"],
+        min_length=12,
+        max_length=1000,
+        pattern="^.+-.+$",
+    ),
+]
+"""A gateway makes the shortest ones: a token of its own, a hyphen, a number. All others have these parts, too."""
 
 
 class AnswerModel(Model):
@@ -74,7 +87,7 @@ class RequestHistory(Model):
 @routes.get("/requests/{id}", operation_id="getRequestHistory", response_model=RequestHistory, responses=refusals())
 async def request_history(
     look_back: LookBack,
-    id: Annotated[str, Path(description="Its id, as every change says it.", max_length=1000)],
+    id: RequestId,
     since: Since = "",
     before: Annotated[
         int, Query(ge=0, le=INT64_MAX, description="`searchedTo` of an answer that found nothing: search before it.")
@@ -88,8 +101,9 @@ async def request_history(
 def _visible(id: str, found: TraceFound) -> dict[str, Any]:
     """The history without what the caller may not read; nothing of it if that is the request itself.
 
-    A refusal in the journal is about what its request is about; what else says of nothing what it is about, is for
-    those who may READ everything. Raises ForbiddenError.
+    A refusal in the journal is about what its request is about. What else does not say what it is about, as it could
+    not be decoded, is for those who may READ the root, and a dead letter for those who may READ these. Raises
+    ForbiddenError.
     """
     document = found.document
     steps: list[dict[str, Any]] = document["steps"]
@@ -109,11 +123,18 @@ def _visible(id: str, found: TraceFound) -> dict[str, Any]:
         "steps": [
             step
             for step, aggregates in zip(steps, found.steps, strict=True)
-            if allowed[step["request"]] and (aggregates or step["topic"] == JOURNAL.name or may_read(ROOT))
+            if allowed[step["request"]] and (aggregates or _may_see_any(step["topic"]))
         ],
         "running": [one for one, aggregate in running if may_see(aggregate)],
         **searched,
     }
+
+
+def _may_see_any(topic: str) -> bool:
+    """Whether the caller may see what a record of the topic says, whatever that is about."""
+    if topic == DEAD_LETTERS.name:
+        return may_read(rest_permissions.DEAD_LETTERS)
+    return topic == JOURNAL.name or may_read(ROOT)
 
 
 def _may_see_all(aggregates: set[str]) -> bool:
