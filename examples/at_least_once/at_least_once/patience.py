@@ -13,8 +13,8 @@ import sluice_client
 
 T = TypeVar("T")
 
-PASSING = (*sluice_client.PASSING, redis.exceptions.ConnectionError, redis.exceptions.TimeoutError)
-"""What goes away by itself."""
+PASSING = (*sluice_client.PASSING, redis.exceptions.RedisError)
+"""What may go away by itself. Of Redis all errors: one that is full, or no master for now, refuses writes as well."""
 
 
 async def patiently(call: Callable[[], Awaitable[T]], patience_s: float) -> T:

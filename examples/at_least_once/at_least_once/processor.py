@@ -60,7 +60,10 @@ class Processor:
         self.done = 0
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Works until it is to stop. Raises FunctionFailed, NotOnline, NotTheReader, and what lasts too long."""
+        """Works until it is to stop, or all is read.
+
+        Raises FunctionFailed, NotOnline, NotTheReader, and what lasts too long.
+        """
         try:
             await self._work(stop)
         finally:
@@ -70,7 +73,8 @@ class Processor:
         rebalance_at, pause_s = 0.0, self._settings.poll_s
         while not stop.is_set():
             if _now() >= rebalance_at:
-                await self._rebalance()
+                if not await self._rebalance():
+                    break
                 rebalance_at = _now() + self._settings.rebalance_s
             busy = await self._round(stop, rebalance_at)
             if self._is_due:
@@ -82,14 +86,19 @@ class Processor:
                 pause_s = max(self._settings.poll_s, min(2 * pause_s, _LONGEST_PAUSE_S))
         await self._record()
 
-    async def _rebalance(self) -> None:
-        """Whatever is given back is given back where this reader stands, because that was recorded before."""
+    async def _rebalance(self) -> bool:
+        """Takes segments or gives one back, where this reader stands, because that was recorded before.
+
+        False if the group has no segment any more, and will have none.
+        """
         await self._record()
-        held = await self._group.rebalance(self._reader)
+        state = await self._group.rebalance(self._reader)
+        held = state.held_by(self._reader)
         if held.keys() != self._positions.keys():
             _log.info("%s has %s", self._reader, ", ".join(sorted(held)) or "no segment")
         self._positions = {segment: self._positions.get(segment, offset) for segment, offset in held.items()}
         self._recorded = dict(self._positions)
+        return bool(state.segments)
 
     @property
     def _is_due(self) -> bool:

@@ -51,9 +51,9 @@ class ReaderGroup:
         """Gives the segments of readers back at their recorded offsets."""
         await self._update(go_offline(list(readers)))
 
-    async def rebalance(self, reader: str) -> dict[str, int]:
-        """Takes segments or gives one back; returns what the reader has then. Raises NotOnline."""
-        return (await self._update(rebalance(reader))).held_by(reader)
+    async def rebalance(self, reader: str) -> GroupState:
+        """Takes segments or gives one back; returns the state after that. Raises NotOnline."""
+        return await self._update(rebalance(reader))
 
     async def record(self, reader: str, positions: Mapping[str, int]) -> None:
         """Everything before these offsets is done. Raises NotOnline, NotTheReader."""

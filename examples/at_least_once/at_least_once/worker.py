@@ -70,11 +70,15 @@ class Worker:
         return cls(client, membership, group, function, output, settings)
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Lives until it is to stop. Raises FunctionFailed, and what lasts longer than the patience."""
+        """Lives until it is to stop, or the group has read its stream to the end.
+
+        Raises FunctionFailed, and what lasts longer than the patience.
+        """
         while not stop.is_set():
             name = f"{self._settings.name}-{token_hex(4)}"
             try:
                 await self._live(name, stop)
+                break
             except* (Gone, NotOnline, NotTheReader) as refusals:
                 _log.warning("%s was declared gone: begins anew (%s)", name, refusals.exceptions[0])
                 self._output.discard()
@@ -90,6 +94,12 @@ class Worker:
                 await self.group.come_online(name)
                 _log.info("%s is online", name)
                 await processor.run(stop)
+                if not stop.is_set():
+                    _log.warning(
+                        "group %s has read its stream to the end: it is sealed, or was deleted. "
+                        "For a stream that was made anew, another group",
+                        self._settings.group,
+                    )
                 beating.cancel()
                 pruning.cancel()
         finally:

@@ -36,6 +36,7 @@ _FUNCTION = "poll"
 CONNECT_S, READ_S, POLL_S = 5.0, 30.0, 300.0
 MAX_FAILURES = len(PAUSES_S) + 1
 """So many polls in a row without a usable answer, and `--once` ends without the URL."""
+_KEPT_CONNECTIONS = 20
 MAX_BODY_BYTES = 64 * 1024 * 1024
 LONGEST_PAUSE_S = 24 * 3600.0
 """For how long an endpoint may ask to be left alone."""
@@ -101,7 +102,11 @@ class Http:
         self._cursor_field = cursor_field.split(".") if cursor_field else []
         self._cursor_start = cursor_start
         self._client = httpx.AsyncClient(
-            timeout=httpx.Timeout(READ_S, connect=CONNECT_S), follow_redirects=True, transport=transport
+            timeout=httpx.Timeout(READ_S, connect=CONNECT_S),
+            # One for each URL: those that hang shall take no connection from the others.
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=_KEPT_CONNECTIONS),
+            follow_redirects=True,
+            transport=transport,
         )
         self._before: dict[str, State] = {}
 
@@ -199,10 +204,10 @@ class Http:
             await ledger.note(_noted(before.succeeded(through=True)))
             return False
         try:
-            records, too_large = records_of(body, self._scene.job.definition.records)
+            found = records_of(body, self._scene.job.definition.records)
         except ValueError as error:
             raise PollError(f"the body is {error}; --records says how it is cut") from error
-        reached = self._cursor_after(url, records) or before.cursor
+        reached = self._cursor_after(url, found) or before.cursor
         moved = reached != before.cursor
         after = before.succeeded(
             through=not moved,
@@ -212,8 +217,9 @@ class Http:
             digest=digest,
             cursor=reached,
         )
-        await self._write(context, url, records, functools.partial(ledger.note, _noted(after)))
-        if too_large:
+        fitting = [record for record in found if len(record) <= MAX_EVENT_BYTES]
+        await self._write(context, url, fitting, functools.partial(ledger.note, _noted(after)))
+        if too_large := len(found) - len(fitting):
             why = f"{url}: {too_large} records have more than {MAX_EVENT_BYTES} bytes"
             self._scene.outlet.skipped(url, too_large, why)
         return moved

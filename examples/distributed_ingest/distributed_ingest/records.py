@@ -121,11 +121,9 @@ def items_of(body: bytes) -> list[bytes]:
         raise ValueError(f"not a JSON array: {error}") from error
 
 
-def records_of(body: bytes, form: RecordForm) -> tuple[list[bytes], int]:
-    """Return the records of a body that is there as a whole, and how many were too large. Raises ValueError."""
+def records_of(body: bytes, form: RecordForm) -> list[bytes]:
+    """Return the records of a body that is there as a whole, those that are too large, too. Raises ValueError."""
     if form == "lines":
-        splitter = LineSplitter()
-        return [*splitter.feed(body), *splitter.finish()], splitter.skipped
-    found = items_of(body) if form == "items" else [body] if body else []
-    fitting = [record for record in found if len(record) <= MAX_EVENT_BYTES]
-    return fitting, len(found) - len(fitting)
+        splitter = LineSplitter(len(body))
+        return [*splitter.feed(body), *splitter.finish()]
+    return items_of(body) if form == "items" else [body] if body else []

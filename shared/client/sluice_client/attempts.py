@@ -15,7 +15,6 @@ import msgspec
 from sluice.pravega import (
     LengthDiffers,
     Permanent,
-    RouteStale,
     SegmentMissing,
     SegmentSealed,
     SegmentStoreError,
@@ -28,7 +27,7 @@ from sluice_client import errors
 R = TypeVar("R")
 
 
-PASSING = (RouteStale, TryLater, errors.Unavailable, errors.Contended)
+PASSING = (TryLater, errors.Unavailable, errors.Contended)
 """What goes away by itself."""
 
 _log = logging.getLogger(__name__)
@@ -62,7 +61,7 @@ async def answered(attempt: Callable[[], Awaitable[R]], patience: Patience, left
             for pause in patience.pauses():
                 try:
                     return await attempt()
-                except (RouteStale, TryLater) as error:
+                except TryLater as error:
                     last = error
                 await asyncio.sleep(pause)
     except TimeoutError as error:

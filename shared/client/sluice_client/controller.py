@@ -23,7 +23,11 @@ from sluice_client.names import check_new_stream, check_scope, check_stream
 _TRY_AGAIN = frozenset(
     {
         grpc.StatusCode.ABORTED,
+        grpc.StatusCode.CANCELLED,
+        grpc.StatusCode.DATA_LOSS,
         grpc.StatusCode.DEADLINE_EXCEEDED,
+        # So answers Pravega's controller when two changed the same at once.
+        grpc.StatusCode.FAILED_PRECONDITION,
         # So answers a controller that does not know the host of a container yet (controller-grpc-api 5).
         grpc.StatusCode.INTERNAL,
         grpc.StatusCode.RESOURCE_EXHAUSTED,
@@ -31,6 +35,7 @@ _TRY_AGAIN = frozenset(
         grpc.StatusCode.UNKNOWN,
     }
 )
+"""What Pravega's clients try again, too (controller-grpc-api 9.2)."""
 _NO_ACCESS = frozenset({grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED})
 _DEFAULT_PATIENCE = Patience(deadline_s=30.0)
 _ATTEMPT_S = 10.0

@@ -105,6 +105,11 @@ class HeldLock:
         return 0.0 if self._ended else max(0.0, self._stops_at - self._leases.clock.now())
 
     @property
+    def held_s(self) -> float:
+        """For how long it has been held, in seconds."""
+        return self._leases.clock.now() - self.began_at
+
+    @property
     def _stops_at(self) -> float:
         return self._sent + self._leases.settings.usable_s
 

@@ -17,19 +17,13 @@ from sluice_coordination.document import Body
 from sluice_coordination.errors import ConflictError, CoordinationError
 from sluice_coordination.nodes import Nodes
 from sluice_coordination.sources import Situation, Source
-from sluice_coordination.task import Entry, new_body
+from sluice_coordination.task import Entry, new_body, restart_pause_s
 from sluice_coordination.task_board import SourceState, TaskBoard, View
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _AT_A_TIME = 8
-_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
-
-
-def restart_pause_s(failures: int) -> float:
-    """Return how long a source's task rests after so many errors."""
-    return min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2.0 ** min(failures, 16))
 
 
 class Leading:

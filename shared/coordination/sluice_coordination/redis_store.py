@@ -10,6 +10,7 @@ Concurrency: as DocumentStore says.
 """
 
 import asyncio
+import re
 from collections.abc import Awaitable
 from importlib.resources import files
 from typing import Any
@@ -19,7 +20,7 @@ from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.commands.core import AsyncScript
-from redis.exceptions import AuthenticationError, ReadOnlyError, RedisError
+from redis.exceptions import AuthenticationError, RedisError
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
@@ -42,8 +43,9 @@ _TLS_OPTIONS = (
     *("ssl_cert_reqs", "ssl_check_hostname", "ssl_min_version"),
 )
 _SCRIPTS = files("sluice_coordination") / "scripts"
-# A server that loads its data, is full, or has lost its master says so in one word, and a later retry may succeed.
-_PASSING = ("LOADING", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN", "OOM", "MISCONF", "NOREPLICAS")
+# A server that is full, or no master or without replicas for now, says so in one word, and a later retry may succeed.
+# It is the client's status code, or stands in the text; in the middle of it if a script failed: "…: -OOM command …".
+_PASSING = re.compile(r"(^|: -)(BUSY|CLUSTERDOWN|LOADING|MASTERDOWN|MISCONF|NOREPLICAS|OOM|READONLY|TRYAGAIN) ")
 
 
 class RedisStore:
@@ -127,13 +129,18 @@ class RedisStore:
             async with asyncio.timeout(self.timeout_s):
                 return await call
         except AuthenticationError as error:
-            raise StoreFailedError(f"Redis: {error!r}") from error
-        except (TimeoutError, OSError, RedisConnectionError, RedisTimeoutError, ReadOnlyError) as error:
-            raise StoreUnavailableError(f"Redis: {error!r}") from error
+            raise StoreFailedError(f"Redis: {_said(error)}") from error
+        except (TimeoutError, OSError, RedisConnectionError, RedisTimeoutError) as error:
+            raise StoreUnavailableError(f"Redis: {_said(error)}") from error
         except RedisError as error:
-            if str(error).startswith(_PASSING):
-                raise StoreUnavailableError(f"Redis: {error!r}") from error
-            raise StoreFailedError(f"Redis: {error!r}") from error
+            kind = StoreUnavailableError if _PASSING.search(_said(error)) else StoreFailedError
+            raise kind(f"Redis: {_said(error)}") from error
+
+
+def _said(error: Exception) -> str:
+    """Return the text of an error as Redis has sent it, or what kind of error it is."""
+    code = error.status_code if isinstance(error, RedisError) else None
+    return f"{code or ''} {error}".strip() or type(error).__name__
 
 
 def _document(id: str, found: bytes) -> Document:

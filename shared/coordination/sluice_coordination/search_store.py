@@ -130,11 +130,14 @@ class SearchStore:
             "seq_no_primary_term": True,
             "track_total_hits": True,
         }
-        refreshed = await self._within(self._client.indices.refresh(index=self._index))
-        if refreshed["_shards"]["failed"]:
-            raise StoreUnavailableError(f"OpenSearch: the refresh failed on a copy: {refreshed['_shards']}")
-        call = self._client.search(index=self._index, body=body, params={"allow_partial_search_results": "false"})
-        found = await self._within(call)
+        whole = {"allow_partial_search_results": "false"}
+        try:
+            refreshed = await self._within(self._client.indices.refresh(index=self._index))
+            if refreshed["_shards"]["failed"]:
+                raise StoreUnavailableError(f"OpenSearch: the refresh failed on a copy: {refreshed['_shards']}")
+            found = await self._within(self._client.search(index=self._index, body=body, params=whole))
+        except NotFoundError as error:
+            raise StoreFailedError(f"OpenSearch: {error!r}") from error
         if found["timed_out"]:
             raise StoreUnavailableError("OpenSearch: the search did not end in time")
         check_count(found["hits"]["total"]["value"], prefix)

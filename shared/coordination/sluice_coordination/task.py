@@ -2,8 +2,8 @@
 
 `{"holder", "expire", "lease_ms", "task": <base64 of JSON>, "state": "outstanding" | "done", "outcome"}`. The task is
 the name of a function and its arguments. `outcome` of a done task is `{"result"}`, `{"error"}` or `{"cancelled"}`.
-`failures` counts how often a task of a source has been begun anew after an error. `creation_id` says of a submitted
-task which of all under its key it is. Pure functions and values.
+`failures` counts how often a task of a source has been begun anew after an error, since it last ran for long.
+`creation_id` says of a submitted task which of all under its key it is. Pure functions and values.
 """
 
 import base64
@@ -18,6 +18,7 @@ from sluice_coordination.lease import RELEASED
 
 OUTSTANDING: Literal["outstanding"] = "outstanding"
 DONE: Literal["done"] = "done"
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
 
 
 class Task(msgspec.Struct, frozen=True):
@@ -66,10 +67,15 @@ def new_body(task: Task, failures: int = 0, creation_id: str = "") -> Body:
     return body | ({"failures": failures} if failures else {}) | ({"creation_id": creation_id} if creation_id else {})
 
 
-def done_fields(outcome: Outcome) -> Body:
-    """Return what changes in the document when the task is done."""
+def done_fields(outcome: Outcome, ran_s: float = 0.0) -> Body:
+    """Return what changes in the document when the task is done, after so many seconds."""
     fields: Body = msgspec.to_builtins(outcome)
-    return {"state": DONE, "outcome": fields}
+    return {"state": DONE, "outcome": fields} | ({"failures": 0} if ran_s > _LONGEST_PAUSE_S else {})
+
+
+def restart_pause_s(failures: int) -> float:
+    """Return how long a source's task rests after so many errors."""
+    return min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2.0 ** min(failures, 16))
 
 
 def entry_of(id: str, document: Document) -> Entry:

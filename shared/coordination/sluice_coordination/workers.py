@@ -129,9 +129,9 @@ def _failed(id: str, error: BaseException) -> Outcome:
 async def _end(held_lock: HeldLock, outcome: Outcome) -> None:
     """Give the lock back with what the task has come to; with less, if the task's document has no room for that."""
     try:
-        await held_lock.release(done_fields(outcome))
+        await held_lock.release(done_fields(outcome, held_lock.held_s))
     except (TypeError, ValueError) as error:
-        await held_lock.release(done_fields(_failed(held_lock.id, error)))
+        await held_lock.release(done_fields(_failed(held_lock.id, error), held_lock.held_s))
 
 
 def _checked(result: Json) -> Json:

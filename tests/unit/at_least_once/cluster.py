@@ -51,6 +51,24 @@ class ScalingController(InMemoryController):
             await self._stores.seal_segment(name)
         self._scopes[scope][stream] = new
 
+    async def make_anew(self, scope: str, stream: str) -> None:
+        """Deletes a stream and makes one of that name, whose segments go on with the numbers, as in a real one."""
+        old = await self.segments(scope, stream)
+        first = sum(map(len, self._epochs.pop((scope, stream), [old])))
+        for name in [name for name in self._stores.segments if name.startswith(f"{scope}/{stream}/")]:
+            await self._stores.delete_segment(name)
+        new = [segment_name(scope, stream, first + number) for number in range(len(old))]
+        for name in new:
+            await self._stores.create_segment(name, 0, 0)
+        self._scopes[scope][stream] = new
+
+    async def seal(self, scope: str, stream: str) -> None:
+        last = await self.segments(scope, stream)
+        self._epochs.setdefault((scope, stream), [last])
+        for name in last:
+            await self._stores.seal_segment(name)
+        self._scopes[scope][stream] = []
+
     async def head(self, scope: str, stream: str) -> dict[str, int]:
         epochs = self._epochs.get((scope, stream)) or [await self.segments(scope, stream)]
         return dict.fromkeys(epochs[0], 0)

@@ -198,6 +198,22 @@ async def test_results_stored_and_not_recorded_are_refused_when_redelivered(
         assert sorted(Event.decode(result).sequence for result in await store.results()) == list(range(400))
 
 
+async def test_the_keyed_output_waits_for_a_redis_that_takes_no_writes_for_now(
+    redis_server: PrivateRedis, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    name = f"out-{uuid4().hex}"
+    async with RedisOutput.open(redis_server.url, SCOPE, name, DONE_S) as output:
+        redis_server.client.replicaof("127.0.0.1", 1)
+        output.add("segment-0", 0, Result("key", event("g", 0)))
+        flush = asyncio.create_task(output.flush())
+        await eventually_async(lambda: flush.done() or "READONLY" in caplog.text, DONE_S, "it is refused")
+        redis_server.client.replicaof("NO", "ONE")
+        await flush
+    async with Redis.from_url(redis_server.url) as found:
+        assert len(await KeyedStore(found, SCOPE, name).results()) == 1
+
+
 async def test_the_check_of_the_keyed_output_waits_for_redis(
     redis_server: PrivateRedis, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 from unit.at_least_once.cluster import DONE_S, QUICK, SCOPE, Cluster, Running, cut_off
 
 from at_least_once.functions import Result, upper_case
+from at_least_once.group_state import GroupState
 from at_least_once.output import StreamOutput
 from at_least_once.processor import FunctionFailed
 from at_least_once.settings import AppSettings
@@ -54,6 +55,30 @@ async def test_a_group_that_reads_another_stream_is_not_taken_over(cluster: Clus
     await cluster.work_until(10)
     with pytest.raises(OtherInput, match=f"^group .* reads {SCOPE}/.*: for another input, another group"):
         await cluster.worker(input="other")
+
+
+async def test_workers_of_a_sealed_stream_end_when_all_is_read(cluster: Cluster) -> None:
+    await cluster.write(0, 400)
+    workers = [Running(await cluster.worker()) for _ in range(2)]
+    await cluster.controller.seal(SCOPE, "stream1")
+    async with asyncio.timeout(DONE_S):
+        await asyncio.gather(*(worker.task for worker in workers))
+    assert cluster.numbers() == list(range(400))
+
+
+async def test_a_group_whose_stream_was_made_anew_says_that_it_reads_nothing(
+    cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    await cluster.write(0, 100)
+    await cluster.work_until(100)
+    await cluster.controller.make_anew(SCOPE, "stream1")
+    await cluster.write(100, 100)
+    for _ in range(2):
+        async with asyncio.timeout(DONE_S):
+            await Running(await cluster.worker()).task
+        assert "For a stream that was made anew, another group" in caplog.text
+        caplog.clear()
+    assert cluster.numbers() == list(range(100))
 
 
 async def test_an_exception_repeats_nothing(cluster: Cluster) -> None:
@@ -141,7 +166,7 @@ async def test_all_segments_have_their_turns_although_rounds_are_short(cluster: 
     worker = await cluster.worker(slow, rebalance_s=0.001, record_s=0.001)
     rebalance, looks = worker.group.rebalance, 0
 
-    async def counted(reader: str) -> dict[str, int]:
+    async def counted(reader: str) -> GroupState:
         nonlocal looks
         looks += 1
         return await rebalance(reader)

@@ -146,7 +146,7 @@ async def test_a_window_that_failed_goes_on_where_its_last_note_is(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The stream is away for longer than a batch is tried again: the task fails and is begun anew by the leader."""
-    monkeypatch.setattr("sluice_coordination.leading._FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr("sluice_coordination.task._FIRST_PAUSE_S", 0.01)
     world.sink.closes_after = 5
     lines = write_log(tmp_path / "a", "line", 100)
     feed = folder(world, tmp_path, once=True, window_bytes=WHOLE)

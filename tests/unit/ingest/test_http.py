@@ -9,7 +9,7 @@ import httpx
 import pytest
 from unit.ingest.world import World
 
-from distributed_ingest import http
+from distributed_ingest import http, records
 from distributed_ingest.http import Http
 from sluice_cli.errors import UsageError
 
@@ -130,6 +130,18 @@ async def test_a_cursor_follows_pages_without_a_pause_and_goes_on_after_a_restar
     assert requests == ["0", "3", "6", "8", "8"]
 
 
+async def test_a_record_too_large_does_not_hold_up_what_the_cursor_finds_behind_it(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (http, records):
+        monkeypatch.setattr(module, "MAX_EVENT_BYTES", 20)
+    world.records = "items"
+    pages = {"0": '[{"id": 1, "text": "too large for an event"}]', "1": '[{"id": 2}]', "2": "[]"}
+    endpoint = Endpoint(lambda request: httpx.Response(200, text=pages[request.url.params["after"]]))
+    await world.run_to_completion(feed(world, endpoint, f"{URL}?after={{cursor}}", once=True, cursor="id"))
+    assert world.sink.texts == ['{"id": 2}'] and world.tally.total.skipped == 1
+
+
 async def test_a_body_that_stays_is_written_once_and_a_wrong_field_reported(world: World) -> None:
     endpoint = Endpoint(body('{"id": 1}\n'))
     polling = feed(world, endpoint, f"{URL}?after={{cursor}}", cursor="identity")
@@ -212,6 +224,31 @@ async def test_once_gives_up_a_url_without_an_answer_and_reads_the_others(world:
     away = False
     await world.run_to_completion(polling := feed(world, Endpoint(answer), URL, dead, once=True))
     assert (await world.reach(polling)).missed == () and world.sink.texts == ["here", "there"]
+
+
+async def test_urls_that_hang_delay_no_other_however_many_they_are(world: World) -> None:
+    hanging = answered = 0
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal hanging, answered
+        request = await reader.readuntil(b"\r\n\r\n")
+        if b" /good " in request:
+            writer.write(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
+            answered += 1
+        else:
+            hanging += 1
+            await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    here = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    urls = [f"{here}/good", *(f"{here}/{number}" for number in range(100))]
+    polling = Http(world.scene(), urls, every_s=0.01, cursor_field="", cursor_start="")
+    async with world.node(polling):
+        await world.until(lambda: hanging == 100, "all of the others hang")
+        before = answered
+        await world.until(lambda: answered > before + 1, "the good one is polled on")
+    server.close()
 
 
 async def test_items_of_an_array(world: World) -> None:

@@ -235,7 +235,7 @@ async def test_a_topic_made_anew_while_it_is_read_is_read_from_its_beginning(
 ) -> None:
     """Kafka refuses the offset where the one before was longer, and says nothing where it was not."""
     monkeypatch.setattr("distributed_ingest.kafka.ID_EVERY_S", 0.01)
-    monkeypatch.setattr("sluice_coordination.leading._FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr("sluice_coordination.task._FIRST_PAUSE_S", 0.01)
     topic.fill(5)
     reading = feed(world, once=False)
     async with world.node(reading):

@@ -70,8 +70,10 @@ def test_items_stand_as_they_were() -> None:
 
 
 def test_bodies() -> None:
-    assert records_of(b"a\r\n\nb", "lines") == ([b"a", b"b"], 0)
-    assert records_of(b"a\nb", "whole") == ([b"a\nb"], 0)
-    assert records_of(b"", "whole") == ([], 0)
-    assert records_of(b"[1, 2]", "items") == ([b"1", b"2"], 0)
-    assert records_of(b"x" * 9_000_000, "whole") == ([], 1)
+    large = b"x" * 9_000_000
+    assert records_of(b"a\r\n\nb\n" + large, "lines") == [b"a", b"b", large]
+    assert records_of(large + b"\r\n", "lines") == [large]
+    assert records_of(b"a\nb", "whole") == [b"a\nb"]
+    assert records_of(b"", "whole") == records_of(b"", "lines") == []
+    assert records_of(b"[1, 2]", "items") == [b"1", b"2"]
+    assert records_of(large, "whole") == [large]

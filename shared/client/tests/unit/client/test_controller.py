@@ -173,9 +173,11 @@ async def test_a_client_shows_the_segment_stores_its_tokens(fake: FakeController
 
 
 async def test_what_may_pass_is_tried_again(controller: Controller, fake: FakeController) -> None:
-    fake.answers["getURI"] = [grpc.StatusCode.INTERNAL, grpc.StatusCode.UNAVAILABLE, pb.NodeUri(endpoint="a", port=1)]
+    codes = grpc.StatusCode
+    passing = [codes.INTERNAL, codes.UNAVAILABLE, codes.CANCELLED, codes.DATA_LOSS, codes.FAILED_PRECONDITION]
+    fake.answers["getURI"] = [*passing, pb.NodeUri(endpoint="a", port=1)]
     assert await controller.node_of("sc/st/0.#epoch.0") == Host("a", 1)
-    assert len(fake.requests) == 3
+    assert len(fake.requests) == 6
 
 
 async def test_what_does_not_pass_in_time(fake: FakeController) -> None:

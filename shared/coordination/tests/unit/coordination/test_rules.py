@@ -31,10 +31,10 @@ from sluice_coordination import (
     WindowSource,
 )
 from sluice_coordination.functions import Json
-from sluice_coordination.leading import restart_pause_s
 from sluice_coordination.lease import Sightings
 from sluice_coordination.memory import MemoryStore
 from sluice_coordination.shares import shares
+from sluice_coordination.task import restart_pause_s
 
 _VERSIONS = st.one_of(
     st.builds(Version, st.integers(0, 2**19 - 1), st.integers(0, 2**44 - 1)),

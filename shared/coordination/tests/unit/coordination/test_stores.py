@@ -15,6 +15,8 @@ from pathlib import Path
 import aiohttp
 import pytest
 from aiohttp import web
+from redis.asyncio import Redis
+from redis.exceptions import ClusterDownError, NoPermissionError, RedisError, ResponseError, TryAgainError
 from support.certificates import Authority
 from support.redis_server import PrivateRedis, private_redis
 from support.wait import eventually
@@ -22,7 +24,13 @@ from unit.coordination.store_suite import DocumentStoreSuite
 
 from sluice_coordination import open_store
 from sluice_coordination.document import Document, Version
-from sluice_coordination.errors import ConflictError, StoreFailedError, StoreHeldError, StoreUnavailableError
+from sluice_coordination.errors import (
+    ConflictError,
+    CoordinationError,
+    StoreFailedError,
+    StoreHeldError,
+    StoreUnavailableError,
+)
 from sluice_coordination.flat_file import FileStore
 from sluice_coordination.memory import MemoryStore
 from sluice_coordination.redis_store import RedisStore
@@ -196,6 +204,58 @@ async def test_redis_away_is_an_error_in_time_and_over_by_itself(redis_server: P
         await asyncio.wait_for(_back(store), 60)
 
 
+@pytest.mark.parametrize(
+    ("setting", "word"), [("maxmemory", "OOM command not"), ("min-replicas-to-write", "NOREPLICAS Not enough")]
+)
+async def test_a_redis_that_takes_no_writes_for_now_is_unavailable(
+    redis_server: PrivateRedis, setting: str, word: str
+) -> None:
+    async with open_store(f"{redis_server.url}?namespace={setting}", timeout_s=10) as store:
+        version = await store.put("a", {}, None)
+        redis_server.client.config_set(setting, "1")
+        try:
+            with pytest.raises(StoreUnavailableError, match=word):
+                await store.put("a", {}, version)
+        finally:
+            redis_server.client.config_set(setting, "0")
+        await store.put("a", {}, version)
+
+
+async def test_a_redis_that_is_no_master_for_now_is_unavailable(redis_server: PrivateRedis) -> None:
+    async with open_store(f"{redis_server.url}?namespace=replica", timeout_s=10) as store:
+        version = await store.put("a", {}, None)
+        redis_server.client.replicaof("127.0.0.1", 1)
+        try:
+            with pytest.raises(StoreUnavailableError, match="READONLY You can't write"):
+                await store.put("a", {}, version)
+        finally:
+            redis_server.client.replicaof("NO", "ONE")
+        await store.put("a", {}, version)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (ClusterDownError("Hash slot not served", status_code="CLUSTERDOWN"), StoreUnavailableError),
+        (TryAgainError("Multiple keys request", status_code="TRYAGAIN"), StoreUnavailableError),
+        (ResponseError("NOREPLICAS Not enough good replicas to write."), StoreUnavailableError),
+        (ResponseError("wrong number of arguments", status_code="ERR"), StoreFailedError),
+        (NoPermissionError("this user has no permissions", status_code="NOPERM"), StoreFailedError),
+    ],
+)
+async def test_an_error_of_redis_says_what_redis_said_and_whether_it_passes(
+    redis_server: PrivateRedis, monkeypatch: pytest.MonkeyPatch, error: RedisError, kind: type[CoordinationError]
+) -> None:
+    async def refuse(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(Redis, "hget", refuse)
+    async with open_store(redis_server.url, timeout_s=10) as store:
+        with pytest.raises(kind, match=f"{error}") as caught:
+            await store.get("a")
+    assert type(caught.value) is kind
+
+
 async def test_versions_go_on_rising_when_redis_has_lost_everything(redis_server: PrivateRedis) -> None:
     async with open_store(redis_server.url + "?namespace=lost", timeout_s=10) as store:
         before = await store.put("a", {}, None)
@@ -277,6 +337,27 @@ async def test_no_write_is_repeated_when_a_kept_connection_breaks() -> None:
     finally:
         await server.cleanup()
     assert paths == ["POST /tasks/_doc/a", "POST /tasks/_bulk"]
+
+
+async def test_an_index_that_was_deleted_is_a_failure_of_the_store() -> None:
+    is_there = True
+
+    async def answer(request: web.Request) -> web.Response:
+        if is_there:
+            return web.json_response({"tasks": {"mappings": {"_meta": {"sluice_format": FORMAT}}}})
+        return web.json_response({"error": {"type": "index_not_found_exception"}, "status": 404}, status=404)
+
+    server = web.AppRunner(_app(answer))
+    await server.setup()
+    await web.TCPSite(server, "127.0.0.1", 0).start()
+    try:
+        async with open_store(f"opensearch://127.0.0.1:{server.addresses[0][1]}/tasks", timeout_s=10) as store:
+            is_there = False
+            for call in (store.get("a"), store.put("a", {}, None), store.under("")):
+                with pytest.raises(StoreFailedError, match="index_not_found"):
+                    await call
+    finally:
+        await server.cleanup()
 
 
 async def test_opensearch_is_reached_with_tls_as_a_user(tmp_path: Path) -> None:

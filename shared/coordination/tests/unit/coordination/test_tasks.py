@@ -178,6 +178,27 @@ async def test_a_single_task_with_other_arguments_begins_when_the_one_before_has
     assert await other.plan(withdrawn, Situation((), 0, frozenset())) == SourceState(tasks={other.key: other.task})
 
 
+async def test_a_task_that_has_run_for_long_is_begun_anew_soon_however_often_it_failed_before() -> None:
+    clock, functions, enough = LoopClock(), Functions(), asyncio.Event()
+    begun_at: list[float] = []
+    failed_at: list[float] = []
+
+    @functions.register("f")
+    async def f(context: TaskContext) -> None:
+        begun_at.append(clock.now())
+        if len(begun_at) == 10:
+            enough.set()
+        await asyncio.sleep(300.0 if len(begun_at) == 8 else 0.0)
+        failed_at.append(clock.now())
+        raise ConnectionError("away")
+
+    source = SingleSource("s", Task("f"))
+    async with Node(MemoryStore(), "t", functions, settings=QUICK, sources=[source], clock=clock):
+        await enough.wait()
+    pauses_s = [begun - failed for failed, begun in zip(failed_at, begun_at[1:], strict=False)]
+    assert pauses_s[6] >= 60 and pauses_s[7] < 5 and pauses_s[8] < 5
+
+
 async def test_a_key_is_free_when_its_done_task_has_stood_for_keep_done_s() -> None:
     """Until then the end that is there counts for all who submit."""
     functions, runs = Functions(), 0
