@@ -135,9 +135,9 @@ class CounterModel:
     def running(self, state: Counter | None) -> Work | None:
         return state.work if state is not None else None
 
-    def can_cancel(self, state: Counter) -> bool:
+    def is_cancelled(self, state: Counter) -> bool:
         """A counter that has counted is beyond its point of no return."""
-        return state.total == 0
+        return state.work is not None and state.work.cancelled and state.total == 0
 
     def cancel(self, reader: Reader, _context: Context, state: Counter) -> Decision:
         reader.get(state.name)

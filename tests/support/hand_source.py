@@ -57,7 +57,7 @@ class HandConsumer:
     taken over once `own` is set. Those of the kind "Report" stand beside the others.
     """
 
-    def __init__(self, world: EngineWorld, max_open: int = 10_000) -> None:
+    def __init__(self, world: EngineWorld, max_open: int = 10_000, *, is_keyed: bool = True) -> None:
         self.world = world
         self.source = HandSource()
         self.go, self.own = asyncio.Event(), asyncio.Event()
@@ -77,6 +77,7 @@ class HandConsumer:
             self._own,
             self._failed,
             max_open=max_open,
+            is_keyed=is_keyed,
             on_revoked=lambda partition: self.owned.append(("revoked", partition)),
             beside=["Report"],
         )

@@ -36,6 +36,8 @@ _FUNCTION = "poll"
 CONNECT_S, READ_S, POLL_S = 5.0, 30.0, 300.0
 MAX_FAILURES = len(PAUSES_S) + 1
 """So many polls in a row without a usable answer, and `--once` ends without the URL."""
+_MAX_CONNECTIONS = 500
+"""As many URLs of a node may hang; each has one."""
 _KEPT_CONNECTIONS = 20
 MAX_BODY_BYTES = 64 * 1024 * 1024
 LONGEST_PAUSE_S = 24 * 3600.0
@@ -103,8 +105,8 @@ class Http:
         self._cursor_start = cursor_start
         self._client = httpx.AsyncClient(
             timeout=httpx.Timeout(READ_S, connect=CONNECT_S),
-            # One for each URL: those that hang shall take no connection from the others.
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=_KEPT_CONNECTIONS),
+            # Those that hang shall take no connection from the others.
+            limits=httpx.Limits(max_connections=_MAX_CONNECTIONS, max_keepalive_connections=_KEPT_CONNECTIONS),
             follow_redirects=True,
             transport=transport,
         )

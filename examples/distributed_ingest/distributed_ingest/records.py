@@ -1,7 +1,7 @@
 """What a source's bytes become: records, each with the routing key it is written with. Pure.
 
 A record is a line without its end (`\\n` or `\\r\\n`), a whole file or body, or an item of a JSON array. Empty lines
-are no records. What is larger than an event may be is left out, and counted.
+are no records. A line that is larger than an event may be is left out, and counted.
 """
 
 from typing import Any, Literal, NamedTuple

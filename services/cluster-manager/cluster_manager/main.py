@@ -89,7 +89,7 @@ class ClusterManager:
 
     def active(self) -> bool:
         """Whether this instance is the one to decide for the cluster, as far as it knows."""
-        return 0 in self._consumer.partitions and self._consumer.failure is None
+        return bool(self._consumer.partitions) and self._consumer.failure is None
 
     async def _manage(self) -> None:
         try:

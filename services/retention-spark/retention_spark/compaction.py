@@ -40,7 +40,8 @@ def _partitions(session: SparkSession, folder: str, prefix: str) -> list[str]:
 def _join(session: SparkSession, folder: str) -> None:
     files = {name: size for name, size in sorted(sizes(session, folder).items()) if name.endswith(".parquet")}
     for group in joinable(files, MANY, lambda _before, _file: True):
-        joined = f"joined-{blake2b(chr(10).join(group).encode(), digest_size=16).hexdigest()}.parquet"
+        id = blake2b("\n".join(group).encode(), digest_size=16).hexdigest()
+        joined = f"joined-{id}.parquet"
         try:
             join(session, folder, group, joined)
         except UnreadableFileError as error:

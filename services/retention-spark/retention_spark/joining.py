@@ -20,7 +20,7 @@ MANY = 16
 
 JOINED_BYTES = 32 * 1024 * 1024
 
-_OTHER_BYTES = "org.apache.hadoop.fs.ChecksumException"
+_CHECKSUM_ERROR = "org.apache.hadoop.fs.ChecksumException"
 """What Hadoop raises for a file on a local disk that does not hold what was written."""
 
 F = TypeVar("F")
@@ -65,6 +65,6 @@ def _table(session: SparkSession, folder: str, name: str) -> pa.Table:
     try:
         return pq.read_table(BytesIO(read(session, folder, name)))
     except Exception as error:
-        if not isinstance(error, pa.ArrowInvalid) and _OTHER_BYTES not in str(error):
+        if not isinstance(error, pa.ArrowInvalid) and _CHECKSUM_ERROR not in str(error):
             raise
         raise UnreadableFileError(folder, name, str(error).partition("\n\tat ")[0]) from error

@@ -20,7 +20,7 @@ from sluice.kafka.dead_letters import dead_letter_headers, fitting
 from sluice.kafka.headers import Headers, as_text, cloud_event_headers
 from sluice.kafka.requests import Request, encode_request
 from sluice.kafka.topics import DEAD_LETTERS, topic_of
-from sluice.policies.reported import HistoryRow, LastReported, history_row, reported
+from sluice.policies.reported import HistoryRow, LastReported, history_row, is_news
 from sluice.policies.rules import Rule, Verdict
 
 SERVICE = "retention-spark"
@@ -129,15 +129,13 @@ class ReportDecider:
     def _decide(self, step: Decided, stream: Known[Any], now: int) -> None:
         verdict, state = self._rule.decide(stream.state, now)
         stream.state = state
-        before, stream.last_reported = stream.last_reported, reported(stream.last_reported, verdict, now)
-        if stream.last_reported is not before:
+        if is_news(stream.last_reported, verdict, now):
+            stream.last_reported = LastReported(verdict.code, verdict.reason, now)
             step.rows.append(history_row(self._rule.kind, state.stream_id, verdict, now, self._id(state, verdict, now)))
         if verdict.request is not None:
             step.sendings.append(self._sending(*verdict.request, now))
-        if verdict.passing:
-            return
-        before, stream.noted = stream.noted, reported(stream.noted, verdict, now)
-        if stream.noted is not before:
+        if not verdict.passing and is_news(stream.noted, verdict, now):
+            stream.noted = LastReported(verdict.code, verdict.reason, now)
             step.sendings.append(self._note(state, verdict, now))
 
     def _id(self, state: Any, verdict: Verdict, now: int) -> str:

@@ -86,8 +86,8 @@ async def seal_segments(context: StreamStepContext, stream: Stream) -> None:
 async def delete_segments(context: StreamStepContext, stream: Stream, creation_id: str = "") -> None:
     """Those of the stream and its mark stream, and what commits have skipped: txn-manager may be late with that.
 
-    Those of a mark stream of another creation stay if one is undone: of this stream, or of `creation_id`. What is
-    prepared of its transactions goes first: txn-manager discards it when the stream is being sealed. So do
+    While a creation is undone, of this stream or `creation_id`, a mark stream of another creation stays. What
+    is prepared of its transactions goes first: txn-manager discards it when the stream is being sealed. So do
     transactions that have not ended: a stream may come back sealed from a back-up that was made before they had.
     """
     transactions = transactions_of(context.reader(stream.id.key), stream.id)

@@ -11,7 +11,8 @@ MIN_PREPARED = 4
 class PreparedLimits(msgspec.Struct, frozen=True):
     """At most `per_stream` and `total` are prepared; 0 of either prepares none.
 
-    They are as many as a stream opens in `horizon_s`. After `idle_s` without an open what is left is discarded.
+    They are as many as a stream opens in `horizon_s`. Every `idle_s` what is more than that is discarded, and all of a
+    stream that opened none in that time.
     """
 
     per_stream: int = 256

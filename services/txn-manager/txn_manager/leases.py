@@ -65,6 +65,7 @@ class Leases:
 
     def disown(self, partition: int) -> None:
         self._owned.discard(partition)
+        self._outages.disowned(partition)
         self.timers.disown(partition)
 
     def ends_at(self, transaction: Transaction) -> int:

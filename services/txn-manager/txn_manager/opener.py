@@ -63,7 +63,7 @@ class _StepContext:
     async def create_segments(self, id: TransactionId) -> None:
         found = find_stream(self._journal.reader(id.key), id.stream_id)
         if found is not None:
-            await create_named(self._store, found, self.segment_names(id), ScalingPolicy())
+            await create_named(self._store, found, segment_names(found, id.transaction).values(), ScalingPolicy())
 
     async def record_ready(self, id: TransactionId, request: str | None) -> None:
         """Record that the segments are there, unless that is known or the transaction has ended."""
@@ -120,7 +120,7 @@ class TransactionOpener:
         journal.on_entry.append(self._observe)
 
     def open(self, request: Request, command: OpenTransaction, delivery: Delivery) -> Continuation:
-        """Propose the decision in order: of those that are prepared, another one than other opens of this moment."""
+        """Propose the decision in order; it takes a prepared transaction that no other open of this moment takes."""
         taken = list[str]()
 
         def decide(reader: Reader, context: Context) -> Decision:

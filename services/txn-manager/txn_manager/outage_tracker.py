@@ -38,6 +38,10 @@ class OutageTracker:
         self._unsent_since.pop(partition, None)
         self._open_since[partition] = now
 
+    def disowned(self, partition: int) -> None:
+        """No check of the partition is sent from here any more: whether it takes them is another instance's to say."""
+        self._unsent_since.pop(partition, None)
+
     def sending(self, partition: int, now: int) -> None:
         """A check of a lease is about to be sent the way that pings of the partition go."""
         self._unsent_since.setdefault(partition, now)

@@ -39,7 +39,7 @@ from sluice.engine.workflow import WorkflowRules
 from sluice.pravega.errors import SegmentStoreError
 from sluice.pravega.store import SegmentStore
 from sluice.workflows.step_context import StepContext
-from txn_manager.demand import Demand, PreparedLimits
+from txn_manager.demand import MIN_PREPARED, Demand, PreparedLimits
 from txn_manager.range_creator import RangeCreator
 from txn_manager.stream_limits import StreamLimits
 
@@ -192,7 +192,7 @@ class TransactionPreparer:
             return
         left_s = used.demand.idle_for(self._loop.time())
         if not used.is_preparing:
-            self._discard_beyond(id, used.demand.wanted if left_s > 0 else 0)
+            self._discard_beyond(id, max(MIN_PREPARED, used.demand.wanted) if left_s > 0 else 0)
             if left_s <= 0:
                 del self._in_use[id]
                 return

@@ -15,7 +15,8 @@ class TxnSettings(ServiceSettings):
 
     Of transactions that are prepared before clients open them: at most `max_prepared_transactions` of a stream and
     `max_prepared_in_all` of the streams that an instance looks after, else as many as a stream opens in
-    `prepared_horizon_s`; discarded when it opens none for `prepared_idle_s`. 0 as a maximum prepares none.
+    `prepared_horizon_s`. What is too many is discarded every `prepared_idle_s`, and all of a stream that opened none in
+    that time. 0 as a maximum prepares none.
 
     Timers of leases: looked at every `tick_s`, due `grace_s` after the lease has run out; an instance that has claimed
     one and has not dealt with it after `claim_s` loses it to the others.

@@ -9,7 +9,18 @@ from sluice.domain.segment import Segment
 from sluice.domain.status import Status
 from sluice.engine.decision import Context, Decision, Reader, View
 
-__all__ = ["MAX_REASON", "Context", "Decide", "Decision", "Reader", "Reply", "View", "gone", "refusal", "refuse"]
+__all__ = [
+    "MAX_REASON",
+    "Context",
+    "Decide",
+    "Decision",
+    "Reader",
+    "Reply",
+    "View",
+    "nothing_to_delete",
+    "refusal",
+    "refuse",
+]
 
 
 class Reply(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -42,9 +53,9 @@ def refuse(status: Status, reason: str = "") -> Decision:
     return Decision(reply=refusal(status, reason))
 
 
-def gone(creation_id: str) -> Decision | None:
-    """Success of a deletion that names a creation of a resource which is not there; None for one that names none.
+def nothing_to_delete(creation_id: str, refused: Decision) -> Decision:
+    """A deletion that finds nothing: success if it names a creation, for that one is gone; else it is refused.
 
     So one that is repeated while the first one runs is answered as that one is (controller-grpc-api 7.2).
     """
-    return Decision(reply=Reply(Status.SUCCESS)) if creation_id else None
+    return Decision(reply=Reply(Status.SUCCESS)) if creation_id else refused

@@ -74,9 +74,9 @@ class DomainModel:
         """See WorkflowRules."""
         return workflow.running(state)
 
-    def can_cancel(self, state: Any) -> bool:
+    def is_cancelled(self, state: Any) -> bool:
         """See WorkflowRules."""
-        return workflow.can_cancel(state)
+        return workflow.is_cancelled(state)
 
     def cancel(self, reader: Reader, context: Context, state: Any) -> Decision:
         """See WorkflowRules."""

@@ -160,13 +160,22 @@ def check_idle(name: object, *states: Any) -> None:
             raise BusyError(f"{name}: {workflow.kind.value} is running")
 
 
+def idle(name: object, state: S | None, creation_id: str) -> S | None:
+    """The state to begin a workflow on; with a creation id only that creation of the resource. Raises BusyError."""
+    if state is None or creation_id not in ("", getattr(state, "creation_id", "")):
+        return None
+    check_idle(name, state)
+    return state
+
+
 def is_under_way(state: Any) -> bool:
     """Whether a workflow is changing an aggregate of this state, or is queued to."""
     return getattr(state, "workflow", None) is not None or getattr(state, "waiting", None) is not None
 
 
-def last_reply(workflow: Workflow | None, generation: int = 0) -> Reply | None:
-    """The answer to the request that a workflow was begun for; some were begun for none."""
+def last_reply(state: Any, generation: int = 0) -> Reply | None:
+    """The answer to the request that the workflow of an aggregate was begun for; some were begun for none."""
+    workflow = running(state)
     if workflow is None or workflow.request is None:
         return None
     return Reply(Status.FAILURE, workflow.refusal) if workflow.refusal else Reply(Status.SUCCESS, generation=generation)
@@ -200,8 +209,10 @@ _CANCELLABLE = (
 )
 
 
-def can_cancel(state: Any) -> bool:
-    return not why_not_cancel(state)
+def is_cancelled(state: Any) -> bool:
+    """Whether the workflow was cancelled, and is before its point of no return."""
+    workflow = running(state)
+    return workflow is not None and workflow.cancelled and not why_not_cancel(state)
 
 
 def why_not_retry(state: Any) -> str:

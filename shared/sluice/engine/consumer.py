@@ -83,11 +83,11 @@ class RequestConsumer:
 
     `on_assigned(partition)` runs before the partition's requests do, behind the end of the journal. `on_failure` gets
     the request that a handler could not handle, and why, and must keep it where operators find it. A topic that is not
-    `is_keyed` has partitions of its own: its requests have no origin and may be handled a second time. Requests of the
+    `is_keyed` has one partition: its requests have no origin and may be handled a second time. Requests of the
     kinds `beside` (their `ce_type`) stand, in their order, in a queue of their own beside that of their key.
 
-    A keyed topic may have been given more partitions than the journal has. Those are not taken over, for no key has
-    them: what stands there is misplaced.
+    A topic may have been given more partitions than that, or, if keyed, than the journal has. Those are not taken over:
+    no key has them, so in a keyed topic what stands there is misplaced.
     """
 
     def __init__(
@@ -185,9 +185,10 @@ class RequestConsumer:
         """See SourceListener."""
         self.joined = True
         metrics.REBALANCES.labels(self._source.topic).inc()
+        count = self._journal.partitions if self._is_keyed else 1
         for partition in partitions:
             self._offsets[partition] = Offsets()
-            if not self._is_keyed or partition < self._journal.partitions:
+            if partition < count:
                 self.partitions.add(partition)
                 self._held[partition] = []
                 self._taking_over[partition] = self._spawn(self._take_over(partition))

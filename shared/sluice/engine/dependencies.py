@@ -233,7 +233,7 @@ class Dependencies:
                 workflow is None
                 or workflow.id != self.workflow.id
                 or workflow.retry_requests != self._retry_requests
-                or (workflow.cancelled and self._rules.can_cancel(state))
+                or self._rules.is_cancelled(state)
             )
 
         async def each(part: list[Dependency], enough: Callable[[Iterable[bool]], bool]) -> None:

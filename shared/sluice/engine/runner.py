@@ -179,7 +179,7 @@ class Runner(Generic[StepContextT]):
                     running = self._running(state, workflow)
                     if running is None:
                         return None
-                    if not (running.cancelled and self._rules.can_cancel(state)):
+                    if not self._rules.is_cancelled(state):
                         return state, await step.carry_out(self._step_context, state)
             except DependenciesPending as pending:
                 await self._wait_for(step.name, aggregate, dependencies, pending)
@@ -209,7 +209,7 @@ class Runner(Generic[StepContextT]):
         def decide(reader: Reader, context: Context) -> Decision:
             present = reader.get(aggregate)
             running = self._running(present, workflow)
-            if running is not None and running.cancelled and self._rules.can_cancel(present):
+            if running is not None and self._rules.is_cancelled(present):
                 return self._rules.cancel(reader, context, present)
             if running is None or record is None:
                 return Decision()

@@ -42,8 +42,8 @@ class WorkflowRules(Protocol):
         """
         ...
 
-    def can_cancel(self, state: Any) -> bool:
-        """Whether the workflow is before its point of no return."""
+    def is_cancelled(self, state: Any) -> bool:
+        """Whether the workflow was cancelled, and is before its point of no return."""
         ...
 
     def cancel(self, reader: Reader, context: Context, state: Any) -> Decision:

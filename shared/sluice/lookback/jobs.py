@@ -188,9 +188,9 @@ class JobContext:
     def kept(self, spans: Collection[Span]) -> dict[int, tuple[int, int]]:
         """Of each partition the first offset that it can be folded to, and from when on (epoch ms) all is kept.
 
-        See `views_at` for the spans. That is its beginning and 0, or behind its oldest snapshot, be that behind its
-        span. Of one that has lost its first records and has no snapshot it is where its records begin, and nothing can
-        be folded there.
+        That is its beginning and 0; where its first records are trimmed, behind its oldest snapshot, which may be
+        behind the span. Without a snapshot it is where its records begin, and nothing can be folded there. Spans as in
+        `views_at`.
         """
         trimmed = {span.partition: span for span in spans if span.start > 0}
         now = self.journal(trimmed) if trimmed else {}

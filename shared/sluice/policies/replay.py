@@ -19,7 +19,7 @@ from sluice.domain.policy.cut_order import is_at_or_before
 from sluice.domain.policy.retention import RetentionState
 from sluice.domain.stream.retention import RetentionReport, SizedCut
 from sluice.domain.stream.traffic import ScaleReport
-from sluice.policies.reported import HistoryRow, LastReported, history_row, reported
+from sluice.policies.reported import HistoryRow, LastReported, history_row, is_news
 from sluice.policies.rules import RetentionRule, Rule, Rules, ScaleRule, Verdict
 
 log = logging.getLogger(__name__)
@@ -86,8 +86,8 @@ class Replay(ABC):
 
     def _decide(self) -> None:
         verdict, self._state = self._rule.decide(self._state, self._now)
-        before, self._last_reported = self._last_reported, reported(self._last_reported, verdict, self._now)
-        if self._last_reported is not before:
+        if is_news(self._last_reported, verdict, self._now):
+            self._last_reported = LastReported(verdict.code, verdict.reason, self._now)
             self.decided.append(Decided(self._now, self._state.stream_id, verdict))
         if verdict.request is not None:
             self._state = self._carried_out(self._state)

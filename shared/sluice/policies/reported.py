@@ -32,13 +32,11 @@ class HistoryRow(msgspec.Struct, frozen=True):
     command: str
 
 
-def reported(last: LastReported | None, verdict: Verdict, now: int) -> LastReported:
-    """The decision, if it differs from the last reported one, or that one is old; else the last one itself."""
-    if last is not None and verdict.request is None and last.code == verdict.code:
-        is_old = now - last.at >= REPORT_AGAIN_MS
-        if last.reason == verdict.reason or not is_old:
-            return last
-    return LastReported(verdict.code, verdict.reason, now)
+def is_news(last: LastReported | None, verdict: Verdict, now: int) -> bool:
+    """Whether the decision differs from the last reported one, or that one is old."""
+    if last is None or verdict.request is not None or last.code != verdict.code:
+        return True
+    return last.reason != verdict.reason and now - last.at >= REPORT_AGAIN_MS
 
 
 def history_row(kind: DecisionKind, stream: StreamId, verdict: Verdict, at: int, id: str = "") -> HistoryRow:

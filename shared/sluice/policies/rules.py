@@ -9,9 +9,8 @@ from typing import Any, ClassVar, Protocol
 import msgspec
 
 from sluice.domain.policy import requests, retention, scaling
-from sluice.domain.policy.retention import HOLDS_MS, RetentionCode, RetentionDecision, RetentionState
+from sluice.domain.policy.retention import RetentionCode, RetentionState
 from sluice.domain.policy.scaling import ScaleCode, ScalingState
-from sluice.domain.policy.wording import duration
 from sluice.domain.stream.commands import DecisionKind, ScaleStream, TruncateStream
 from sluice.domain.stream.retention import RetentionReport
 from sluice.domain.stream.traffic import ScaleReport
@@ -104,10 +103,7 @@ class RetentionRule(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(retention.observe(state, report), received_at=now)
 
     def decide(self, state: RetentionState, now: int) -> tuple[Verdict, RetentionState]:
-        decision = retention.decide_retention(state, now, self.pause_ms)
-        if decision.target is not None and not retention.holds(state, now):
-            why = f"not truncated: the newest report is older than {duration(HOLDS_MS)}"
-            decision = RetentionDecision(RetentionCode.NO_CUT, why)
+        decision = retention.decide_held(state, now, self.pause_ms)
         verdict = Verdict(
             decision.code.value,
             decision.reason,

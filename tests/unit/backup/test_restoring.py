@@ -74,14 +74,14 @@ def encoded(views: list[PartitionView]) -> dict[str, bytes]:
 
 def at_rest(value: bytes) -> Stream | Table:
     """A stream or table without what a restore changes."""
-    stream = MODEL.decode_state(value)
-    if isinstance(stream, Table):
-        stream.workflow = None
-        return stream
-    assert isinstance(stream, Stream)
-    stream.base = stream.next_number = 0
-    stream.state, stream.workflow, stream.waiting, stream.spare = StreamState.ACTIVE, None, None, ()
-    return stream
+    state = MODEL.decode_state(value)
+    if isinstance(state, Table):
+        state.workflow = None
+        return state
+    assert isinstance(state, Stream)
+    state.base = state.next_number = 0
+    state.state, state.workflow, state.waiting, state.spare = StreamState.ACTIVE, None, None, ()
+    return state
 
 
 @pytest.mark.parametrize("partitions", [1, PARTITIONS, 2 * PARTITIONS])

@@ -223,7 +223,7 @@ def test_every_attempt_raises_the_fences_to_the_same_position() -> None:
 
 
 @pytest.mark.parametrize("command", [DeleteScope("sc"), DeleteScopeRecursive("sc")])
-def test_a_deletion_of_an_earlier_scope_of_that_name_is_done_and_leaves_the_present_one(command: Deletion) -> None:
+def test_a_deletion_of_an_earlier_scope_of_that_name_spares_the_present_one(command: Deletion) -> None:
     log, earlier = with_table(), msgspec.structs.replace(command, creation_id="another")
     assert log.ask(earlier) == Log().ask(earlier) == Reply(Status.SUCCESS)
     log.decide(DeleteScopeRecursive("sc"), "r")
@@ -233,7 +233,7 @@ def test_a_deletion_of_an_earlier_scope_of_that_name_is_done_and_leaves_the_pres
     assert Log("sc").decide(present).events == Log("sc").decide(command).events != ()
 
 
-def test_a_deletion_of_an_earlier_thing_of_that_name_is_done_and_leaves_the_present_one() -> None:
+def test_a_deletion_of_an_earlier_thing_of_that_name_spares_the_present_one() -> None:
     log = with_table()
     log.decide(CREATE_GROUP)
     table, group = DeleteTable("sc", "kv", "another"), DeleteReaderGroup("sc", "g", creation_id="another")

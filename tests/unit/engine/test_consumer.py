@@ -39,6 +39,13 @@ async def test_requests_of_a_key_are_handled_in_order_and_those_of_others_beside
     assert made.handled == [2, 0, 1] and positions(made) == {0: 3} and made.consumer.is_idle
 
 
+async def test_of_a_topic_that_is_not_keyed_one_partition_is_taken_over(world: EngineWorld) -> None:
+    made = HandConsumer(world, is_keyed=False)
+    await made.assign(0, 1)
+    assert made.consumer.partitions == {0} and made.owned == [("owned", 0)]
+    await made.consumer.stop()
+
+
 async def test_a_delivery_says_where_its_request_stands(made: HandConsumer) -> None:
     await made.assign(1)
     await made.take(1, "a", 7, epoch=3)

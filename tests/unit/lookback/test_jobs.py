@@ -203,12 +203,12 @@ def test_a_request_is_searched_backwards_up_to_where_it_was_sent(history: Histor
     assert found.complete and found.searched_to > sent_after - 6 * 3_600_000
 
 
-@pytest.mark.parametrize(("bound", "value"), [("MAX_STEPS", 1), ("MAX_BYTES", 1)])
+@pytest.mark.parametrize("bound", ["MAX_STEPS", "MAX_BYTES"])
 def test_of_a_history_that_is_too_long_the_first_steps_are_shown(
-    history: History, monkeypatch: pytest.MonkeyPatch, bound: str, value: int
+    history: History, monkeypatch: pytest.MonkeyPatch, bound: str
 ) -> None:
     whole = run_job(TRACE, TraceQuestion("create", 0), history.source, history.now)
-    monkeypatch.setattr(tracing_job, bound, value)
+    monkeypatch.setattr(tracing_job, bound, 1)
     found = run_job(TRACE, TraceQuestion("create", 0), history.source, history.now)
     steps = found.document["steps"]
     assert 0 < len(steps) < len(whole.document["steps"]) and len(found.steps) == len(steps) and not found.complete

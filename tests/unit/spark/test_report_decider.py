@@ -17,7 +17,7 @@ from sluice.domain.stream.retention import RetentionReport, SizedCut, gone
 from sluice.domain.stream.traffic import Direction, ScaleReport
 from sluice.kafka.requests import decode_request
 from sluice.kafka.topics import DEAD_LETTERS, MAX_RECORD_BYTES, REQUESTS_STREAMS
-from sluice.policies.reported import REPORT_AGAIN_MS, LastReported, reported
+from sluice.policies.reported import REPORT_AGAIN_MS, LastReported, is_news
 from sluice.policies.rules import RetentionRule, ScaleRule, Verdict
 
 NOW = 1_700_000_000_000
@@ -255,9 +255,8 @@ def test_what_only_passes_is_kept_but_not_noted() -> None:
 
 def test_another_reason_is_news_only_now_and_then() -> None:
     last = LastReported("a", "one", NOW)
-    assert reported(None, Verdict("a", "one"), NOW) == last
-    assert reported(last, Verdict("a", "one"), NOW + 2 * REPORT_AGAIN_MS) is last
-    assert reported(last, Verdict("a", "two"), NOW + REPORT_AGAIN_MS - 1) is last
-    later = NOW + REPORT_AGAIN_MS
-    assert reported(last, Verdict("a", "two"), later) == LastReported("a", "two", later)
-    assert reported(last, Verdict("b", "one"), NOW) == LastReported("b", "one", NOW)
+    assert is_news(None, Verdict("a", "one"), NOW)
+    assert not is_news(last, Verdict("a", "one"), NOW + 2 * REPORT_AGAIN_MS)
+    assert not is_news(last, Verdict("a", "two"), NOW + REPORT_AGAIN_MS - 1)
+    assert is_news(last, Verdict("a", "two"), NOW + REPORT_AGAIN_MS)
+    assert is_news(last, Verdict("b", "one"), NOW)

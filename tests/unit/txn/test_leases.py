@@ -347,6 +347,19 @@ async def test_no_lease_ends_in_a_partition_that_took_no_checks_until_it_has_run
     assert scene.sent() == [(COMMIT.name, QUESTION)]
 
 
+async def test_a_check_that_got_lost_says_nothing_once_the_partition_is_another_instances(scene: Scene) -> None:
+    scene.own()
+    await scene.open()
+    scene.clock.now = DUE
+    scene.world.refuse(REQUESTS_TRANSACTIONS, 1)
+    with pytest.raises(SendError):
+        await scene.leases.submit_checks(scene.partition, [TIMER])
+    scene.leases.disown(scene.partition)
+    scene.clock.now = later = DUE + SILENCE_MS + 1
+    await scene.leases.passed_commits("q", QUESTION, later)
+    assert [topic for topic, _ in scene.sent()] == [ABORT.name]
+
+
 async def test_a_check_behind_a_ping_that_cannot_be_decided_aborts_nothing(virtual_time: None) -> None:
     world = MemoryWorld("txn-manager")
     service = TxnService(world.first.runtime, TxnSettings(), world.store)

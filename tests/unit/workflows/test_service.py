@@ -239,7 +239,7 @@ async def test_an_owner_that_sends_an_old_policy_late_sends_the_present_one_too(
     assert [scene.store.segments[name].target_rate for name in names] == [3, 3]
 
 
-async def test_a_scope_goes_though_a_partition_that_has_nothing_of_it_stops_behind_its_fence(scene: Scene) -> None:
+async def test_a_scope_goes_though_a_partition_without_any_of_it_stops_behind_its_fence(scene: Scene) -> None:
     await scene.reply_to("b", CreateStream("sc", "st", StreamConfig()))
     scene.store.fault = away
     scene.request("c", DeleteScopeRecursive("sc"))

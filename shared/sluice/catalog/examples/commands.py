@@ -80,7 +80,7 @@ _HEARTBEAT = Heartbeat(
 
 
 def _created() -> Iterator[tuple[str, str, Command]]:
-    yield n.GATEWAY, n.request_id(1), CreateScope(n.SCOPE)
+    yield n.GATEWAY, n.SCOPE_CREATION, CreateScope(n.SCOPE)
     yield n.GATEWAY, n.CREATION, CREATE_STREAM
     yield n.GATEWAY, n.GROUP_CREATION, CREATE_GROUP
     yield n.GATEWAY, n.TABLE_CREATION, CREATE_TABLE
@@ -153,12 +153,12 @@ def _ended() -> Iterator[tuple[str, str, Command]]:
         n.UNSUBSCRIPTION,
         RemoveSubscriber(n.SCOPE, n.STREAM, n.SUBSCRIBER, 1, n.GROUP_ID, creation_id=n.CREATION),
     )
-    yield n.GATEWAY, n.request_id(0x32), DeleteReaderGroup(n.SCOPE, n.GROUP, id=n.GROUP_ID)
-    yield n.GATEWAY, n.request_id(0x33), DeleteTable(n.SCOPE, n.TABLE)
+    yield n.GATEWAY, n.request_id(0x32), DeleteReaderGroup(n.SCOPE, n.GROUP, n.GROUP_ID, n.GROUP_CREATION)
+    yield n.GATEWAY, n.request_id(0x33), DeleteTable(n.SCOPE, n.TABLE, n.TABLE_CREATION)
     yield n.GATEWAY, n.request_id(0x34), SealStream(n.SCOPE, n.STREAM)
-    yield n.GATEWAY, n.request_id(0x35), DeleteStream(n.SCOPE, n.STREAM)
-    yield n.GATEWAY, n.request_id(0x36), DeleteScope(n.SCOPE)
-    yield n.GATEWAY, n.request_id(0x37), DeleteScopeRecursive(n.SCOPE)
+    yield n.GATEWAY, n.request_id(0x35), DeleteStream(n.SCOPE, n.STREAM, n.CREATION)
+    yield n.GATEWAY, n.request_id(0x36), DeleteScope(n.SCOPE, n.SCOPE_CREATION)
+    yield n.GATEWAY, n.request_id(0x37), DeleteScopeRecursive(n.SCOPE, n.SCOPE_CREATION)
     going = SealStream(n.SCOPE, "returns", creation_id=n.request_id(0x28))
     yield n.WORKFLOWS, n.SEAL_IN_SCOPE, going
     yield n.GATEWAY, f"api-gateway-0-{n.at(100)}", _HEARTBEAT

@@ -118,9 +118,9 @@ def _created(history: History) -> None:
     history.append(
         1,
         n.WORKFLOWS,
-        ScopeCreated(_S, n.request_id(1), at=n.at(1)),
+        ScopeCreated(_S, n.SCOPE_CREATION, at=n.at(1)),
         decides=REQUESTS_STREAMS,
-        request=n.request_id(1),
+        request=n.SCOPE_CREATION,
         reply=SUCCESS,
     )
     refused = Reply(Status.SCOPE_EXISTS)

@@ -45,6 +45,7 @@ def request_id(number: int) -> str:
     return f"8c1d54a0e7-{number:x}"
 
 
+SCOPE_CREATION = request_id(1)
 CREATION = request_id(3)
 """The request that created the stream: its id is the stream's creation id."""
 GROUP_CREATION = request_id(4)

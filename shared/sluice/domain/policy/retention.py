@@ -156,6 +156,15 @@ def decide_retention(state: RetentionState, now: int, pause_ms: int = PAUSE_MS) 
     return _checked(state, choose(_Question(state, state.policy, now)), now, pause_ms)
 
 
+def decide_held(state: RetentionState, now: int, pause_ms: int = PAUSE_MS) -> RetentionDecision:
+    """As `decide_retention`, but nothing is truncated once the state does not hold any more."""
+    decision = decide_retention(state, now, pause_ms)
+    if decision.target is None or holds(state, now):
+        return decision
+    why = f"not truncated: the newest report is older than {duration(HOLDS_MS)}"
+    return RetentionDecision(RetentionCode.NO_CUT, why)
+
+
 def numbers(state: RetentionState, decision: RetentionDecision) -> dict[str, int]:
     """What the decision rests on, for operators: the policy, the bytes that are held and those that it would keep.
 

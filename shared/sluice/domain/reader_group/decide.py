@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from sluice.domain.config import ScalingPolicy, StreamConfig
-from sluice.domain.decision import Context, Decide, Decision, Reader, Reply, gone, refuse
+from sluice.domain.decision import Context, Decide, Decision, Reader, Reply, nothing_to_delete, refuse
 from sluice.domain.ids import GroupId
 from sluice.domain.names import is_user_name
 from sluice.domain.reader_group import events as ev
@@ -14,18 +14,14 @@ from sluice.domain.reader_group.state import ReaderGroup, find_group
 from sluice.domain.scope.fences import missing_scope
 from sluice.domain.status import Status
 from sluice.domain.stream import decide as streams
-from sluice.domain.workflow import check_idle, last_reply, undone_creation
+from sluice.domain.workflow import idle, last_reply, undone_creation
 
 _STATE_STREAM_CONFIG = StreamConfig(scaling=ScalingPolicy(min_segments=1), rollover_size_bytes=4 * 1024 * 1024)
 
 
 def _idle_group(reader: Reader, id: GroupId, creation_id: str = "") -> ReaderGroup | None:
     """The group to begin a workflow on; with a creation id only that creation of it. Raises BusyError."""
-    group = find_group(reader, id)
-    if group is None or creation_id not in ("", group.creation_id):
-        return None
-    check_idle(id, group)
-    return group
+    return idle(id, find_group(reader, id), creation_id)
 
 
 def decide_create(reader: Reader, command: CreateReaderGroup, context: Context) -> Decision:
@@ -62,7 +58,7 @@ def finish_create(reader: Reader, context: Context, id: GroupId, missing: list[s
     if missing:
         return Decision((*created, _undo(group, context, f"no such stream: {', '.join(sorted(missing))}")))
     done = ev.ReaderGroupCreated(*id)
-    return Decision((*created, done), last_reply(group.workflow))
+    return Decision((*created, done), last_reply(group))
 
 
 def _undo(group: ReaderGroup, context: Context, refusal: str) -> ev.ReaderGroupDeletionStarted:
@@ -102,13 +98,13 @@ def finish_update(reader: Reader, id: GroupId) -> Decision:
     if group is None:
         return Decision()
     done = ev.ReaderGroupUpdated(*id)
-    return Decision((done,), last_reply(group.workflow, group.config.generation))
+    return Decision((done,), last_reply(group, group.config.generation))
 
 
 def decide_delete(reader: Reader, command: DeleteReaderGroup, context: Context) -> Decision:
     group = _idle_group(reader, command.group_id, command.creation_id)
     if group is None:
-        return gone(command.creation_id) or refuse(Status.RG_NOT_FOUND)
+        return nothing_to_delete(command.creation_id, refuse(Status.RG_NOT_FOUND))
     if command.id not in (None, group.config.id):
         return refuse(Status.RG_NOT_FOUND)
     started = ev.ReaderGroupDeletionStarted(*group.id, request=context.request, at=context.now)
@@ -116,11 +112,9 @@ def decide_delete(reader: Reader, command: DeleteReaderGroup, context: Context) 
 
 
 def finish_delete(reader: Reader, id: GroupId) -> Decision:
-    group = find_group(reader, id)
-    if group is None:
-        return Decision()
-    streams_too = streams.delete_with_mark(reader, id.state_stream, undone_creation(group))
-    return Decision((ev.ReaderGroupDeleted(*id), *streams_too), last_reply(group.workflow))
+    group = reader.get(id.aggregate)
+    deleted = streams.delete_with_mark(reader, id.state_stream, undone_creation(group))
+    return Decision((ev.ReaderGroupDeleted(*id), *deleted), last_reply(group))
 
 
 DECIDE: dict[type, Decide] = {

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sluice.domain.decision import Context, Decide, Decision, Reader, Reply, gone, refusal, refuse
+from sluice.domain.decision import Context, Decide, Decision, Reader, Reply, nothing_to_delete, refusal, refuse
 from sluice.domain.errors import ViewBehindError
 from sluice.domain.listings import in_words
 from sluice.domain.names import is_scope_name
@@ -10,16 +10,12 @@ from sluice.domain.scope import events as ev
 from sluice.domain.scope.commands import CreateScope, DeleteScope, DeleteScopeRecursive
 from sluice.domain.scope.state import Scope, find_scope
 from sluice.domain.status import Status
-from sluice.domain.workflow import check_idle
+from sluice.domain.workflow import idle, last_reply
 
 
 def _idle_scope(reader: Reader, name: str, creation_id: str = "") -> Scope | None:
     """The scope to change; with a creation id only that creation of it. Raises BusyError."""
-    scope = find_scope(reader, name)
-    if scope is None or creation_id not in ("", scope.creation_id):
-        return None
-    check_idle(f"scope {name}", scope)
-    return scope
+    return idle(f"scope {name}", find_scope(reader, name), creation_id)
 
 
 def decide_create_scope(reader: Reader, command: CreateScope, context: Context) -> Decision:
@@ -34,7 +30,7 @@ def decide_create_scope(reader: Reader, command: CreateScope, context: Context) 
 def decide_delete_scope(reader: Reader, command: DeleteScope, context: Context) -> Decision:
     """A scope with something in it is refused without a workflow. Raises ViewBehindError, to look at all partitions."""
     if _idle_scope(reader, command.scope, command.creation_id) is None:
-        return gone(command.creation_id) or refuse(Status.SCOPE_NOT_FOUND)
+        return nothing_to_delete(command.creation_id, refuse(Status.SCOPE_NOT_FOUND))
     if not context.caught_up:
         raise ViewBehindError([view.partition_key for view in reader.everywhere()])
     if held := in_words(reader.everywhere(), command.scope):
@@ -58,8 +54,8 @@ def cancel(_reader: Reader, _context: Context, state: Any) -> Decision | None:
     """End the search whether the scope is empty by keeping it; None if not of a scope."""
     if not isinstance(state, Scope):
         return None
-    is_awaited = state.workflow is not None and state.workflow.request is not None
-    return Decision((ev.ScopeKept(scope=state.name),), refusal(Status.FAILURE, "cancelled") if is_awaited else None)
+    reply = refusal(Status.FAILURE, "cancelled") if last_reply(state) else None
+    return Decision((ev.ScopeKept(scope=state.name),), reply)
 
 
 DECIDE: dict[type, Decide] = {

@@ -60,9 +60,9 @@ def finish_delete(reader: Reader, name: str) -> Decision:
     if scope is None or not all_raised(reader.elsewhere(name), name):
         return Decision()
     if held := in_words(reader.everywhere(), name):
-        reply = refusal(Status.SCOPE_NOT_EMPTY, held) if last_reply(scope.workflow) else None
+        reply = refusal(Status.SCOPE_NOT_EMPTY, held) if last_reply(scope) else None
         return Decision((ev.ScopeKept(scope=name),), reply)
-    return Decision((ev.ScopeDeleted(scope=name),), last_reply(scope.workflow))
+    return Decision((ev.ScopeDeleted(scope=name),), last_reply(scope))
 
 
 def finish_delete_recursive(reader: Reader, name: str) -> Decision:
@@ -72,4 +72,4 @@ def finish_delete_recursive(reader: Reader, name: str) -> Decision:
         return Decision()
     if not is_empty(reader.everywhere(), name):
         return Decision()
-    return Decision((ev.ScopeDeleted(scope=name),), last_reply(scope.workflow))
+    return Decision((ev.ScopeDeleted(scope=name),), last_reply(scope))

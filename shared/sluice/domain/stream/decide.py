@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from sluice.domain.config import MAX_SEGMENTS, ScalingPolicy, StreamConfig
-from sluice.domain.decision import Context, Decide, Decision, Reader, Reply, gone, refuse
+from sluice.domain.decision import Context, Decide, Decision, Reader, Reply, nothing_to_delete, refuse
 from sluice.domain.errors import InvalidArgumentError, NotFoundError
 from sluice.domain.ids import StreamId
 from sluice.domain.names import is_stream_name
@@ -116,7 +116,7 @@ def delete_with_mark(reader: Reader, id: StreamId, creation_id: str = "") -> tup
 
 
 def finish_create(reader: Reader, id: StreamId) -> Decision:
-    return Decision(finish_with_mark(reader, id), _last_reply(reader, id))
+    return Decision(finish_with_mark(reader, id), last_reply(reader.get(id.aggregate)))
 
 
 def decide_update(reader: Reader, command: UpdateStream, context: Context) -> Decision:
@@ -190,7 +190,7 @@ def decide_seal(reader: Reader, command: SealStream, context: Context) -> Decisi
 def decide_delete(reader: Reader, command: DeleteStream, context: Context) -> Decision:
     stream = idle_stream(reader, command.stream_id, command.creation_id)
     if stream is None:
-        return gone(command.creation_id) or refuse(Status.STREAM_NOT_FOUND)
+        return nothing_to_delete(command.creation_id, refuse(Status.STREAM_NOT_FOUND))
     if stream.state is not StreamState.SEALED:
         return refuse(Status.STREAM_NOT_SEALED)
     started = StreamDeletionStarted(*stream.id, request=context.request, at=context.now)
@@ -214,27 +214,23 @@ def record_queued_once(reader: Reader, id: StreamId, kind: str, context: Context
 
 
 def finish_update(reader: Reader, id: StreamId, sealed_sizes: dict[int, int]) -> Decision:
-    return Decision((StreamUpdated(*id, sealed_sizes=sealed_sizes),), _last_reply(reader, id))
+    return Decision((StreamUpdated(*id, sealed_sizes=sealed_sizes),), last_reply(reader.get(id.aggregate)))
 
 
 def finish_truncate(reader: Reader, id: StreamId) -> Decision:
-    return Decision((StreamTruncated(*id),), _last_reply(reader, id))
+    return Decision((StreamTruncated(*id),), last_reply(reader.get(id.aggregate)))
 
 
 def finish_seal(reader: Reader, id: StreamId) -> Decision:
-    return Decision((StreamSealed(*id),), _last_reply(reader, id))
+    return Decision((StreamSealed(*id),), last_reply(reader.get(id.aggregate)))
 
 
 def finish_delete(reader: Reader, id: StreamId) -> Decision:
     """What commits have skipped is deleted together with the stream's own segments."""
     commits = find_commits(reader, id)
     skipped = note_deleted(reader, id, commits.batches) if commits is not None else ()
-    gone = delete_with_mark(reader, id, undone_creation(find_stream(reader, id)))
-    return Decision((*skipped, *gone), _last_reply(reader, id))
-
-
-def _last_reply(reader: Reader, id: StreamId) -> Reply | None:
-    return last_reply(running(reader.get(id.aggregate)))
+    deleted = delete_with_mark(reader, id, undone_creation(find_stream(reader, id)))
+    return Decision((*skipped, *deleted), last_reply(reader.get(id.aggregate)))
 
 
 def cancel(_reader: Reader, context: Context, state: Any) -> Decision | None:

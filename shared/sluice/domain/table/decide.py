@@ -3,7 +3,7 @@
 from typing import Any
 
 from sluice.domain.config import MAX_KEY_LENGTH, MAX_SEGMENTS
-from sluice.domain.decision import Context, Decide, Decision, Reader, gone, refuse
+from sluice.domain.decision import Context, Decide, Decision, Reader, nothing_to_delete, refuse
 from sluice.domain.ids import TableId
 from sluice.domain.names import is_user_name
 from sluice.domain.scope.fences import missing_scope, numbers_from
@@ -12,16 +12,12 @@ from sluice.domain.stream.decide import initial_segments
 from sluice.domain.table import events as ev
 from sluice.domain.table.commands import CreateTable, DeleteTable
 from sluice.domain.table.state import DeletedTable, Table, find_table
-from sluice.domain.workflow import check_idle, last_reply, running
+from sluice.domain.workflow import idle, last_reply
 
 
 def _idle_table(reader: Reader, id: TableId, creation_id: str = "") -> Table | None:
     """The table to begin a workflow on; with a creation id only that creation of it. Raises BusyError."""
-    table = find_table(reader, id)
-    if table is None or creation_id not in ("", table.creation_id):
-        return None
-    check_idle(id, table)
-    return table
+    return idle(id, find_table(reader, id), creation_id)
 
 
 def decide_create(reader: Reader, command: CreateTable, context: Context) -> Decision:
@@ -39,8 +35,8 @@ def decide_create(reader: Reader, command: CreateTable, context: Context) -> Dec
     length = command.config.primary_key_length + command.config.secondary_key_length
     if length > MAX_KEY_LENGTH:
         return refuse(Status.FAILURE, f"keys have at most {MAX_KEY_LENGTH} bytes, both parts together, not {length}")
-    former = reader.get(command.aggregate)
-    first = max(numbers_from(reader), former.next_number if isinstance(former, DeletedTable) else 0)
+    gone = reader.get(command.aggregate)
+    first = max(numbers_from(reader), gone.next_number if isinstance(gone, DeletedTable) else 0)
     started = ev.TableCreationStarted(
         *command.table_id,
         creation_id=context.request or "",
@@ -54,13 +50,13 @@ def decide_create(reader: Reader, command: CreateTable, context: Context) -> Dec
 
 
 def finish_create(reader: Reader, id: TableId) -> Decision:
-    return Decision((ev.TableCreated(*id),), last_reply(running(reader.get(id.aggregate))))
+    return Decision((ev.TableCreated(*id),), last_reply(reader.get(id.aggregate)))
 
 
 def decide_delete(reader: Reader, command: DeleteTable, context: Context) -> Decision:
     table = _idle_table(reader, command.table_id, command.creation_id)
     if table is None:
-        return gone(command.creation_id) or refuse(Status.TABLE_NOT_FOUND)
+        return nothing_to_delete(command.creation_id, refuse(Status.TABLE_NOT_FOUND))
     started = ev.TableDeletionStarted(*command.table_id, request=context.request, at=context.now)
     return Decision((started,))
 
@@ -79,7 +75,7 @@ def finish_delete(reader: Reader, id: TableId) -> Decision:
     if table is None:
         return Decision()
     deleted = ev.TableDeleted(*id, next_number=table.next_number)
-    return Decision((deleted,), last_reply(table.workflow))
+    return Decision((deleted,), last_reply(table))
 
 
 DECIDE: dict[type, Decide] = {

@@ -146,8 +146,8 @@ export class StreamList {
     for (const {aggregate, types} of changes) {
       const name = STREAM.exec(aggregate)?.[2];
       if (!name || name.split('/')[1].startsWith('_')) continue;
-      // Filters look for a commit that fails or waits, whether its row is seen or not.
-      const isLookedFor = aggregate.startsWith('commits:') && (types.includes('WorkflowStepFailed') || this.rows.get(name)?.workflow);
+      // Filters look for a commit that fails, whether its row is seen or not.
+      const isLookedFor = aggregate.startsWith('commits:') && (types.includes('WorkflowStepFailed') || this.rows.get(name)?.failing);
       if (isLookedFor || !COUNTS.test(aggregate)) this.structure.add(name);
       else if (this.rows.has(name)) this.counts.add(name);
     }

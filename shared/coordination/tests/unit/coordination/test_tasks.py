@@ -178,7 +178,7 @@ async def test_a_single_task_with_other_arguments_begins_when_the_one_before_has
     assert await other.plan(withdrawn, Situation((), 0, frozenset())) == SourceState(tasks={other.key: other.task})
 
 
-async def test_a_task_that_has_run_for_long_is_begun_anew_soon_however_often_it_failed_before() -> None:
+async def test_a_task_that_ran_for_long_is_begun_anew_soon_however_often_it_failed() -> None:
     clock, functions, enough = LoopClock(), Functions(), asyncio.Event()
     begun_at: list[float] = []
     failed_at: list[float] = []
