@@ -69,10 +69,8 @@ def passed_on(settings: LocalSettings) -> dict[str, str]:
 
 def settings_of_running(settings: LocalSettings) -> tuple[LocalSettings, dict[str, str]]:
     """Return what the system on this state folder was started with, and passed on; one's own may differ."""
-    stored, hashes = _paths(settings)
-    # A system of a release that stored no hashes may still be up.
-    passed = json.loads(hashes.read_text()) if hashes.exists() else {}
-    return LocalSettings.model_validate_json(stored.read_text()), passed
+    stored, hashes = (path.read_text() for path in _paths(settings))
+    return LocalSettings.model_validate_json(stored), json.loads(hashes)
 
 
 def _paths(settings: LocalSettings) -> tuple[Path, Path]:

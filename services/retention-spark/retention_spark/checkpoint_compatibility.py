@@ -88,10 +88,9 @@ def read_fit(value: bytes, folder: str) -> Fit:
 
 
 def _check_facts(wanted: Fit, found: Fit, folder: str) -> None:
-    """A fact that the release which began the checkpoint did not know of is none to compare."""
     for name, should_be in wanted.facts.items():
-        if found.facts.get(name, should_be) != should_be:
-            raise _unfit(folder, name, found.facts[name], should_be)
+        if found.facts.get(name) != should_be:
+            raise _unfit(folder, name, found.facts.get(name), should_be)
 
 
 def _last_offsets(session: SparkSession, folder: str) -> Ends:

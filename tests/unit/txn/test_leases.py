@@ -90,6 +90,13 @@ class Scene:
     async def end(self, event: type[Any], **more: Any) -> None:
         await self.seed(event(*STREAM, ID, at=self.clock.now, **more))
 
+    async def lose_check(self) -> None:
+        """The lease is due, and Kafka does not take the check of it."""
+        self.clock.now = DUE
+        self.world.refuse(REQUESTS_TRANSACTIONS, 1)
+        with pytest.raises(SendError):
+            await self.leases.submit_checks(self.partition, [TIMER])
+
     def sent(self) -> list[tuple[str, Any]]:
         """What was sent since the last call."""
         topics = (REQUESTS_TRANSACTIONS, COMMIT, ABORT)
@@ -185,10 +192,7 @@ async def test_all_open_leases_can_be_read_from_the_journal(scene: Scene) -> Non
 async def test_a_lease_that_has_run_out_is_checked_or_else_that_is_an_error(scene: Scene) -> None:
     scene.own()
     await scene.open()
-    scene.clock.now = DUE
-    scene.world.refuse(REQUESTS_TRANSACTIONS, 1)
-    with pytest.raises(SendError):
-        await scene.leases.submit_checks(scene.partition, [TIMER])
+    await scene.lose_check()
     await scene.leases.submit_checks(scene.partition, [TIMER])
     assert scene.sent() == [(REQUESTS_TRANSACTIONS.name, QUESTION)]
     assert QUESTION.key == KEY
@@ -327,10 +331,7 @@ async def test_no_lease_ends_in_a_partition_that_took_no_checks_until_it_has_run
     scene.own()
     await scene.open()
     scene.notified()
-    scene.clock.now = DUE
-    scene.world.refuse(REQUESTS_TRANSACTIONS, 1)
-    with pytest.raises(SendError):
-        await scene.leases.submit_checks(scene.partition, [TIMER])
+    await scene.lose_check()
     scene.clock.now = again = DUE + SILENCE_MS + 1
     await scene.leases.passed_pings("q", QUESTION, again)
     assert scene.notified() == [(TIMER, SILENCE_MS)], "a check got in of which there is no acknowledgement yet"
@@ -350,10 +351,7 @@ async def test_no_lease_ends_in_a_partition_that_took_no_checks_until_it_has_run
 async def test_a_check_that_got_lost_says_nothing_once_the_partition_is_another_instances(scene: Scene) -> None:
     scene.own()
     await scene.open()
-    scene.clock.now = DUE
-    scene.world.refuse(REQUESTS_TRANSACTIONS, 1)
-    with pytest.raises(SendError):
-        await scene.leases.submit_checks(scene.partition, [TIMER])
+    await scene.lose_check()
     scene.leases.disown(scene.partition)
     scene.clock.now = later = DUE + SILENCE_MS + 1
     await scene.leases.passed_commits("q", QUESTION, later)
