@@ -31,7 +31,6 @@ _UNITS = {
     "test_feed": DISTURBED,
     "test_leases": DISTURBED,
     "test_page_faults": DISTURBED,
-    "test_rolling_upgrade": DISTURBED,
     "test_transactions_faults": DISTURBED,
     "test_platform": PLATFORM,
     "test_segmentstore": PLATFORM,
