@@ -34,7 +34,8 @@ def channel_options(settings: GatewaySettings) -> list[tuple[str, int]]:
         ("grpc.http2.ping_timeout_ms", PING_ANSWER_S * 1000),
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.max_pings_without_data", 0),
-        ("grpc.http2.min_recv_ping_interval_without_data_ms", MIN_PING_S * 1000),
+        # A ping comes sooner behind one that was late on its way.
+        ("grpc.http2.min_ping_interval_without_data_ms", int(MIN_PING_S / 2 * 1000)),
         *_age(settings),
     ]
 

@@ -1,12 +1,15 @@
 """What one caller can take of the gRPC server, with credentials or without."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
+from grpc._cython import cygrpc
 from support.fuzzing import converse, grpc_call
 from support.wait import SOON_S, eventually_async
 from unit.gateway.support import failure
@@ -18,6 +21,7 @@ from api_gateway.settings import GatewaySettings
 from sluice.controller_api import controller_pb2 as pb
 from sluice.controller_api.controller_pb2_grpc import ControllerServiceStub
 
+CLONE = Path(__file__).parents[3]
 DEADLINE_S = 10.0
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 SETTINGS = b"\x00\x00\x00\x04\x00\x00\x00\x00\x00"
@@ -161,17 +165,35 @@ async def test_a_client_goes_on_over_the_end_of_its_connection(channels: list[gr
                     assert await stub.getControllerServerList(pb.ServerRequest()) == pb.ServerResponse()
 
 
-async def test_pings_without_a_call_are_answered() -> None:
-    """A client that pings before its first call and after its last is not cut for it."""
+async def test_a_client_may_ping_about_as_often_as_is_said_and_one_that_floods_is_cut(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Before its first call and after its last, too; its timer may be early, and a ping late on its way."""
+    monkeypatch.setattr(bounds, "MIN_PING_S", 0.2)
     async with serving(connection_age_s=0) as (port, _):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(PREFACE + SETTINGS + PING)
+        writer.write(PREFACE + SETTINGS)
         async with asyncio.timeout(DEADLINE_S):
-            found = b""
-            while b"12345678" not in found:
-                found += await reader.read(1000)
-        assert GOAWAY not in kinds_of_frames(found)
+            for early in (1, 0.6, 1, 0.6, 0.6, 0.6, 0.6):
+                await asyncio.sleep(bounds.MIN_PING_S * early)
+                writer.write(PING)
+                found = b""
+                while b"12345678" not in found:
+                    found += await reader.readexactly(1)
+                assert b"too_many_pings" not in found
+            writer.write(PING * 4)
+            assert b"too_many_pings" in await ended(reader)
         writer.close()
+
+
+def test_every_option_of_grpc_is_one_that_the_library_knows() -> None:
+    """It takes any other in silence. Those of the clients and of the tests, too."""
+    library = Path(cygrpc.__file__).read_bytes()
+    folders = ("bench", "cli", "examples", "services", "shared", "tests")
+    sources = [file.read_text() for folder in folders for file in (CLONE / folder).rglob("*.py")]
+    options = {name for source in sources for name in re.findall(r'\("(grpc\.[\w.]+)",', source)}
+    assert options >= {name for name, _ in channel_options(GatewaySettings(instance="test"))}
+    assert [name for name in sorted(options) if name.encode() + b"\0" not in library] == []
 
 
 async def test_a_path_that_is_no_text_ends_its_call_alone(channels: list[grpc.aio.Channel]) -> None:
