@@ -27,7 +27,6 @@ _ALLOWED = {
     "string_unicode": "it must be text in UTF-8",
     "string_too_short": "it must have at least {min_length} characters",
     "string_too_long": "it must have at most {max_length} characters",
-    "string_pattern_mismatch": "it must match {pattern}",
     "literal_error": "it must be {expected}",
     "enum": "it must be {expected}",
     "list_type": "it must be a list",
@@ -46,7 +45,14 @@ _ALLOWED = {
     "value_error": "{error}",
     "assertion_error": "{error}",
 }
+_FORMS: dict[str, str] = {}
 _WITHOUT_VALUE = {"missing": "is missing", "extra_forbidden": "is not known here"}
+
+
+def form(pattern: str, words: str) -> str:
+    """The pattern, for a field; a text that does not match it is refused with "it must be" and these words."""
+    _FORMS[pattern] = words
+    return pattern
 
 
 def sentence(problem: Mapping[str, Any], name: str) -> str:
@@ -54,9 +60,11 @@ def sentence(problem: Mapping[str, Any], name: str) -> str:
     kind = str(problem["type"])
     if kind in _WITHOUT_VALUE:
         return f"{name} {_WITHOUT_VALUE[kind]}"
-    allowed = _ALLOWED.get(kind)
+    context = problem.get("ctx") or {}
+    words = _FORMS.get(context.get("pattern", ""))
+    allowed = f"it must be {words}" if words else _ALLOWED.get(kind)
     message = str(problem["msg"])
-    rule = allowed.format_map(problem.get("ctx") or {}) if allowed else f"{message[:1].lower()}{message[1:]}"
+    rule = allowed.format_map(context) if allowed else f"{message[:1].lower()}{message[1:]}"
     return f"{name}{_shown(problem.get('input'))}: {rule}"
 
 

@@ -14,7 +14,7 @@ from api_gateway.settings import GatewaySettings
 from at_least_once.main import main as at_least_once
 from retention_spark.settings import SparkSettings
 from sluice.settings import settings_of
-from sluice.validation import sentence, sentences
+from sluice.validation import form, sentence, sentences
 from sluice_local.cli import main as sluice_local
 
 
@@ -53,7 +53,7 @@ PROBLEMS: list[tuple[Any, object, str]] = [
     (str, b"\xff", "x: it must be text in UTF-8"),
     (Annotated[str, Field(min_length=2)], "a", "x is 'a': it must have at least 2 characters"),
     (Annotated[str, Field(max_length=2)], "abc", "x is 'abc': it must have at most 2 characters"),
-    (Annotated[str, Field(pattern="^a$")], "b", "x is 'b': it must match ^a$"),
+    (Annotated[str, Field(pattern=form("^a$", "an a"))], "b", "x is 'b': it must be an a"),
     (Literal["open", "ended"], "lost", "x is 'lost': it must be 'open' or 'ended'"),
     (Color, "green", "x is 'green': it must be 'red' or 'blue'"),
     (list[int], 5, "x is 5: it must be a list"),

@@ -11,6 +11,7 @@ from typing import Annotated
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from sluice.validation import form
 from sluice_local import home as state_folder
 from sluice_local.home import DEFAULT_HOME, HOST
 
@@ -103,7 +104,9 @@ class LocalSettings(BaseSettings):
     health_port: Port = 10100
     """Health port of the first of all other service instances; the others follow in the order they are listed."""
 
-    cluster_name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+$")] = "pravega-cluster"
+    cluster_name: Annotated[str, Field(pattern=form(r"^[A-Za-z0-9_.-]+$", "letters, digits and ._-"))] = (
+        "pravega-cluster"
+    )
     container_count: Annotated[int, Field(ge=1, le=1024)] = 4
     partitions: Annotated[int, Field(ge=1, le=1024)] = 8
 

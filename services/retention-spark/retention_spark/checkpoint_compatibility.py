@@ -57,7 +57,9 @@ def look_at_topics(client: dict[str, Any], partitions: int) -> tuple[dict[str, s
         there = found.topics.get(topic.name)
         wanted = topic.partitions or partitions
         if there is not None and len(there.partitions) != wanted:
-            raise UnfitError(f"{topic.name} has {len(there.partitions)} partitions, configured are {wanted}")
+            raise UnfitError(
+                f"{topic.name} has {len(there.partitions)} partitions, configured are {wanted} (SLUICE_PARTITIONS)"
+            )
     missing = [topic.name for topic in NEEDED if topic.name not in found.topics]
     return {} if missing else topic_ids(admin, [topic.name for topic in NEEDED], _TIMEOUT_S), missing
 

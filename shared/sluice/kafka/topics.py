@@ -273,7 +273,9 @@ def ensure_topics(client: dict[str, Any], partitions: int, replication: int, tim
                     raise
     for name, topic in present.items():
         if name in wanted and len(topic.partitions) != wanted[name]:
-            raise TopicsUnfitError(f"{name} has {len(topic.partitions)} partitions, configured are {wanted[name]}")
+            raise TopicsUnfitError(
+                f"{name} has {len(topic.partitions)} partitions, configured are {wanted[name]} (SLUICE_PARTITIONS)"
+            )
     _await_leaders(client, wanted, timeout_s)
     found = {name: topic.partitions.values() for name, topic in present.items() if name in wanted}
     return sorted(name for name, places in found.items() if any(len(p.replicas) < replication for p in places))

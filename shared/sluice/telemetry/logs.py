@@ -15,6 +15,8 @@ import msgspec
 from sluice.telemetry import tracing
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+_FOR_TERMINALS = {"color_message"}
+"""What uvicorn adds: the message a second time, with colours."""
 
 _ESCAPED = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), 0x2028, 0x2029)}
 
@@ -54,7 +56,7 @@ class JsonFormatter(logging.Formatter):
         }
         if tracing.is_on() and (trace_id := tracing.current().trace_id()):
             line["trace_id"] = trace_id
-        line.update({k: v for k, v in vars(record).items() if k not in _STANDARD})
+        line.update({k: v for k, v in vars(record).items() if k not in _STANDARD | _FOR_TERMINALS})
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         return msgspec.json.encode(line, enc_hook=repr).decode().translate(_ESCAPED)

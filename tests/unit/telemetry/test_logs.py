@@ -9,11 +9,11 @@ from sluice.telemetry.logs import AtMost, JsonFormatter
 def test_what_a_caller_has_logged_is_one_line_and_commands_no_terminal() -> None:
     """U+0085 and U+2028 end a line for some readers, U+009B begins a terminal's command."""
     said = "a\nb\x85c\u2028d\x9b2Je\x1b[2Jé"
-    record = logging.makeLogRecord({"msg": said, "path": said})
+    record = logging.makeLogRecord({"msg": said, "path": said, "color_message": "said in \x1b[36mcyan"})
     line = JsonFormatter("api-gateway", "api-gateway-0").format(record)
     assert line.splitlines() == [line] and not set(line) & {"\x9b", "\x1b"}
     read = json.loads(line)
-    assert read["message"] == read["path"] == said
+    assert read["message"] == read["path"] == said and "color_message" not in read
 
 
 def test_what_any_caller_may_have_logged_hides_no_error() -> None:

@@ -16,6 +16,7 @@ from fastapi import Query
 
 from api_gateway.errors import BadRequestError
 from api_gateway.listing import Listing
+from sluice.validation import form
 
 MAX_ITEMS = 1000
 
@@ -24,14 +25,18 @@ After = Annotated[
     str,
     Query(
         max_length=2000,
-        pattern="^[A-Za-z0-9_-]*$",
+        pattern=form("^[A-Za-z0-9_-]*$", "`next` of the answer before"),
         description="`next` of the answer before; left out for the first page.",
     ),
 ]
 
 Prefix = Annotated[
     str,
-    Query(max_length=1000, pattern="^[A-Za-z0-9._-]*$", description="Only names that begin like this."),
+    Query(
+        max_length=1000,
+        pattern=form("^[A-Za-z0-9._-]*$", "letters, digits and ._-"),
+        description="Only names that begin like this.",
+    ),
 ]
 
 DEFAULT = 100

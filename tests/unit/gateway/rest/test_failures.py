@@ -1,17 +1,21 @@
 """Every failure has its status, and says no more than the caller may know."""
 
 import logging
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from api_gateway import errors
 from api_gateway.reads import MissingError
+from api_gateway.rest.app import build_app
 from api_gateway.rest.failures import Failure, NotServingError, RefusedError, failure_of
 from sluice.domain.errors import IllegalStateError, InvalidArgumentError, NotFoundError
 from sluice.engine.journal import JournalUnavailableError, PartitionFailedError
 from sluice.engine.ports import RecordTooLargeError, SendError, SendQueueFullError
 from sluice.kafka.dead_letters import DeadLettersUnavailableError
 from sluice.pravega.errors import RouteStale
+from sluice.validation import sentences
 
 
 @pytest.mark.parametrize(
@@ -52,3 +56,18 @@ def test_an_unexpected_failure_is_a_defect_and_says_nothing_of_its_inside() -> N
 
 def test_what_is_said_has_a_bound() -> None:
     assert len(failure_of(NotFoundError("x" * 10_000)).detail) == 500
+
+
+def test_every_pattern_of_the_interface_is_said_in_words() -> None:
+    process: Any = SimpleNamespace(checks={}, degraded={}, facts={})
+    waiting: list[Any] = [build_app(process, connections=10).openapi()]
+    patterns = set()
+    while waiting:
+        match waiting.pop():
+            case dict(found):
+                patterns |= {found["pattern"]} if isinstance(found.get("pattern"), str) else set()
+                waiting.extend(found.values())
+            case list(found):
+                waiting.extend(found)
+    problems = [{"type": "string_pattern_mismatch", "loc": ("x",), "msg": p, "ctx": {"pattern": p}} for p in patterns]
+    assert patterns and not [said for said in sentences(problems) if not said.startswith("x: it must be ")]

@@ -8,6 +8,7 @@ from pydantic.alias_generators import to_camel
 
 from api_gateway.rest.boundary import PROBLEM_TYPE, REQUEST_HEADER, GuardedRoute
 from api_gateway.rest.places import CALL
+from sluice.validation import form
 
 PREFIX = "/sluice/v1"
 
@@ -73,7 +74,7 @@ TransactionUuid = Annotated[
     str,
     Path(
         description="The transaction's id.",
-        pattern="^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
+        pattern=form("^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$", "a UUID in small letters"),
         examples=["00000000-0000-0000-0102-030405060708"],
     ),
 ]
@@ -82,7 +83,9 @@ SegmentId = Annotated[
     Path(description="Epoch in the high 32 bits, number in the low ones.", ge=0, le=INT64_MAX, examples=[4294967298]),
 ]
 
-SegmentKey = Annotated[str, StringConstraints(pattern="^(0|[1-9][0-9]{0,17})$")]
+SegmentKey = Annotated[
+    str, StringConstraints(pattern=form("^(0|[1-9][0-9]{0,17})$", "the id of a segment: a whole number"))
+]
 Cut = Annotated[
     dict[SegmentKey, Annotated[int, Field(ge=-1, le=INT64_MAX)]],
     Field(

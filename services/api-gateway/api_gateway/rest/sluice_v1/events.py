@@ -18,6 +18,7 @@ from sluice.domain.ids import StreamId
 from sluice.domain.names import STREAMS
 from sluice.security.caller import CALLER, Caller, UnauthenticatedError, calling_principal
 from sluice.security.resources import Permission
+from sluice.validation import form
 
 routes = router("cluster", is_feed=True)
 
@@ -25,7 +26,7 @@ MAX_NAMES = 50
 MAX_RATES = 5
 MAX_CHARS = 4_000
 """Of names, or of a position: both fit into the head of a request."""
-_POSITION = r"^[0-9.]*$"
+_POSITION = form(r"^[0-9.]*$", "a position, as `hello` and `changed` name it")
 _ABOUT = """\
 `hello` comes first, with the position, this gateway's clock and the hash of the page; then `changed`, with the
 aggregates that changed, their versions and the types of their events, at most every 250 ms; `many` where too much has
@@ -81,7 +82,7 @@ async def follow(
         str,
         Query(
             max_length=MAX_CHARS,
-            pattern=r"^[A-Za-z0-9._:/,*-]*$",
+            pattern=form(r"^[A-Za-z0-9._:/,*-]*$", "names with commas between them, like stream:demo/orders,cluster"),
             description="What of: names with commas between them, each `stream:S/N`, `group:S/N`, `table:S/N`, "
             "`rates:S/N`, `scope:S` with all that is in it, `cluster`, or `*` for everything.",
             examples=["stream:demo/orders,cluster"],

@@ -15,6 +15,7 @@ from sluice.kafka.topics import DEAD_LETTERS, JOURNAL
 from sluice.lookback.tracing_job import TRACE, TraceFound, TraceQuestion
 from sluice.security.caller import ForbiddenError
 from sluice.security.resources import ROOT
+from sluice.validation import form
 
 routes = router("requests")
 
@@ -27,7 +28,7 @@ RequestId = Annotated[
         examples=["5f2b8c11d0-1"],
         min_length=12,
         max_length=1000,
-        pattern="^.+-.+$",
+        pattern=form("^.+-.+$", "the id of a request: two parts with a hyphen between them"),
     ),
 ]
 """A gateway makes the shortest ones: a token of its own, a hyphen, a number. All others have these parts, too."""

@@ -7,13 +7,17 @@ from pydantic import Field, StringConstraints
 from api_gateway.rest.sluice_v1.actions import Allowed
 from api_gateway.rest.sluice_v1.base import Body, Model
 from sluice.domain.workflow import Progress, Workflow
+from sluice.validation import form
 
 MAX_RETRIED = 200
 
 Aggregate = Annotated[
     str,
     StringConstraints(
-        pattern=r"^(scope:[^/]+|(stream|group|table|commits):[^/]+/[^/]+|(txn|prepared):[^/]+/[^/]+/[0-9a-f-]{36})$"
+        pattern=form(
+            r"^(scope:[^/]+|(stream|group|table|commits):[^/]+/[^/]+|(txn|prepared):[^/]+/[^/]+/[0-9a-f-]{36})$",
+            "a kind and a name: scope:S, stream:S/N, group:S/N, table:S/N, commits:S/N, txn:S/N/ID or prepared:S/N/ID",
+        )
     ),
 ]
 
