@@ -32,6 +32,7 @@ log = logging.getLogger(__name__)
 NAME = "folder"
 _FUNCTION = "copy-slices"
 _REACHED = "reached"
+_REPLACED = "the file has gone, or was replaced, while it was copied"
 SEARCHES = 3
 """After so many attempts to find a file it counts as gone."""
 
@@ -188,7 +189,7 @@ class Folder:
         read_to, skipped = start, 0
         while read_to < slice.end:
             context.check()
-            piece = await asyncio.to_thread(self._read, file, read_to, min(BATCH_BYTES, slice.end - read_to))
+            piece = await asyncio.to_thread(self._read, slice, file, read_to, min(BATCH_BYTES, slice.end - read_to))
             read_to += len(piece)
             lines = splitter.feed(piece)
             if read_to == slice.end:
@@ -208,9 +209,7 @@ class Folder:
         if slice.size > MAX_EVENT_BYTES:
             outlet.skipped(slice.path, 1, f"{slice.path}: the file has more than {MAX_EVENT_BYTES} bytes")
             return
-        data = await asyncio.to_thread(self._read, file, 0, slice.end)
-        if not await asyncio.to_thread(self._is_of, slice, file):
-            raise FileMissingError("the file was changed while it was copied")
+        data = await asyncio.to_thread(self._read, slice, file, 0, slice.end)
         events: list[Event] = [outlet.event(data, slice.path)]
         await outlet.deliver(context, slice.path, events, functools.partial(progress.note, context, slice.end))
 
@@ -230,19 +229,20 @@ class Folder:
             size = (self._root / file.path).stat().st_size
             # A whole file that has grown is another event.
             fits = size == slice.end if self._whole else size >= slice.end
-            return fits and self._reading.head_sum(file, slice.head_bytes) == slice.head_sum
+            return fits and self._reading.checksum(file, slice.end) == slice.checksum
         except FileNotFoundError:
             return False
 
-    def _read(self, file: Named, start: int, count: int) -> bytes:
+    def _read(self, slice: Slice, file: Named, start: int, count: int) -> bytes:
+        """Return bytes of a slice; they count only if the file is still that of the slice. Raises FileMissingError."""
         try:
             with self._reading.open(file) as opened:
                 opened.seek(start)
                 data = opened.read(count)
         except FileNotFoundError as error:
-            raise FileMissingError("the file has gone, or was replaced, while it was copied") from error
-        if len(data) < count:
-            raise FileMissingError("the file has become shorter")
+            raise FileMissingError(_REPLACED) from error
+        if len(data) < count or not self._is_of(slice, file):
+            raise FileMissingError(_REPLACED)
         return data
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from distributed_ingest.windows import Found, Listing, Named
+from distributed_ingest.windows import EDGE_BYTES, Found, Listing, Named
 
 _BLOCK = 64 * 1024
 _ELSEWHERE = "it is on another file system; give that a job of its own"
@@ -78,10 +78,13 @@ class Tree:
 
     # --- see windows.Files
 
-    def head_sum(self, file: Named, count: int) -> int:
+    def checksum(self, file: Named, end: int) -> int:
         """See Files."""
+        edge = min(EDGE_BYTES, end)
         with self.open(file) as data:
-            return zlib.crc32(data.read(count))
+            first = zlib.crc32(data.read(edge))
+            data.seek(end - edge)
+            return zlib.crc32(data.read(edge), first)
 
     def last_line_end(self, file: Named, start: int, end: int) -> int | None:
         """See Files."""

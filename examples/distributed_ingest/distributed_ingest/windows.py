@@ -5,9 +5,10 @@ ends behind a line's end, so that no line is cut and none is read twice. The pos
 slices have been handed out.
 
 A file is known by its inode, whatever its name: one that was renamed, as logs are when they are rotated, goes on where
-it was. It is still the same one if it has the size and the time of change that it had, or if it is not shorter than
-what was handed out and begins with the same bytes (the first KiB, by CRC). Anything else begins anew. Of a file that
-counts as a whole a beginning says nothing: with another size or time of change it is another one.
+it was. But an inode is given again, and a file may be cut off and grow again. It is still the same one if it has the
+size and the time of change that it had, or if it is not shorter than what was handed out and has the same bytes at
+both ends of that (a KiB each, by CRC): new files often begin like old ones. Anything else begins anew. Of a file that
+counts as a whole its bytes say nothing: with another size or time of change it is another one.
 
 A listing may be older than the folder: then another file may have taken the place of one that it names. So files are
 opened by their path *and* inode, and one that is another by now counts as gone.
@@ -20,7 +21,8 @@ import msgspec
 
 from sluice_cli.errors import RefusedError
 
-HEAD_BYTES = 1024
+EDGE_BYTES = 1024
+"""So much of the beginning and of the end of what was handed out of a file tells it from others."""
 # The source's document holds the position and all windows that are under way, and has 1 MiB at most.
 MAX_SLICES = 64
 MAX_PATH_BYTES = 4 * 1024
@@ -29,18 +31,14 @@ _OFFSET_BYTES = 60
 
 
 class FileOffset(msgspec.Struct, array_like=True, frozen=True):
-    """How far a file has been handed out, and the CRC of its first bytes up to there, at most HEAD_BYTES.
+    """How far a file has been handed out, and the checksum up to there, see Files.
 
     `changed_ns`: when it had been changed last as it was looked at then, in nanoseconds since 1970.
     """
 
     offset: int
-    head_sum: int
+    checksum: int
     changed_ns: int
-
-    @property
-    def head_bytes(self) -> int:
-        return min(HEAD_BYTES, self.offset)
 
 
 Position = dict[str, FileOffset]
@@ -48,21 +46,17 @@ Position = dict[str, FileOffset]
 
 
 class Slice(msgspec.Struct, array_like=True, frozen=True):
-    """Bytes `start` to `end` of a file, and what tells the file from others: see FileOffset, `end` is the offset."""
+    """Bytes `start` to `end` of a file, and the checksum up to `end`, which tells the file from others."""
 
     path: str
     start: int
     end: int
     inode: int
-    head_sum: int
+    checksum: int
 
     @property
     def size(self) -> int:
         return self.end - self.start
-
-    @property
-    def head_bytes(self) -> int:
-        return min(HEAD_BYTES, self.end)
 
 
 class Found(NamedTuple):
@@ -95,8 +89,8 @@ class Named(Protocol):
 class Files(Protocol):
     """Looks into files. Each method raises FileNotFoundError if the file has gone or is another one, and OSError."""
 
-    def head_sum(self, file: Named, count: int) -> int:
-        """Return the CRC of the first `count` bytes."""
+    def checksum(self, file: Named, end: int) -> int:
+        """Return the CRC of the first and of the last EDGE_BYTES of the first `end` bytes."""
 
     def last_line_end(self, file: Named, start: int, end: int) -> int | None:
         """Return the offset behind the last line end in this range, None if there is none."""
@@ -144,15 +138,15 @@ class Windows:
                 end = self._end(found, start, left_bytes, first=not slices)
                 if end <= start:
                     continue
-                head_sum = self._files.head_sum(found, min(HEAD_BYTES, end))
+                checksum = self._files.checksum(found, end)
             except FileNotFoundError:
                 # The next listing will not have it, or have it under its new name.
                 continue
             except OSError as error:
                 self.problems[found.path] = f"cannot be read: {error.strerror or error}"
                 continue
-            slices.append(Slice(found.path, start, end, found.inode, head_sum))
-            after[str(found.inode)] = FileOffset(end, head_sum, found.changed_ns)
+            slices.append(Slice(found.path, start, end, found.inode, checksum))
+            after[str(found.inode)] = FileOffset(end, checksum, found.changed_ns)
             left_bytes -= end - start
             left_path_bytes -= len(found.path.encode())
         return Cut(slices, _bounded(after, listing)) if slices else None
@@ -166,7 +160,7 @@ class Windows:
             return known.offset
         if self._whole or found.size < known.offset:
             return 0
-        return known.offset if self._files.head_sum(found, known.head_bytes) == known.head_sum else 0
+        return known.offset if self._files.checksum(found, known.offset) == known.checksum else 0
 
     def _end(self, found: Found, start: int, budget: int, *, first: bool) -> int:
         """Return where a slice that begins at `start` ends; `start` if there is none now."""

@@ -268,6 +268,23 @@ async def test_another_file_with_the_same_beginning_is_not_read_instead(world: W
     assert world.sink.texts[1:] == ["old 1", "old 2"]
 
 
+@pytest.mark.usefixtures("small_batches")
+async def test_a_file_cut_off_and_grown_again_while_it_is_copied_is_read_anew(world: World, tmp_path: Path) -> None:
+    """As copytruncate does it: what was not read of the old lines is reported, the new ones are all there."""
+    header = f"# {'header ' * 200}"
+    world.sink.closes_after = 5
+    (tmp_path / "log").write_text("".join(f"{line}\n" for line in [header, *(f"old {n}" for n in range(100))]))
+    feed = folder(world, tmp_path, window_bytes=WHOLE)
+    async with world.node(feed):
+        await world.until(lambda: world.sink.writes == 6, "a batch waits")
+        new = [header, *(f"new {n}" for n in range(200))]
+        (tmp_path / "log").write_text("".join(f"{line}\n" for line in new))
+        world.sink.open.set()
+        await world.until(lambda: "new 199" in world.sink.texts and world.tally.total.skipped == 1, "both are through")
+    assert Counter(text for text in world.sink.texts if text[:3] == "new") == Counter(new[1:])
+    assert "are not in the stream" in world.tally.problems[0]
+
+
 async def test_a_whole_file_that_grows_before_its_turn_is_no_event_of_its_beginning(tmp_path: Path) -> None:
     world = World(records="whole", key="source")
     (tmp_path / "a").write_text("x" * 2_000)

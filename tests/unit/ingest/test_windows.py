@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from distributed_ingest import windows
-from distributed_ingest.windows import Found, Listing, Named, Position, Slice, Windows
+from distributed_ingest.windows import EDGE_BYTES, Found, Listing, Named, Position, Slice, Windows
 from sluice_cli.errors import RefusedError
 
 
@@ -54,8 +54,9 @@ class MemoryFiles:
             raise PermissionError(13, "Permission denied")
         return self.data[file.path]
 
-    def head_sum(self, file: Named, count: int) -> int:
-        return zlib.crc32(self._content(file)[:count])
+    def checksum(self, file: Named, end: int) -> int:
+        data = self._content(file)[:end]
+        return zlib.crc32(data[:EDGE_BYTES] + data[-EDGE_BYTES:])
 
     def last_line_end(self, file: Named, start: int, end: int) -> int | None:
         return self._content(file).rfind(b"\n", start, end) + 1 or None
@@ -169,6 +170,20 @@ def test_a_file_that_replaces_another_begins_anew(
     files.put("log", data)
     (slices,), _ = drain(files, cutting, position)
     assert (slices[0].start, slices[0].end) == (0, len(data))
+
+
+def test_a_new_file_with_inode_and_header_of_an_old_one_begins_anew(files: MemoryFiles, cutting: Windows) -> None:
+    header = b"column," * 200 + b"\n"
+    files.put("old.csv", header + b"1,2\n" * 500)
+    _, position = drain(files, Windows(files, 10_000), {})
+    del files.data["old.csv"], files.inodes["old.csv"]
+    files.last_inode -= 1
+    files.put("new.csv", header + b"3,4\n" * 600)
+    (slices,), position = drain(files, Windows(files, 10_000), position)
+    assert [(part.path, part.start, part.end) for part in slices] == [("new.csv", 0, 3801)]
+    files.data["new.csv"] += b"5,6\n"
+    (slices,), _ = drain(files, cutting, position)
+    assert [(part.start, part.end) for part in slices] == [(3801, 3805)]
 
 
 def test_a_file_that_was_only_touched_is_not_read_again_and_an_unchanged_one_not_looked_into(
