@@ -195,7 +195,7 @@ class Http:
     async def _once(self, context: TaskContext, url: str, ledger: Ledger) -> bool:
         """Poll once; return whether the cursor has moved.
 
-        Raises PollError, httpx.HTTPError, httpx.InvalidURL, SinkError.
+        Raises PollError, httpx.HTTPError, httpx.InvalidURL, SinkError, StreamEndedError.
         """
         before = _state(ledger.position)
         cursor = before.cursor or self._cursor_start

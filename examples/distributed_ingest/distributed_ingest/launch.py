@@ -9,7 +9,7 @@ import typer
 from distributed_ingest.display import Display
 from distributed_ingest.feed import Feed, Scene
 from distributed_ingest.job import Definition, Job, Kind, checked_name
-from distributed_ingest.options import Common
+from distributed_ingest.options import Common, seconds_of
 from distributed_ingest.records import KeyRule, RecordForm
 from distributed_ingest.run import Run, Timing
 from distributed_ingest.stores import default_url
@@ -77,17 +77,17 @@ def launch(session: Session, common: Common, plan: Plan, make_feed: Callable[[Sc
         store_url=common.store or default_url(job.name),
         timing=timing,
         workers=common.workers,
-        once=once,
+        once_s=seconds_of(common.patience) if once else None,
         display=Display(bars=common.progress, verbose=common.verbose),
         sink=opened(client, scope, name),
         make_feed=make_feed,
     )
     summary = run.run()
     session.show(summary.document(), summary.draw)
+    if summary.refused:
+        raise RefusedError(summary.refused, "what was written before is in it; `sluice ingest reset` forgets the job")
     if summary.missed:
-        raise UnreachableError(
-            "\n".join(summary.missed), "see that the addresses answer; what was read is in the stream"
-        )
+        raise UnreachableError("\n".join(summary.missed), "what was read is in the stream; the same command goes on")
     if once and not summary.finished:
         raise typer.Exit(EXIT_BY_SIGNAL[summary.stopped_by])
     if summary.tally.total.skipped:

@@ -55,6 +55,9 @@ class Common:
     lease: Annotated[str, option("--lease", "So long after a node has died its work goes to others.", "DURATION")] = (
         "15s"
     )
+    patience: Annotated[
+        str, option("--patience", "With --once: give up when nothing has moved for so long.", "DURATION")
+    ] = "10m"
     key: Annotated[
         str | None,
         option("--key", "Routing keys: none, source, record (Kafka), or json:FIELD of the record.", "RULE"),

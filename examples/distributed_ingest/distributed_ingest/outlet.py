@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from distributed_ingest.patience import PAUSES_S, tried
 from distributed_ingest.records import Event, KeyRule
 from distributed_ingest.settle import settled
-from distributed_ingest.sink import Sink, SinkError
+from distributed_ingest.sink import Sink, SinkError, StreamEndedError
 from distributed_ingest.tally import Counts, Tally
 from sluice_coordination import TaskContext
 
@@ -19,11 +19,12 @@ BATCH_BYTES = 512 * 1024
 
 
 class Outlet:
-    """What tasks write through."""
+    """What tasks write through. `ended`: why the stream will never take anything again; empty while it may."""
 
     def __init__(self, sink: Sink, keys: KeyRule, tally: Tally, pauses_s: Sequence[float] = PAUSES_S) -> None:
         self.keys = keys
         self.tally = tally
+        self.ended = ""
         self._sink = sink
         self._pauses_s = pauses_s
 
@@ -40,7 +41,7 @@ class Outlet:
     ) -> None:
         """Have events stored, then their position noted; both also when the task is stopped meanwhile.
 
-        Raises SinkError when all attempts failed, LockLostError.
+        Raises SinkError when all attempts failed, StreamEndedError, LockLostError.
         """
         await settled(self._deliver(context, origin, events, note), lambda: context.left_s)
 
@@ -69,4 +70,8 @@ class Outlet:
             context.check()
             await self._sink.write(events)
 
-        await tried(write, SinkError, self._pauses_s, lambda error: self.tally.problem(f"writing failed: {error}"))
+        try:
+            await tried(write, SinkError, self._pauses_s, lambda error: self.tally.problem(f"writing failed: {error}"))
+        except StreamEndedError as error:
+            self.ended = str(error)
+            raise

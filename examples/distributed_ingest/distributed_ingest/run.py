@@ -7,6 +7,7 @@ Concurrency: one event loop.
 """
 
 import asyncio
+import dataclasses
 import os
 import re
 import signal
@@ -31,7 +32,6 @@ from distributed_ingest.summary import Summary
 from distributed_ingest.tally import Tally, Totals
 from sluice_coordination import (
     CoordinationError,
-    DocumentStore,
     Functions,
     LeaseSettings,
     Node,
@@ -83,13 +83,16 @@ class Timing:
 
 @dataclass(frozen=True)
 class Run:
-    """One process. `sink` is opened for as long as it runs; `make_feed` makes what it reads from."""
+    """One process. `sink` is opened for as long as it runs; `make_feed` makes what it reads from.
+
+    `once_s`: with `--once`, for how long nothing may move before it gives up; else None.
+    """
 
     job: Job
     store_url: str
     timing: Timing
     workers: int
-    once: bool
+    once_s: float | None
     display: Display
     sink: AbstractAsyncContextManager[Sink]
     make_feed: Callable[[Scene], Feed]
@@ -107,7 +110,7 @@ class Run:
             await register(store, self.job)
             totals = Totals(store, self.job.totals)
             outlet = Outlet(await stack.enter_async_context(self.sink), KeyRule(self.job.definition.key), tally)
-            scene = Scene(store, self.job, outlet, self.once, self.timing.settle_s, self.display.say)
+            scene = Scene(store, self.job, outlet, self.once_s is not None, self.timing.settle_s, self.display.say)
             feed = self.make_feed(scene)
             stack.push_async_callback(feed.close)
             await feed.open()
@@ -118,8 +121,8 @@ class Run:
             with stopping.handled():
                 self.display.say(f"job {self.job.name}, node {token}; Ctrl-C stops it and keeps the position")
                 async with node, _alongside(totals.keep_telling(tally, max(1.0, self.timing.look_s))):
-                    reach = await self._until_end(store, node, feed, totals, tally, stopping)
-                if reach is None:
+                    reach = await self._until_end(scene, node, feed, totals, stopping)
+                if stopping.by:
                     self.display.say(f"stopped by {stopping.by}")
                 try:
                     await totals.tell(tally)
@@ -127,25 +130,35 @@ class Run:
                     tally.problem(f"the sum over all nodes lacks the last records of this one: {error}")
         missed = reach.missed if reach is not None else ()
         seconds, finished = time.monotonic() - began, reach is not None and not missed
-        return Summary(self.job, token, seconds, tally, totals.known, finished, stopping.by, missed)
+        return Summary(self.job, token, seconds, tally, totals.known, finished, stopping.by, missed, outlet.ended)
 
     async def _until_end(
-        self, store: DocumentStore, node: Node, feed: Feed, totals: Totals, tally: Tally, stopping: "_Stopping"
+        self, scene: Scene, node: Node, feed: Feed, totals: Totals, stopping: "_Stopping"
     ) -> Reach | None:
-        """Watch until stopped (None) or, with `once` only, until everything that was there is through or given up."""
+        """Watch until stopped or the stream takes nothing any more (None); with `once` also until all that was there
+        is through, or given up.
+        """
+        store, tally = scene.store, scene.outlet.tally
         source, nodes = node.board.id("source", feed.source().name), node.board.id("nodes")
-        while not await stopping.within(self.timing.look_s):
+        reach, known, moved_at = Reach(0, None, "", finished=False), totals.known, time.monotonic()
+        while not await stopping.within(self.timing.look_s) and not scene.outlet.ended:
+            if self.once_s is not None and time.monotonic() - moved_at >= self.once_s:
+                far = "" if reach.total is None else f", with {reach.done:,} of {reach.total:,} {reach.unit} through"
+                return dataclasses.replace(reach, missed=(f"nothing has moved for {self.once_s:g} s{far}",))
+            before = reach, known
             try:
                 found, listed = await store.get(source), await store.get(nodes)
                 state = SourceState() if found is None else msgspec.convert(found.body, SourceState)
-                reach = await feed.reach(state)
+                reach, known = await feed.reach(state), totals.known
             except (StoreUnavailableError, OSError) as error:
                 tally.problem(f"how far the job is cannot be seen: {error}")
                 continue
+            if (reach, known) != before:
+                moved_at = time.monotonic()
             count = 0 if listed is None else len(listed.body.get("nodes", ()))
             busy = len(node.workers.running)
             self.display.show(reach, tally.total, totals.known, busy, self.workers, count)
-            if self.once and reach.finished:
+            if self.once_s is not None and reach.finished:
                 return reach
         return None
 

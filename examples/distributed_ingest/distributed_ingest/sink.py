@@ -14,8 +14,15 @@ class SinkError(Exception):
     """The stream did not take events; some of them, or all, may be in it."""
 
 
+class StreamEndedError(Exception):
+    """The stream is sealed or gone: nothing will ever be written to it again."""
+
+
 class Sink(Protocol):
     """Takes events for one stream."""
 
     async def write(self, events: Sequence[Event]) -> None:
-        """Return when all events are stored for good; when cancelled begin no further attempt. Raises SinkError."""
+        """Return when all events are stored for good; when cancelled begin no further attempt.
+
+        Raises SinkError, StreamEndedError.
+        """

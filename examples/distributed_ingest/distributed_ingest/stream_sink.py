@@ -11,8 +11,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 
 from distributed_ingest.records import Event
-from distributed_ingest.sink import Sink, SinkError
-from sluice_client import Client, ClientError, EventWriter, SegmentStoreError
+from distributed_ingest.sink import Sink, SinkError, StreamEndedError
+from sluice_client import Client, ClientError, EventWriter, SegmentStoreError, StreamMissing, StreamSealed
 
 PATIENCE_S = 30.0
 """For how long a block of events is sent again while the stream does not take it."""
@@ -26,7 +26,7 @@ class StreamSink:
         self._ranges = partial(client.controller.key_ranges, scope, stream)
         self._patience_s = patience_s
         self._idle: list[EventWriter] = []
-        self._hint = f"(is the stream sealed or gone? `sluice stream show {scope}/{stream}`)"
+        self._name = f"{scope}/{stream}"
 
     async def write(self, events: Sequence[Event]) -> None:
         """See Sink."""
@@ -35,8 +35,10 @@ class StreamSink:
             for event in events:
                 writer.add(event.key, event.data)
             await writer.flush()
+        except (StreamSealed, StreamMissing) as error:
+            raise StreamEndedError(f"the stream {self._name} takes nothing any more: {error}") from error
         except (ClientError, SegmentStoreError) as error:
-            raise SinkError(f"{error} {self._hint}") from error
+            raise SinkError(f"{error} (`sluice stream show {self._name}` may say why)") from error
         self._idle.append(writer)
 
 

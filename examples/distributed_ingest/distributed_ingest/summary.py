@@ -2,7 +2,7 @@
 
 As JSON: `{"job", "kind", "stream", "node", "seconds", "records", "bytes", "recordsPerS", "bytesPerS", "skipped",
 "unkeyed", "finished", "stoppedBy", "sources": [{"source", "records", "bytes", "skipped"}], "allNodes": {"records",
-"bytes", "skipped", "unkeyed"}, "missed", "problems"}`. All but `allNodes` is about this process.
+"bytes", "skipped", "unkeyed"}, "missed", "refused", "problems"}`. All but `allNodes` is about this process.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _ROWS = 20
 class Summary:
     """`finished`: `--once` reached its end; `stopped_by`: the signal that ended the process, empty for none.
 
-    `missed`: what `--once` has given up, each with the reason.
+    `missed`: what `--once` has given up, each with the reason; `refused`: why the stream takes nothing any more.
     """
 
     job: Job
@@ -33,6 +33,7 @@ class Summary:
     finished: bool
     stopped_by: str
     missed: tuple[str, ...] = ()
+    refused: str = ""
 
     def document(self) -> dict[str, Any]:
         """Return the summary as JSON."""
@@ -57,6 +58,7 @@ class Summary:
             ],
             "allNodes": msgspec.to_builtins(self.all_nodes),
             "missed": list(self.missed),
+            "refused": self.refused or None,
             "problems": list(self.tally.problems),
         }
 
@@ -76,8 +78,10 @@ class Summary:
                 empty="",
             )
         ending = "everything that was there is in the stream" if self.finished else "stopped; the same command goes on"
-        if self.missed:
-            ending = f"{len(self.missed)} could not be read; the same command tries them once more"
+        if self.refused:
+            ending = "the stream takes nothing any more"
+        elif self.missed:
+            ending = "not everything was read; the same command goes on"
         out.fields(
             [
                 ("job", self.job.name),

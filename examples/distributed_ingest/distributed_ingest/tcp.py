@@ -138,7 +138,7 @@ class Tcp:
             writer.close()
 
     async def _write(self, context: TaskContext, origin: str, lines: list[bytes]) -> None:
-        """Write lines, however long that takes: there is no other copy."""
+        """Write lines, however long that takes: there is no other copy. Raises StreamEndedError."""
         outlet = self._scene.outlet
         while lines:
             try:

@@ -4,7 +4,8 @@ import asyncio
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,11 @@ from distributed_ingest.commands import app
 from distributed_ingest.job import Definition, Job, register
 from distributed_ingest.summary import Summary
 from distributed_ingest.tally import Counts, Tally
+from sluice.pravega import ConnectionFailure, Failure, InMemorySegmentStore
 from sluice_cli import session
 from sluice_cli.api import Api
 from sluice_cli.output import Output
+from sluice_client import Client, open_client
 from sluice_coordination import Leases, LeaseSettings, open_store
 
 Ingest = Callable[..., tuple[int, str, str]]
@@ -106,6 +109,44 @@ def test_once_ends_with_an_error_if_an_address_never_answers(ingest: Ingest) -> 
     (missed,) = json.loads(out)["missed"]
     assert re.fullmatch(f"{url}: no usable answer \\d+ times in a row, the last time: All connection .* failed", missed)
     assert ended == 3 and missed in " ".join(error.split()) and not json.loads(out)["finished"]
+
+
+@pytest.mark.parametrize("once", [["--once"], []], ids=["once", "on and on"])
+def test_a_stream_that_is_deleted_meanwhile_ends_the_job(
+    ingest: Ingest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, once: list[str]
+) -> None:
+    (tmp_path / "inbox").mkdir()
+    (tmp_path / "inbox" / "a").write_text("one\n")
+    # In this cluster the stream is not there.
+    monkeypatch.setattr("distributed_ingest.launch.open_client", lambda _: open_client("memory:"))
+    ended, out, error = ingest("folder", str(tmp_path / "inbox"), "demo/lines", "--lease", "1s", "--json", *once)
+    refused = "the stream demo/lines takes nothing any more: The stream does not exist"
+    assert ended == 1 and refused in " ".join(error.split())
+    assert json.loads(out)["refused"].startswith(refused) and not json.loads(out)["finished"]
+
+
+def test_once_gives_up_when_nothing_moves(ingest: Ingest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("distributed_ingest.settle.LONGEST_S", 0.1)
+    (tmp_path / "inbox").mkdir()
+    (tmp_path / "inbox" / "a").write_text("one\n")
+
+    @asynccontextmanager
+    async def away(_controller: str) -> AsyncIterator[Client]:
+        async with open_client("memory:") as client:
+            await client.controller.create_scope("demo")
+            await client.controller.create_stream("demo", "lines")
+            assert isinstance(client.store, InMemorySegmentStore)
+            client.store.fault = refuse
+            yield client
+
+    def refuse(_moment: str, _request: str, segment: str) -> None:
+        raise ConnectionFailure(Failure.CONNECT_FAILED, segment)
+
+    monkeypatch.setattr("distributed_ingest.launch.open_client", away)
+    options = ("--once", "--patience", "1s", "--lease", "1s", "--json")
+    ended, out, error = ingest("folder", str(tmp_path / "inbox"), "demo/lines", *options)
+    assert (ended, json.loads(out)["missed"]) == (3, ["nothing has moved for 1 s, with 0 of 4 bytes through"])
+    assert "nothing has moved for 1 s" in error
 
 
 def filled(path: Path, *, lives: bool) -> str:

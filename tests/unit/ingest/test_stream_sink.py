@@ -7,7 +7,7 @@ import pytest
 
 from distributed_ingest import stream_sink
 from distributed_ingest.records import Event
-from distributed_ingest.sink import SinkError
+from distributed_ingest.sink import SinkError, StreamEndedError
 from distributed_ingest.stream_sink import StreamSink
 from sluice.pravega import ConnectionFailure, Failure, InMemorySegmentStore
 from sluice_client import Client, EventWriter, open_client, split_events
@@ -86,7 +86,7 @@ async def test_a_failed_write_is_reported_and_the_next_one_has_nothing_of_it(
 
     sink = sink_of(client)
     store.fault = away
-    with pytest.raises(SinkError, match=r"is the stream sealed or gone\? `sluice stream show demo/lines`"):
+    with pytest.raises(SinkError, match=r"`sluice stream show demo/lines` may say why"):
         await sink.write(events("one"))
     store.fault = None
     await sink.write(events("two"))
@@ -112,6 +112,15 @@ async def test_a_cancelled_write_begins_no_further_attempt(client: Client, store
     assert writing.cancelled() and stored(store) == ["two"]
 
 
-async def test_a_stream_that_is_not_there_is_reported(client: Client) -> None:
-    with pytest.raises(SinkError, match="The stream does not exist"):
+async def test_a_stream_that_is_sealed_or_gone_has_ended(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(
+        StreamEndedError, match="the stream demo/none takes nothing any more: The stream does not exist"
+    ):
         await StreamSink(client, "demo", "none").write(events("one"))
+
+    async def no_ranges(_scope: str, _stream: str) -> list[tuple[float, str]]:
+        return []
+
+    monkeypatch.setattr(client.controller, "key_ranges", no_ranges)
+    with pytest.raises(StreamEndedError, match="the stream demo/lines takes nothing any more: The stream is sealed"):
+        await sink_of(client).write(events("one"))

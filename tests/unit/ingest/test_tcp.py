@@ -99,6 +99,16 @@ async def test_a_stream_that_is_away_loses_no_line(world: World) -> None:
         writer.close()
 
 
+async def test_a_stream_that_has_ended_ends_the_connections(world: World) -> None:
+    world.sink.ended = True
+    async with listening(world) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"one\n")
+        assert await asyncio.wait_for(reader.read(), SOON_S) == b"", "the sender is not listened to any more"
+        writer.close()
+    assert world.sink.writes == 1
+
+
 async def test_of_too_many_connections_the_last_is_turned_away(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tcp, "MAX_CONNECTIONS", 1)
     async with listening(world) as port:

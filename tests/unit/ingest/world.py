@@ -12,7 +12,7 @@ from distributed_ingest.feed import Feed, Reach, Scene
 from distributed_ingest.job import Definition, Job
 from distributed_ingest.outlet import Outlet
 from distributed_ingest.records import Event, KeyRule
-from distributed_ingest.sink import SinkError
+from distributed_ingest.sink import SinkError, StreamEndedError
 from distributed_ingest.tally import Tally
 from harness import eventually_async
 from sluice_coordination import DocumentStore, Functions, LeaseSettings, Node, NodeSettings, SourceState
@@ -28,7 +28,8 @@ SOON_S = 20.0
 class MemorySink:
     """Twin of the stream.
 
-    While `open` is not set it takes nothing, `closes_after` so many batches that is so; `fails`: how often it refuses.
+    While `open` is not set it takes nothing, `closes_after` so many batches that is so; `fails`: how often it refuses;
+    `ended`: it never takes anything.
     """
 
     def __init__(self) -> None:
@@ -36,6 +37,7 @@ class MemorySink:
         self.open = asyncio.Event()
         self.open.set()
         self.fails = 0
+        self.ended = False
         self.closes_after = 0
         self.writes = 0
 
@@ -46,6 +48,8 @@ class MemorySink:
     async def write(self, events: Sequence[Event]) -> None:
         self.writes += 1
         await self.open.wait()
+        if self.ended:
+            raise StreamEndedError("the stream has ended")
         if self.fails:
             self.fails -= 1
             raise SinkError("the stream is away")
