@@ -1,9 +1,10 @@
-"""What the parts of calls cost bare, on the Kafka and the segment store of a running system: no service takes part.
+"""What the parts of calls cost bare, on a running system whose services have no part in them, but for an empty call.
 
-`python -m bench.bare KAFKA STORE --partitions N --containers N`, as a process of its own, measures each part of
+`python -m bench.bare GRPC KAFKA STORE --partitions N --containers N`, as a process of its own, measures each part of
 `floors.py` and writes them as one JSON object. The Kafka round trip is that of the services' own journal class, with
-its producer and follower, on a topic of its own that no one else follows. The calls on the store are those of the
-services' own client. One after the other, in rounds, so that all parts meet the same machine.
+its producer and follower, on a topic of its own that no one else follows; a request's way is that of their producer and
+their member of a consumer group, likewise. The calls on the store are those of the services' own client. The empty call
+is the gateway's health. One after the other, so that all parts meet the same machine.
 """
 
 import argparse
@@ -13,13 +14,14 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 import uvloop
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from bench import floors, secured
 from bench.figures import Figures
@@ -32,10 +34,13 @@ from sluice.domain.scope.decide import decide_create_scope
 from sluice.domain.segment import segment_id, segment_name, transaction_segment_name
 from sluice.engine.journal import Journal
 from sluice.engine.offsets import RequestFacts
-from sluice.engine.ports import Log
+from sluice.engine.ports import Log, Message, RequestSource
+from sluice.engine.record import Mark
 from sluice.engine.step import all_done
+from sluice.kafka.connections import RecordProducer
 from sluice.kafka.log import KafkaLog
 from sluice.kafka.producer import KafkaProducer
+from sluice.kafka.request_source import KafkaRequestSource
 from sluice.kafka.topics import JOURNAL
 from sluice.kafka_config import clients
 from sluice.pravega.client import SegmentStoreClient
@@ -43,32 +48,99 @@ from sluice.pravega.host import Host
 from sluice.pravega.store import SegmentStore
 from sluice.settings import ServiceSettings
 
-_TOPIC = "bench.floor"
+_TOPIC, _REQUESTS = "bench.floor", "bench.requests"
 _EVENT = b"e" * 100
 _KAFKA_ROUNDS, _STORE_ROUNDS = 200, 40
+_GROUP = "bench-floor"
+_DEADLINE_S = 10.0
 
 
-def measure_apart(kafka: str, store: str, partitions: int, containers: int, quick: bool) -> dict[str, Figures]:
+def measure_apart(
+    grpc_address: str, kafka: str, store: str, partitions: int, containers: int, quick: bool
+) -> dict[str, Figures]:
     """Measure all parts in a fresh process. Addresses are host:port. Raises LoadFailedError."""
     counts = ["--partitions", str(partitions), "--containers", str(containers)]
-    command = [sys.executable, "-m", "bench.bare", kafka, store, *counts, *(["--quick"] if quick else [])]
+    command = [sys.executable, "-m", "bench.bare", grpc_address, kafka, store, *counts, *(["--quick"] if quick else [])]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
     if done.returncode != 0:
         raise LoadFailedError(f"the measurement of bare parts ended with exit code {done.returncode}")
     return msgspec.json.decode(done.stdout, type=dict[str, Figures])
 
 
-async def kafka_round_trips(bootstrap: str, partitions: int, count: int) -> list[float]:
-    """Those of a journal on a new topic, see `round_trips`."""
-    client = ServiceSettings(kafka_bootstrap=bootstrap, instance="bench-floor").kafka_client()
-    topic = NewTopic(_TOPIC, partitions, 1, config=JOURNAL.config())
+async def over_kafka(bootstrap: str, partitions: int, count: int) -> dict[str, list[float]]:
+    """Seconds of each request's way and of each round trip, see `ways` and `round_trips`, on new topics."""
+    client = ServiceSettings(kafka_bootstrap=bootstrap, instance=_GROUP).kafka_client()
+    topics = [NewTopic(name, partitions, 1, config=JOURNAL.config()) for name in (_TOPIC, _REQUESTS)]
+    # By a name: an AdminClient that goes takes its answers along.
     admin = AdminClient(clients.admin(client))
-    admin.create_topics([topic])[_TOPIC].result(30)
+    for made in admin.create_topics(topics).values():
+        made.result(30)
     producer = KafkaProducer(client, partitions)
     producer.start()
-    times = await round_trips(KafkaLog(client, producer, partitions, _TOPIC), count)
+    source = KafkaRequestSource(client, _REQUESTS, _GROUP, ServiceSettings().kafka_session_timeout_s)
+    times = {
+        floors.REQUEST: await ways(producer, source, partitions, count),
+        floors.KAFKA: await round_trips(KafkaLog(client, producer, partitions, _TOPIC), count),
+    }
     await asyncio.to_thread(producer.stop)
     return times
+
+
+class _Arrivals:
+    """See SourceListener. Counts what has come, and commits nothing."""
+
+    def __init__(self) -> None:
+        self.owned = 0
+        self.count = 0
+        self._changed = asyncio.Event()
+
+    async def until(self, reached: Callable[[], bool]) -> None:
+        while not reached():
+            self._changed.clear()
+            await self._changed.wait()
+
+    def assigned(self, partitions: list[int]) -> None:
+        self.owned += len(partitions)
+        self._changed.set()
+
+    def revoked(self, partitions: list[int]) -> None:
+        self.owned -= len(partitions)
+
+    lost = revoked
+
+    def received(self, batch: Sequence[Message]) -> None:
+        self.count += len(batch)
+        self._changed.set()
+
+    def positions(self) -> Mapping[int, Mark]:
+        return {}
+
+
+async def ways(producer: RecordProducer, source: RequestSource, partitions: int, count: int) -> list[float]:
+    """Seconds from sending a record until a member that owns all partitions has it, in different partitions."""
+    arrivals = _Arrivals()
+    source.start(arrivals)
+    await arrivals.until(lambda: arrivals.owned == partitions)
+
+    async def one(number: int) -> None:
+        _ = producer.send(source.topic, f"scope-{number}", _EVENT, [])
+        await arrivals.until(lambda: arrivals.count > number)
+
+    times = [await _seconds(one(number)) for number in range(count)]
+    await source.stop()
+    return times
+
+
+def empty_calls(address: str, count: int) -> list[float]:
+    """Seconds of each empty call on the gateway at host:port."""
+    check = health_pb2_grpc.HealthStub(secured.channel(address)).Check
+
+    def one() -> float:
+        began = time.perf_counter()
+        check(health_pb2.HealthCheckRequest(), timeout=_DEADLINE_S)
+        return time.perf_counter() - began
+
+    return [one() for _ in range(count)]
 
 
 async def round_trips(log: Log, count: int) -> list[float]:
@@ -151,18 +223,21 @@ async def _seconds(call: Awaitable[Any]) -> float:
     return time.perf_counter() - began
 
 
-async def measure(kafka: str, store: str, partitions: int, containers: int, quick: bool) -> dict[str, Figures]:
+async def measure(
+    grpc_address: str, kafka: str, store: str, partitions: int, containers: int, quick: bool
+) -> dict[str, Figures]:
     """Every part, by its name."""
     few = 4 if quick else 1
     host, _, port = store.rpartition(":")
-    times = {floors.KAFKA: await kafka_round_trips(kafka, partitions, _KAFKA_ROUNDS // few + WARM_UP_CALLS)}
+    rounds = _KAFKA_ROUNDS // few + WARM_UP_CALLS
+    times = {floors.GRPC: empty_calls(grpc_address, rounds)} | await over_kafka(kafka, partitions, rounds)
     tls = ServiceSettings().store_client_tls()
     client = SegmentStoreClient(_only(Host(host, int(port))), containers, tokens=secured.tokens(), tls=tls)
-    rounds = StoreRounds(client)
+    store_rounds = StoreRounds(client)
     for _ in range(_STORE_ROUNDS // few + WARM_UP_CALLS):
-        await rounds.round()
+        await store_rounds.round()
     await client.close()
-    times |= rounds.times
+    times |= store_rounds.times
     return {part: quantiles(times[part][WARM_UP_CALLS:]) for part in floors.PARTS}
 
 
@@ -172,13 +247,14 @@ def _only(host: Host) -> Callable[[int], Host]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("grpc", metavar="GRPC", help="host:port of the gateway")
     parser.add_argument("kafka", metavar="KAFKA", help="host:port")
     parser.add_argument("store", metavar="STORE", help="host:port of the only segment store")
     parser.add_argument("--partitions", type=int, required=True)
     parser.add_argument("--containers", type=int, required=True)
     parser.add_argument("--quick", action="store_true")
     given = parser.parse_args()
-    parts = uvloop.run(measure(given.kafka, given.store, given.partitions, given.containers, given.quick))
+    parts = uvloop.run(measure(given.grpc, given.kafka, given.store, given.partitions, given.containers, given.quick))
     sys.stdout.buffer.write(msgspec.json.encode(parts))
 
 

@@ -1,15 +1,23 @@
 """What a measurement gives: figures of one call, as they travel between processes and into the JSON file. Pure."""
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import msgspec
+
+
+class Span(NamedTuple):
+    """When a call began and ended, in epoch ms."""
+
+    began: float
+    ended: float
 
 
 class Figures(msgspec.Struct, omit_defaults=True):
     """One call, measured. Times in ms of calls one after the other, or calls per second of concurrent callers.
 
-    `not_yet`: the controller answers UNIMPLEMENTED. `failed`: why there are no figures. `client_cpu` is how much of a
-    core the load generator itself took meanwhile.
+    `slow` are the calls of more than five times the median. `not_yet`: the controller answers UNIMPLEMENTED. `failed`:
+    why there are no figures. `client_cpu` is how much of a core the load generator itself took meanwhile.
     """
 
     count: int = 0
@@ -17,8 +25,18 @@ class Figures(msgspec.Struct, omit_defaults=True):
     p99_ms: float | None = None
     per_s: float | None = None
     client_cpu: float | None = None
+    slow: list[Span] = []
     not_yet: bool = False
     failed: str = ""
+
+
+class SlowCalls(msgspec.Struct):
+    """Of one kind of lone call: how many of all were slow, the longest in ms, and how many were slow where."""
+
+    call: str
+    share: float
+    longest_ms: float
+    where: dict[str, int]
 
 
 class Readiness(msgspec.Struct, omit_defaults=True):
@@ -62,13 +80,15 @@ class Measured(msgspec.Struct, omit_defaults=True):
     """All figures of one controller, by the name of the call.
 
     `machine_load` is the machine's load average over the last minute: high on both sides means noise, higher on one
-    side that the comparison leans to the other. `parts` is what the parts of calls cost bare (`floors.py`).
+    side that the comparison leans to the other. `parts` is what the parts of calls cost bare (`floors.py`),
+    `slow` where slow calls were slow (`slow_calls.py`).
     """
 
     calls: dict[str, Figures]
     readiness: Readiness | None = None
     machine_load: float | None = None
     parts: dict[str, Figures] = {}
+    slow: list[SlowCalls] = []
     cpu: CpuTimes | None = None
 
 

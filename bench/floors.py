@@ -1,17 +1,19 @@
 """What a call cannot go below: the sum of the parts that must follow each other, as they cost bare in the same run.
 
-The rule: one Kafka round trip for each durable record that the reply needs, one call on the segment stores for what
-must be done between two records; what may run side by side is measured side by side. So a request's way to its owner
-does not count, nor does deciding, gRPC or a client that looks for the end every 2 ms: those are ours to make small.
+The rule: one empty gRPC call for each call of the client, one way through Kafka for each request until its owner has
+it, one Kafka round trip for each durable record that the reply needs, one call on the segment stores for what must be
+done between two records; what may run side by side is measured side by side. Deciding, folding and a client that looks
+for the end every 2 ms do not count: those are ours to make small.
 
-    createScope               Kafka
-    createStream, 1 segment   Kafka + CreateSegment + Kafka
-    createStream, 4 segments  Kafka + 4 CreateSegment + Kafka
-    scale 1 to 2              Kafka + 2 CreateSegment + Kafka + seal + length + Kafka
-    seal and delete           Kafka + seal + Kafka, then Kafka + delete + Kafka
-    createTransaction         Kafka: on a stream in use the segments are there before the call
-    ping, commit              Kafka
-    open to COMMITTED         Kafka (opened) + Kafka (committing) + the merge + Kafka (committed)
+    createScope, ping         gRPC + request + Kafka
+    commit, createTransaction the same: on a stream in use the segments are there before the call
+    createStream, 1 segment   gRPC + request + Kafka + CreateSegment + Kafka
+    createStream, 4 segments  gRPC + request + Kafka + 4 CreateSegment + Kafka
+    scale 1 to 2              gRPC (segments) + gRPC + request + Kafka + 2 CreateSegment + Kafka + seal + length + Kafka
+                              + gRPC (checkScale)
+    seal and delete           gRPC + request + Kafka + seal + Kafka, then gRPC + request + Kafka + delete + Kafka
+    open to COMMITTED         gRPC + request + Kafka (opened), gRPC + request + Kafka (committing) + the merge
+                              + Kafka (committed) + gRPC (its state)
       event in 1 of 4           the merge: 1 merge beside sealing 3 empty segments
       event in each of 4        the merge: 4 merges
       empty                     the merge: sealing 4 empty segments
@@ -25,7 +27,7 @@ from collections.abc import Mapping
 from bench import calls
 from bench.figures import Figures
 
-KAFKA = "Kafka"
+GRPC, REQUEST, KAFKA = "gRPC", "request", "Kafka"
 CREATE, CREATE_2, CREATE_4 = "CreateSegment", "2 CreateSegment", "4 CreateSegment"
 MERGE, MERGE_4 = "merge", "4 merges"
 MERGE_SEAL_3 = "merge beside 3 empty seals"
@@ -35,6 +37,8 @@ LENGTH, LENGTH_4 = "length", "4 lengths"
 DELETE = "delete"
 
 PARTS = {
+    GRPC: "an empty call on the gateway: its health",
+    REQUEST: "append one record until the member of a consumer group with the services' settings has it",
     KAFKA: "append one record until a follower with the services' settings has folded it",
     CREATE: "one segment of a stream",
     CREATE_2: "two at once",
@@ -51,18 +55,20 @@ PARTS = {
 }
 """What is measured bare, in the order of the table."""
 
+_DECIDED = (GRPC, REQUEST, KAFKA)
+
 FLOORS: dict[str, tuple[str, ...]] = {
-    calls.CREATE_SCOPE: (KAFKA,),
-    calls.CREATE_STREAM: (KAFKA, CREATE, KAFKA),
-    calls.CREATE_STREAM_4: (KAFKA, CREATE_4, KAFKA),
-    calls.SCALE: (KAFKA, CREATE_2, KAFKA, SEAL, LENGTH, KAFKA),
-    calls.SEAL_DELETE: (KAFKA, SEAL, KAFKA, KAFKA, DELETE, KAFKA),
-    calls.CREATE_TXN: (KAFKA,),
-    calls.PING_TXN: (KAFKA,),
-    calls.COMMIT_TXN: (KAFKA,),
-    calls.WHOLE_ONE: (KAFKA, KAFKA, MERGE_SEAL_3, KAFKA),
-    calls.WHOLE_EACH: (KAFKA, KAFKA, MERGE_4, KAFKA),
-    calls.WHOLE_EMPTY: (KAFKA, KAFKA, SEAL_4, KAFKA),
+    calls.CREATE_SCOPE: _DECIDED,
+    calls.CREATE_STREAM: (*_DECIDED, CREATE, KAFKA),
+    calls.CREATE_STREAM_4: (*_DECIDED, CREATE_4, KAFKA),
+    calls.SCALE: (GRPC, *_DECIDED, CREATE_2, KAFKA, SEAL, LENGTH, KAFKA, GRPC),
+    calls.SEAL_DELETE: (*_DECIDED, SEAL, KAFKA, *_DECIDED, DELETE, KAFKA),
+    calls.CREATE_TXN: _DECIDED,
+    calls.PING_TXN: _DECIDED,
+    calls.COMMIT_TXN: _DECIDED,
+    calls.WHOLE_ONE: (*_DECIDED, *_DECIDED, MERGE_SEAL_3, KAFKA, GRPC),
+    calls.WHOLE_EACH: (*_DECIDED, *_DECIDED, MERGE_4, KAFKA, GRPC),
+    calls.WHOLE_EMPTY: (*_DECIDED, *_DECIDED, SEAL_4, KAFKA, GRPC),
 }
 """The parts that follow each other."""
 

@@ -52,6 +52,8 @@ def _details(report: Report) -> Iterator[str]:
     if report.sluice is not None and report.sluice.parts:
         yield show.parts_table(report.sluice.parts)
         yield show.floors_table(report.sluice.parts)
+    if report.sluice is not None and report.sluice.slow:
+        yield show.slow_table(report.sluice.slow)
     for measured in (report.sluice, report.peer):
         if measured is not None and measured.cpu is not None:
             yield show.cpu_table(measured.cpu)

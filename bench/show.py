@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from bench import floors
-from bench.figures import CpuTimes, Figures, Idle
+from bench.figures import CpuTimes, Figures, Idle, SlowCalls
 
 SERVICES = ("api-gateway", "stream-workflows", "txn-manager", "cluster-manager", "retention-spark")
 KAFKA = "Kafka"
@@ -66,6 +66,15 @@ def floors_table(parts: Mapping[str, Figures]) -> str:
     costs = {call: floors.floor_ms(call, parts) for call in floors.FLOORS}
     lines = [["floor", "ms", "its parts, ms"]]
     lines += [[call, f"{ms:.1f}", floors.in_words(call, parts)] for call, ms in costs.items() if ms is not None]
+    return aligned(lines, words_last=True)
+
+
+def slow_table(slow: Iterable[SlowCalls]) -> str:
+    """How many lone calls took more than five times the median, and where the longest pause of each was."""
+    lines = [["slower than 5 × p50", "share", "longest, ms", "where"]]
+    for one in slow:
+        where = ", ".join(f"{count} {place}" for place, count in one.where.items())
+        lines.append([one.call, f"{one.share:.1%}", f"{one.longest_ms:.0f}", where])
     return aligned(lines, words_last=True)
 
 

@@ -11,11 +11,14 @@ from typing import Any
 
 import grpc
 
-from bench.figures import Figures, quantile
+from bench.figures import Figures, Span, quantile
 from bench.processor_time import machine_s
 
 Call = Callable[[int], object]
 """One call; its number makes names unique and spreads reads."""
+
+SLOW_FACTOR = 5
+"""A call is slow if it takes more than so many times the median."""
 
 CALLERS = 32
 WARM_UP_CALLS = 5
@@ -42,8 +45,16 @@ def one_by_one(call: Call, count: int) -> Figures:
 
 def own_times(call: Callable[[int], float], count: int) -> Figures:
     """The same of calls that say themselves how many seconds of them count."""
-    times = [call(number) for number in range(count + WARM_UP_CALLS)]
-    return quantiles(times[WARM_UP_CALLS:])
+    began, times = [], []
+    for number in range(count + WARM_UP_CALLS):
+        began.append(time.time() * 1000)
+        times.append(call(number))
+    ended = [*began[1:], time.time() * 1000]
+    figures = quantiles(times[WARM_UP_CALLS:])
+    spans = zip(times, map(Span, began, ended), strict=True)
+    slow = SLOW_FACTOR * (figures.p50_ms or 0.0)
+    figures.slow = [span for took_s, span in list(spans)[WARM_UP_CALLS:] if took_s * 1000 > slow]
+    return figures
 
 
 def quantiles(times_s: Sequence[float]) -> Figures:

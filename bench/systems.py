@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench import bare, cpu_calls, secured, show
+from bench import bare, cpu_calls, secured, show, slow_calls
 from bench.figures import CpuTimes, Measured, Readiness
 from bench.load import measure_warm
 from bench.peer import PeerController, until_scope
 from bench.processor_time import Roots
 from harness import System
+from sluice.settings import ServiceSettings
 
 SERVICES = ("cluster-manager-0", "stream-workflows-0", "txn-manager-0", "api-gateway-0")
 _NOT_FOR_PEER = ("retention-spark-0", "redis", "kafka")
@@ -50,8 +51,11 @@ def measure_sluice(system: System, after_kafka_s: float, quick: bool, say: Say) 
     until_scope(system.grpc_address)
     calls = measure_warm(system.grpc_address, quick)
     load = _machine_load()
+    client = ServiceSettings(kafka_bootstrap=system.kafka_bootstrap, instance="bench").kafka_client()
+    slow = slow_calls.summarise(calls, slow_calls.read_all(client, system.settings.partitions))
     say("  the parts of calls, bare")
     parts = bare.measure_apart(
+        system.grpc_address,
         system.kafka_bootstrap,
         system.segment_store_addresses[0],
         system.settings.partitions,
@@ -59,7 +63,7 @@ def measure_sluice(system: System, after_kafka_s: float, quick: bool, say: Say) 
         quick,
     )
     readiness = Readiness(round(_restart(system), 2), round(after_kafka_s, 2))
-    return Measured(calls, readiness, load, parts, _cpu(system, {show.KAFKA: [system.pid("kafka")]}, quick, say))
+    return Measured(calls, readiness, load, parts, slow, _cpu(system, {show.KAFKA: [system.pid("kafka")]}, quick, say))
 
 
 def measure_peer(system: System, quick: bool, say: Say) -> Measured:

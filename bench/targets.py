@@ -5,7 +5,7 @@ else the machine does touches both. Floors (`floors.py`) are of the same run, to
 and are missing is missed; one that cannot be judged by this run, such as a ratio without the real controller, is not.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -69,6 +69,9 @@ FASTER = {
 OF_FLOOR = dict.fromkeys((calls.CREATE_STREAM, calls.WHOLE_ONE, calls.WHOLE_EACH, calls.WHOLE_EMPTY), 1.6)
 """At most so many times the floor (p50)."""
 
+P99_MS = {calls.CREATE_TXN: 20.0, calls.PING_TXN: 20.0}
+"""The 99th percentile, at most. That of each lone call is at most the real controller's, besides."""
+
 COMMIT_SHARE = 0.2
 """Committed transactions per second need not be faster if a commit takes at most this share of its CPU time in ours."""
 
@@ -129,6 +132,7 @@ def _call(name: str, report: Report) -> Row:
         targets.append(_faster(name, report, ratio))
     if name in OF_FLOOR:
         targets.append(_of_floor(name, ours, of_floor, wanted=floor_ms is not None))
+    targets += _tail(name, ours, theirs)
     return Row(name, cell(ours), cell(theirs), ratio, tuple(targets), floor_ms, of_floor)
 
 
@@ -154,6 +158,17 @@ def _of_floor(name: str, ours: Figures | None, of_floor: float | None, wanted: b
     if of_floor is not None:
         return Target(text, of_floor <= OF_FLOOR[name], f"measured {of_floor:.2f} times the floor")
     return Target(text, False, f"no figures (Sluice: {cell(ours)})") if wanted else Target(text)
+
+
+def _tail(name: str, ours: Figures | None, theirs: Figures | None) -> Iterator[Target]:
+    """What fails has missed its other targets already."""
+    if ours is None or ours.p99_ms is None:
+        return
+    measured = f"measured {ours.p99_ms:.1f} ms"
+    if theirs is not None and theirs.p99_ms is not None:
+        yield Target("p99 ≤ its", ours.p99_ms <= theirs.p99_ms, f"{measured}, the real controller {theirs.p99_ms:.1f}")
+    if name in P99_MS:
+        yield Target(f"p99 ≤ {P99_MS[name]:g} ms", ours.p99_ms <= P99_MS[name], measured)
 
 
 def commit_share(cpu: CpuTimes | None) -> float | None:

@@ -10,7 +10,8 @@ COST = {part: figures.p50_ms or 0.0 for part, figures in PARTS.items()}
 
 
 def test_steps_that_follow_each_other_add_up() -> None:
-    assert floors.floor_ms(calls.CREATE_STREAM, PARTS) == COST[floors.KAFKA] * 2 + COST[floors.CREATE]
+    sum_ms = COST[floors.GRPC] + COST[floors.REQUEST] + COST[floors.KAFKA] * 2 + COST[floors.CREATE]
+    assert floors.floor_ms(calls.CREATE_STREAM, PARTS) == sum_ms
 
 
 @pytest.mark.parametrize("missing", [floors.KAFKA, floors.MERGE_SEAL_3])
@@ -26,6 +27,9 @@ def test_every_part_of_a_formula_is_one_that_is_measured() -> None:
 
 
 def test_a_formula_in_words_has_the_figures_that_were_summed() -> None:
-    parts = {floors.KAFKA: Figures(1, 3.04, 9.0), floors.MERGE_SEAL_3: Figures(1, 9.5, 20.0)}
-    words = floors.in_words(calls.WHOLE_ONE, parts)
-    assert words == "Kafka 3.0 + Kafka 3.0 + merge beside 3 empty seals 9.5 + Kafka 3.0"
+    parts = {
+        floors.GRPC: Figures(1, 0.98, 2.0),
+        floors.REQUEST: Figures(1, 1.5, 9.0),
+        floors.KAFKA: Figures(1, 3.04, 9.0),
+    }
+    assert floors.in_words(calls.PING_TXN, parts) == "gRPC 1.0 + request 1.5 + Kafka 3.0"

@@ -27,20 +27,30 @@ def commit_cpu(services: float, kafka: float, store: float) -> CpuTimes:
 
 
 def test_a_call_has_to_reach_its_ratio_and_its_floor() -> None:
-    both = row_of(calls.CREATE_STREAM, run(calls.CREATE_STREAM, ms(4), ms(48)))
-    too_far_from_floor = row_of(calls.CREATE_STREAM, run(calls.CREATE_STREAM, ms(6), ms(100)))
-    too_small_a_ratio = row_of(calls.CREATE_STREAM, run(calls.CREATE_STREAM, ms(4), ms(40)))
-    assert (both.floor_ms, both.of_floor, both.met) == (3.0, 4 / 3, True)
+    both = row_of(calls.CREATE_STREAM, run(calls.CREATE_STREAM, ms(7), ms(84)))
+    too_far_from_floor = row_of(calls.CREATE_STREAM, run(calls.CREATE_STREAM, ms(10), ms(200)))
+    too_small_a_ratio = row_of(calls.CREATE_STREAM, run(calls.CREATE_STREAM, ms(7), ms(70)))
+    assert (both.floor_ms, both.of_floor, both.met) == (5.0, 7 / 5, True)
     assert too_far_from_floor.met is False and too_small_a_ratio.met is False
     assert "measured 2.00 times the floor" in targets.missed([too_far_from_floor])[0]
     assert "measured 10.00×" in targets.missed([too_small_a_ratio])[0]
 
 
 def test_without_the_real_controller_only_the_floor_is_judged() -> None:
-    near, far = run(calls.WHOLE_EMPTY, ms(5)), run(calls.WHOLE_EMPTY, ms(9))
+    near, far = run(calls.WHOLE_EMPTY, ms(14)), run(calls.WHOLE_EMPTY, ms(15))
     assert row_of(calls.WHOLE_EMPTY, near).met is None
     assert row_of(calls.WHOLE_EMPTY, far).met is False
     assert "ratio" not in "".join(targets.missed(targets.rows(near)))
+
+
+def test_a_tail_is_held_against_the_real_controllers_and_a_limit() -> None:
+    good, slow = Figures(100, 1.0, 20.0), Figures(100, 1.0, 21.0)
+    theirs = Figures(100, 40.0, 20.0)
+    assert row_of(calls.PING_TXN, run(calls.PING_TXN, good, theirs)).met is True
+    assert targets.missed([row_of(calls.PING_TXN, run(calls.PING_TXN, slow, theirs))]) == [
+        "pingTransaction: target p99 ≤ its, measured 21.0 ms, the real controller 20.0",
+        "pingTransaction: target p99 ≤ 20 ms, measured 21.0 ms",
+    ]
 
 
 def test_a_call_that_failed_has_missed_all_its_targets() -> None:
@@ -77,8 +87,8 @@ def test_an_idle_system_is_judged_by_each_group_and_its_busiest_topics() -> None
 
 
 def test_the_table_says_floor_factor_ratio_and_verdict_of_a_call() -> None:
-    table = targets.render(targets.rows(run(calls.PING_TXN, ms(1.5), ms(6))))
+    table = targets.render(targets.rows(run(calls.PING_TXN, ms(4.5), ms(18))))
     assert table.splitlines()[-1].split() == [
-        *("pingTransaction", "1.0", "ms", "1.5", "/", "3.0", "ms", "1.5"),
-        *("6.0", "/", "12.0", "ms", "4.00×", "≥", "2.5×", "met"),
+        *("pingTransaction", "3.0", "ms", "4.5", "/", "9.0", "ms", "1.5"),
+        *("18.0", "/", "36.0", "ms", "4.00×", "≥", "2.5×,", "p99", "≤", "its,", "p99", "≤", "20", "ms", "met"),
     ]
