@@ -41,7 +41,7 @@ def load() -> Contexts:
     """The contexts; none if there is no file. Raises UsageError for a file that cannot be read."""
     file = path()
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         return Contexts()
     except (OSError, UnicodeDecodeError) as error:

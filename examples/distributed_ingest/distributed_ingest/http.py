@@ -12,6 +12,7 @@ Concurrency: belongs to one event loop; one request at a time for each URL.
 import asyncio
 import functools
 import hashlib
+import math
 import time
 from collections.abc import Sequence
 from email.utils import parsedate_to_datetime
@@ -203,7 +204,9 @@ class Http:
         answer, body = await self._get(url.replace(CURSOR, quote(cursor, safe="")), headers)
         digest = hashlib.sha256(body).hexdigest()
         if answer.status_code in (httpx.codes.NO_CONTENT, httpx.codes.NOT_MODIFIED) or digest == before.digest:
-            await ledger.note(_noted(before.succeeded(through=True)))
+            # Without a body there may be no validators, and the ones before hold.
+            same = _validators(answer) if body else {}
+            await ledger.note(_noted(before.succeeded(through=True, **same)))
             return False
         try:
             found = records_of(body, self._scene.job.definition.records)
@@ -214,10 +217,9 @@ class Http:
         after = before.succeeded(
             through=not moved,
             url=url,
-            etag=answer.headers.get("ETag", ""),
-            modified=answer.headers.get("Last-Modified", ""),
             digest=digest,
             cursor=reached,
+            **_validators(answer),
         )
         fitting = [record for record in found if len(record) <= MAX_EVENT_BYTES]
         await self._write(context, url, fitting, functools.partial(ledger.note, _noted(after)))
@@ -270,6 +272,25 @@ class Http:
         return ""
 
 
+def _validators(answer: httpx.Response) -> dict[str, str]:
+    """What the next request may name of a body; nothing of one that had changed in the second of the answer.
+
+    It may change again in that second, and a server that counts in seconds would not say so (RFC 9110, 8.8.2.2).
+    """
+    etag, modified, date = (answer.headers.get(name, "") for name in ("ETag", "Last-Modified", "Date"))
+    if modified and not _seconds_of(date) - _seconds_of(modified) >= 1:
+        return {"etag": "", "modified": ""}
+    return {"etag": etag, "modified": modified}
+
+
+def _seconds_of(date: str) -> float:
+    """Since the epoch; nan for what is no date."""
+    try:
+        return parsedate_to_datetime(date).timestamp()
+    except (TypeError, ValueError):
+        return math.nan
+
+
 def _conditions(before: State) -> dict[str, str]:
     """Servers answer with any text; what is not ASCII cannot go into a request."""
     headers = {"If-None-Match": before.etag, "If-Modified-Since": before.modified}
@@ -280,10 +301,8 @@ def _retry_after_s(text: str) -> float:
     """Return the seconds that the header asks for, as a number or a date; 0 if it asks for nothing readable."""
     if text.isdecimal():
         return float(text)
-    try:
-        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
-    except (TypeError, ValueError):
-        return 0.0
+    left_s = _seconds_of(text) - time.time()
+    return left_s if left_s > 0 else 0.0
 
 
 def _part(url: str) -> str:

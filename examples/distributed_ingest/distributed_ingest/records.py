@@ -1,15 +1,19 @@
 """What a source's bytes become: records, each with the routing key it is written with. Pure.
 
 A record is a line without its end (`\\n` or `\\r\\n`), a whole file or body, or an item of a JSON array. Empty lines
-are no records. A line that is larger than an event may be is left out, and counted.
+are no records. A line that is larger than an event may be is left out, and counted. A byte order mark before a line or
+before JSON is no part of it; what is taken whole keeps it.
 """
 
+from codecs import BOM_UTF8
 from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 MAX_EVENT_BYTES = 8 * 1024 * 1024 - 1024
 """The most a record may have: an event of Pravega has 8 MiB at most, its header included."""
+
+_AROUND_BYTES = len(BOM_UTF8 + b"\r")
 
 RecordForm = Literal["lines", "whole", "items"]
 
@@ -52,18 +56,18 @@ class LineSplitter:
 
     def _hold(self, piece: bytes) -> None:
         self._held += len(piece)
-        # One more for the \r of a line that is just short enough. Of a line that is not, nothing need be kept.
-        if self._held <= self._max_bytes + 1:
+        # Of a line that is too long with a mark before it and \r behind it, nothing need be kept.
+        if self._held <= self._max_bytes + _AROUND_BYTES:
             self._pieces.append(piece)
         else:
             self._pieces.clear()
 
     def _through(self) -> list[bytes]:
-        line, held = b"".join(self._pieces).removesuffix(b"\r"), self._held
+        line, held = b"".join(self._pieces).removesuffix(b"\r").removeprefix(BOM_UTF8), self._held
         self.consumed += held
         self._pieces.clear()
         self._held = 0
-        if held > self._max_bytes + 1 or len(line) > self._max_bytes:
+        if held > self._max_bytes + _AROUND_BYTES or len(line) > self._max_bytes:
             self.skipped += 1
             return []
         return [line] if line else []
@@ -105,7 +109,7 @@ class KeyRule:
 def field_of(data: bytes, path: list[str]) -> Any:
     """Return a field of a JSON object by its path; None if there is none, or no JSON."""
     try:
-        found = msgspec.json.decode(data)
+        found = msgspec.json.decode(data.removeprefix(BOM_UTF8))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     for name in path:
@@ -116,7 +120,8 @@ def field_of(data: bytes, path: list[str]) -> Any:
 def items_of(body: bytes) -> list[bytes]:
     """Return the items of a JSON array, each as it stands there. Raises ValueError if the body is no array."""
     try:
-        return [bytes(item).strip() for item in msgspec.json.decode(body, type=list[msgspec.Raw])]
+        items = msgspec.json.decode(body.removeprefix(BOM_UTF8), type=list[msgspec.Raw])
+        return [bytes(item).strip() for item in items]
     except (msgspec.MsgspecError, RecursionError) as error:
         raise ValueError(f"not a JSON array: {error}") from error
 

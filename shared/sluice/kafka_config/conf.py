@@ -107,7 +107,7 @@ def files_of(text: str) -> list[Path]:
 
 def _content(path: str) -> str:
     try:
-        return Path(path).read_text()
+        return Path(path).read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as error:
         # What was meant to be no path may hold a password.
         why = error.strerror if isinstance(error, OSError) else "not text"

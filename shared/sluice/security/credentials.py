@@ -65,6 +65,6 @@ def _of_sluice(user: str | None, password: str | None, file: str | None) -> Cred
     if file is None:
         return basic(user, password or "")
     try:
-        return basic(user, Path(file).read_text().rstrip("\r\n"))
+        return basic(user, Path(file).read_text(encoding="utf-8-sig").rstrip("\r\n"))
     except (OSError, UnicodeDecodeError) as error:
         raise SecurityConfigError(f"SLUICE_PASSWORD_FILE: {file} cannot be read: {error}") from None

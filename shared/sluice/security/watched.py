@@ -6,6 +6,7 @@ is refused and named; the one before it stays in use.
 
 import asyncio
 import logging
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 from pathlib import Path
@@ -60,7 +61,8 @@ class Watched(Generic[T]):
 
     def _read(self) -> tuple[bytes, ...]:
         try:
-            return tuple(path.read_bytes() for path in self._paths)
+            # Some editors begin a file with a mark of its encoding, which is no part of what it holds.
+            return tuple(path.read_bytes().removeprefix(BOM_UTF8) for path in self._paths)
         except OSError as error:
             raise SecurityConfigError(f"{error.filename} cannot be read: {error.strerror}") from None
 

@@ -83,6 +83,8 @@ def test_the_file_is_the_users_own_and_whole(cli: Cli, configuration: Path) -> N
     cli("context", "set", "prod", "--api", "http://a:1")
     assert file.stat().st_mode & 0o777 == 0o600 and [*file.parent.iterdir()] == [file]
     assert json.loads(file.read_text()) == {"current": "", "contexts": {"prod": {"api": "http://a:1"}}}
+    file.write_text(file.read_text(), encoding="utf-8-sig")
+    assert cli("context", "list").code == 0
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"current": "a", "contexts": {"a": "b"}}', "\udcff"])

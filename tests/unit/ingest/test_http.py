@@ -70,7 +70,7 @@ async def test_a_url_that_is_given_twice_is_polled_once(world: World) -> None:
 
 async def test_it_asks_conditionally_also_after_a_restart(world: World) -> None:
     modified = "Sat, 21 Nov 2026 10:00:00 GMT"
-    headers = {"ETag": '"v1"', "Last-Modified": modified}
+    headers = {"ETag": '"v1"', "Last-Modified": modified, "Date": "Sat, 21 Nov 2026 10:00:01 GMT"}
     endpoint = Endpoint(body("a\n", **headers), lambda _request: httpx.Response(304))
     await world.run_to_completion(feed(world, endpoint, once=True))
     await world.run_to_completion(feed(world, endpoint, once=True))
@@ -78,6 +78,25 @@ async def test_it_asks_conditionally_also_after_a_restart(world: World) -> None:
     assert "If-None-Match" not in endpoint.requests[0].headers
     last = endpoint.requests[-1].headers
     assert (last["If-None-Match"], last["If-Modified-Since"]) == ('"v1"', modified)
+
+
+async def test_a_change_within_the_second_of_the_last_one_is_read(world: World) -> None:
+    """The server's file changes twice in a second, and it names versions by the second, as nginx does."""
+    second, version = "Sat, 21 Nov 2026 10:00:00 GMT", '"at-10:00:00"'
+    texts, date = ["a\n", "b\n"], [second]
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        headers = {"Last-Modified": second, "ETag": version, "Date": date[-1]}
+        if request.headers.get("If-None-Match") == version or request.headers.get("If-Modified-Since") == second:
+            return httpx.Response(304, headers=headers)
+        return httpx.Response(200, text=texts.pop(0) if len(texts) > 1 else texts[0], headers=headers)
+
+    endpoint = Endpoint(answer)
+    async with world.node(feed(world, endpoint)):
+        await world.until(lambda: world.sink.texts == ["a", "b"], "the second version is written")
+        date.append("Sat, 21 Nov 2026 10:00:10 GMT")
+        await world.until(lambda: "If-None-Match" in endpoint.requests[-1].headers, "it asks conditionally again")
+    assert world.sink.texts == ["a", "b"]
 
 
 async def test_validators_that_no_request_can_carry_are_not_sent(world: World) -> None:

@@ -47,7 +47,7 @@ def given(**more: Any) -> Conf:
 
 def test_json_and_a_file_with_json_give_the_same(tmp_path: Path) -> None:
     file = tmp_path / "kafka.json"
-    file.write_text(json.dumps(LOGIN))
+    file.write_text(json.dumps(LOGIN), encoding="utf-8-sig")
     assert read_conf(f" {file}\n") == read_conf(json.dumps(LOGIN)) == LOGIN
     assert read_conf('{"sasl.mechanisms": "PLAIN"}') == {"sasl.mechanism": "PLAIN"}
     assert read_conf("  ") == {}

@@ -18,7 +18,7 @@ PRAVEGA = {
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     file = tmp_path / "password"
-    file.write_text("se:cret \n")
+    file.write_text("se:cret \n", encoding="utf-8-sig")
     return file
 
 

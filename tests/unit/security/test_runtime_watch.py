@@ -42,7 +42,7 @@ async def test_a_service_takes_the_new_version_of_a_file(runtime: Runtime, tmp_p
     file.write_text("1")
     watched = Watched("the number", [file], number)
     runtime.watch(watched)
-    file.write_text("2")
+    file.write_text("2", encoding="utf-8-sig")
     await eventually_async(lambda: watched.current == 2, SOON_S, "the new number is in use")
     assert runtime.degraded["the number"]() is None
 

@@ -31,7 +31,8 @@ class Provider:
         if request.headers["Authorization"] != aiohttp.encode_basic_auth("sluice", SECRET):
             return web.Response(status=401)
         self.forms.append({key: str(value) for key, value in (await request.post()).items()})
-        return web.json_response({"access_token": f"token {len(self.forms)}", "expires_in": self.life_s})
+        granted = json.dumps({"access_token": f"token {len(self.forms)}", "expires_in": self.life_s})
+        return web.Response(body=granted.encode("utf-8-sig"), content_type="application/json")
 
 
 @pytest.fixture

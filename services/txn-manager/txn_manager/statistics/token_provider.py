@@ -40,5 +40,5 @@ class TokenProvider(AbstractTokenProvider):  # type: ignore[misc]
             aiohttp.ClientSession(timeout=timeout, raise_for_status=True) as session,
             session.post(login.endpoint, data=form, headers=client, ssl=trusted) as answer,
         ):
-            granted: dict[str, Any] = await answer.json()
+            granted: dict[str, Any] = await answer.json(encoding="utf-8-sig")
             return granted

@@ -184,3 +184,9 @@ async def test_a_scale_of_as_many_segments_as_may_be_is_not_too_large(world: Wor
         "ranges": [[low / 3, (low + 1) / 3] for low in range(count)],
     }
     assert problem(await world.call("POST", f"{stream}/scale", body)) != (413, None)
+
+
+async def test_a_byte_order_mark_is_no_part_of_a_body(world: World) -> None:
+    assert (await world.call("POST", "/v1/scopes", b'\xef\xbb\xbf{"scopeName": "sc"}')).status_code == 201
+    tagged = await world.call("PUT", "/sluice/v1/scopes/sc/streams/st", b'\xef\xbb\xbf{"tags": ["a"]}')
+    assert tagged.status_code == 201
