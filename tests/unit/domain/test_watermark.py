@@ -45,6 +45,7 @@ CASES: dict[str, tuple[Reports, dict[int, int], dict[int, int]]] = {
     "one writer over everything": ([(1000, {0: 73, 1: 8})], {}, {0: 73, 1: 8}),
     "the greater offset counts": ([(1000, {0: 73, 1: 8}), (1500, {0: 9, 1: 80})], {}, {0: 73, 1: 80}),
     "what no writer spoke of begins at 0": ([(1000, {0: 73})], {}, {0: 73, 1: 0}),
+    "what a writer has no acknowledgement of begins at 0": ([(1000, {0: 73, 1: -1})], {}, {0: 73, 1: 0}),
     "newer segments take the place of older ones": (
         [(1000, {0: 5, 1: 70}), (1000, {S2: 1, S3: 2})], {}, {0: 5, S2: 1, S3: 2},
     ),
@@ -197,7 +198,7 @@ def test_a_watermark_covers_the_key_space_once_and_never_lies_behind_the_one_bef
 ) -> None:
     stream = log.stream
     previous: Watermark | None = None
-    some = st.dictionaries(st.sampled_from(sorted(segments_of(stream))), st.integers(0, 100), max_size=6)
+    some = st.dictionaries(st.sampled_from(sorted(segments_of(stream))), st.integers(-1, 100), max_size=6)
     for at in range(1, data.draw(st.integers(2, 5))):
         stream.writers = {}
         reports = data.draw(st.lists(some, min_size=1, max_size=3))
@@ -210,6 +211,7 @@ def test_a_watermark_covers_the_key_space_once_and_never_lies_behind_the_one_bef
         covered = sorted((s.low, s.high) for s in mark.cut)
         assert covered[0][0] == 0.0 and covered[-1][1] == 1.0
         assert all(left[1] == right[0] for left, right in pairwise(covered))
+        assert min(mark.cut.values()) >= 0
         assert list(mark.cut) == sorted(mark.cut, key=lambda s: s.low)
         assert all(by_id(mark).get(s, at) >= at for position in reports for s, at in position.items())
         if previous is not None:

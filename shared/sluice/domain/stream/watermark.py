@@ -113,8 +113,11 @@ class UpperBound:
         self._given: dict[int, tuple[Segment, int]] = {}
 
     def add(self, segment: Segment, offset: int) -> None:
-        """The further offset counts, and of two ranges of one segment the one that was given first."""
-        known, before = self._given.get(segment.id, (segment, offset))
+        """The further offset counts, and of two ranges of one segment the one that was given first.
+
+        None is below 0: Pravega's writers say -1 of a segment of which nothing is acknowledged to them yet.
+        """
+        known, before = self._given.get(segment.id, (segment, 0))
         self._given[segment.id] = known, max(before, offset)
 
     def newest_epoch(self) -> int:
