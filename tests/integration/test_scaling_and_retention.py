@@ -1,7 +1,7 @@
 """Streams that scale by themselves and keep what they must: everything is real, intervals are short.
 
-Segment stores say that a segment is hot after minutes only; so that is said for them, in the stream that they say it
-in. That segments are cold they say by themselves.
+Segment stores say that a segment is hot after minutes only; so in all tests but one that is said for them, in the
+stream that they say it in. That segments are cold they say by themselves.
 """
 
 import time
@@ -16,20 +16,27 @@ import pytest
 from support.auto_scale import auto_scale_event
 from support.controller import Controller, config, controller, cut, info, unique
 from support.kafka import events, fold
-from support.segments import append
+from support.segments import append, on_store
 from support.spark import Batches
+from support.transactions import Transactions
 from support.truncations import Dues, beyond_size, beyond_time, consumed, overdue_ms
 
 from harness import System, eventually
 from sluice.controller_api import controller_pb2 as pb
+from sluice.domain.segment import transaction_segment_name
 from sluice.domain.stream import events as ev
 from sluice.domain.stream.commands import DecisionKind
 from sluice.domain.stream.retention import RetentionReport
+from sluice.domain.transaction.ids import halves
+from sluice.pravega import SegmentStoreClient
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 
 SOON_S = 180.0
 READY_S = 300.0
+SPLIT_S = 210.0
+"""A store reports no load within two minutes of a segment's creation, and then every two minutes."""
+
 REPORTS = ("_system", "_requeststream")
 UNBOUNDED = 2**63 - 1
 TICK_S = 5.0
@@ -93,6 +100,23 @@ def write(client: Controller, scope: str, count: int) -> int:
     return max(append(client, (scope, "st"), 0, b"x" * 92) for _ in range(count))
 
 
+def write_plainly(client: Controller, scope: str, stream: str, count: int) -> None:
+    on_store(client, (scope, stream), 0, lambda store, name: append_events(store, name, count))
+
+
+def write_by_transaction(client: Controller, scope: str, stream: str, count: int) -> None:
+    transactions = Transactions(client, scope, stream)
+    id = transactions.open()
+    name = transaction_segment_name(scope, stream, 0, *halves(id))
+    on_store(client, (scope, stream), 0, lambda store, _: append_events(store, name, count))
+    assert transactions.commit(id) == "SUCCESS"
+    transactions.await_state(id, "COMMITTED")
+
+
+async def append_events(store: SegmentStoreClient, name: str, count: int) -> None:
+    await store.append_events(name, uuid4(), [b"event"] * count, count)
+
+
 def head(client: Controller, scope: str, stream: str = "st") -> int:
     request = pb.GetSegmentsRequest(streamInfo=info(scope, stream), timestamp=0)
     return sum(s.offset for s in client.call("getSegments", request).segments)
@@ -127,9 +151,9 @@ def by_size(least: int, most: int = UNBOUNDED) -> Any:
     return pb.RetentionPolicy(retentionType=pb.RetentionPolicy.SIZE, retentionParam=least, retentionMax=most)
 
 
-def create_scaling(client: Controller, scope: str, stream: str, least: int) -> None:
+def create_scaling(client: Controller, scope: str, stream: str, least: int, target: int = 10) -> None:
     policy = pb.ScalingPolicy(
-        scaleType=pb.ScalingPolicy.BY_RATE_IN_EVENTS_PER_SEC, targetRate=10, scaleFactor=2, minNumSegments=least
+        scaleType=pb.ScalingPolicy.BY_RATE_IN_EVENTS_PER_SEC, targetRate=target, scaleFactor=2, minNumSegments=least
     )
     request = pb.StreamConfig(streamInfo=info(scope, stream), scalingPolicy=policy)
     assert client.status("createStream", request) == "SUCCESS"
@@ -166,6 +190,30 @@ def test_a_stream_splits_under_load_and_merges_back_to_its_minimum(
     assert len(client.segments(scope, "st")) == 2 and min(growth(spark_system, scope, "st")) >= 0
     codes = noted(spark_system, scope, DecisionKind.SCALE)
     assert codes[0] == "split" and "merge" in codes
+
+
+def test_transactions_have_a_stream_split_as_plain_events_do(client: Controller, scope: str) -> None:
+    streams = {"plain": write_plainly, "transactions": write_by_transaction}
+    for stream in streams:
+        create_scaling(client, scope, stream, 1, target=1)
+    # Transactions are prepared from the second open on. So those that are committed are of segments of 10 to 30 s.
+    for _ in range(4):
+        transactions = Transactions(client, scope, "transactions")
+        transactions.abort(transactions.open())
+    written_at = time.monotonic()
+
+    def are_split() -> bool:
+        """Write seven times the target to what has one segment still; five times are too much for it."""
+        nonlocal written_at
+        left = [stream for stream in streams if len(client.segments(scope, stream)) == 1]
+        elapsed_s = time.monotonic() - written_at
+        if elapsed_s >= 10:
+            written_at += elapsed_s
+            for stream in left:
+                streams[stream](client, scope, stream, round(7 * elapsed_s))
+        return not left
+
+    eventually(are_split, SPLIT_S, "both streams split")
 
 
 def test_watermarks_go_once_the_head_has_passed_them(client: Controller, scope: str) -> None:

@@ -36,7 +36,7 @@ from sluice.pravega.container_map import (
 )
 from sluice.pravega.event_frames import frame_event
 from sluice_local.settings import LocalSettings
-from txn_manager.early_lengths import EarlyLengths
+from txn_manager.early_answers import EarlyAnswers
 from txn_manager.merging import merge_into
 
 pytestmark = pytest.mark.integration
@@ -232,7 +232,8 @@ async def test_a_batch_holds_what_is_flushed_after_its_lengths_in_order(
         await store.append(names[second][number], UUID(int=2), b"second")
     await store.append(names[first][1], UUID(int=1), b"first")
     late = FlushingStore(lambda container: plane.routes.get(container), CONTAINERS)
-    await merge_into(late, log.stream, (first, second), goals, True, True, EarlyLengths(late))
+    lengths = EarlyAnswers(late.segment_info)
+    await merge_into(late, late.merge_batch, log.stream, (first, second), goals, True, True, lengths)
     await late.close()
     found = [await content(store, segment_name(*id, goal)) for goal in goals]
     early, later, other = (frame_event(event) for event in (b"late", b"second", b"first"))

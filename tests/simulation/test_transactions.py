@@ -23,7 +23,9 @@ from sluice.domain.transaction import batch, index
 from sluice.engine.fold import PartitionView
 from sluice.engine.journal import Journal
 from sluice.engine.sources import DecidedSources
-from txn_manager import commit_steps, early_lengths, merging, range_creator
+from sluice.pravega.store import SegmentInfo
+from txn_manager import commit_steps, merging, range_creator
+from txn_manager.early_answers import unless_missing
 from txn_manager.leases import Leases
 from txn_manager.outage_tracker import OutageTracker
 from txn_manager.preparer import TransactionPreparer
@@ -61,11 +63,15 @@ def merge_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commit_steps, "merge_into", twice)
 
 
+async def info(store: Any, name: str) -> SegmentInfo | None:
+    return await unless_missing(store.segment_info, name)
+
+
 def trust_lengths(monkeypatch: pytest.MonkeyPatch) -> None:
     async def nothing(_store: Any, _name: str) -> None:
         pass
 
-    monkeypatch.setattr(merging, "_sealed", early_lengths.info)
+    monkeypatch.setattr(merging, "_sealed", info)
     monkeypatch.setattr(merging, "_seal", nothing)
 
 
@@ -73,7 +79,7 @@ def merge_data_first(monkeypatch: pytest.MonkeyPatch) -> None:
     skip_and_merge = merging._skip_and_merge
 
     async def data_first(store: Any, merge: Any, target: str, sources: Any, *rest: Any) -> Any:
-        infos = [await early_lengths.info(store, source) for source in sources]
+        infos = [await info(store, source) for source in sources]
         await merge(target, [s for s, info in zip(sources, infos, strict=True) if info is not None and info.length])
         return await skip_and_merge(store, merge, target, sources, *rest)
 

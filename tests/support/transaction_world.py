@@ -92,10 +92,15 @@ class TransactionWorld(MemoryWorld):
     """
 
     def __init__(
-        self, processes: int = 1, most: int = 100, segments: int = 1, store: InMemorySegmentStore | None = None
+        self,
+        processes: int = 1,
+        most: int = 100,
+        segments: int = 1,
+        store: InMemorySegmentStore | None = None,
+        scaling: ScalingPolicy | None = None,
     ) -> None:
         super().__init__("txn-manager", store=store)
-        self.segments = segments
+        self.scaling = scaling or ScalingPolicy(min_segments=segments)
         self.failing: set[str] = set()
         self.slow_s = 0.0
         self.late_s = 0.0
@@ -128,7 +133,7 @@ class TransactionWorld(MemoryWorld):
         return None
 
     async def create(self) -> None:
-        config = StreamConfig(scaling=ScalingPolicy(min_segments=self.segments))
+        config = StreamConfig(scaling=self.scaling)
         await self.seed("sc", ScopeCreated("sc", creation_id="scope", at=0))
         await self.decide(CreateStream(*STREAM, config))
         await self.do(KEY, lambda reader, _: stream_decide.finish_create(reader, STREAM))

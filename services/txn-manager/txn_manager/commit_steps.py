@@ -15,11 +15,12 @@ from sluice.domain.stream.state import Stream, find_stream
 from sluice.domain.transaction import batch
 from sluice.domain.transaction.batch import Commits, Merged
 from sluice.domain.transaction.decide import finish_abort
-from sluice.domain.transaction.state import Transaction, segment_names
+from sluice.domain.transaction.state import Transaction, find_transaction, segment_names
 from sluice.domain.workflow import WorkflowKind
 from sluice.engine.step import Step, Workflows, all_done
 from sluice.workflows.segments import create_segments, seal_and_measure
-from txn_manager.merging import merge_into
+from txn_manager.aged_merge import AgedMerge
+from txn_manager.merging import Merge, merge_into
 from txn_manager.step_context import TransactionStepContext
 
 NO_SCALING = ScalingPolicy()
@@ -66,8 +67,23 @@ async def _merge(
     """Merge these transactions; behind an await `commits` may have another batch."""
     aggregate, may_skip = commits.stream.commits, commits.may_skip(len(transactions) * len(targets))
     needs_positions = batch.needs_positions(context.reader(stream.id.key), stream.id, transactions)
-    merged = await merge_into(context.store, stream, transactions, targets, may_skip, needs_positions, context.lengths)
+    merge = _merge_of(context, stream, transactions)
+    merged = await merge_into(
+        context.store, merge, stream, transactions, targets, may_skip, needs_positions, context.lengths
+    )
     return msgspec.structs.replace(merged, deleted=context.deleted.get(aggregate, 0))
+
+
+def _merge_of(context: TransactionStepContext, stream: Stream, transactions: tuple[str, ...]) -> Merge:
+    """How the batch gets into active segments: fixed ones report no load, so nothing depends on the ages there."""
+    if not stream.config.scaling.is_by_load:
+        return context.store.merge_batch
+    opened_at = dict[str, int]()
+    for transaction in transactions:
+        found = find_transaction(context.reader(stream.id.key), stream.id.transaction(transaction))
+        if isinstance(found, Transaction):
+            opened_at.update(dict.fromkeys(segment_names(stream, transaction).values(), found.opened_at))
+    return AgedMerge(context.store, opened_at, context.creation_times, context.now_ms)
 
 
 async def seal_active(context: TransactionStepContext, commits: Commits) -> dict[int, int]:

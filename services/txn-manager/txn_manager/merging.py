@@ -22,13 +22,15 @@ from sluice.domain.segment import segment_name
 from sluice.domain.stream.state import Stream
 from sluice.domain.transaction.batch import Merged
 from sluice.domain.transaction.state import segment_names
-from sluice.engine.step import AT_ONCE, all_done
+from sluice.engine.step import all_done
 from sluice.pravega.errors import SegmentMissing, SegmentSealed, TryLater
 from sluice.pravega.store import SegmentInfo, SegmentStore
-from txn_manager.early_lengths import EarlyLengths, info
+from txn_manager.early_answers import EarlyAnswers, unless_missing
 
-MAX_CALLS = 8_000
-"""Of one batch at a time. A connection to a segment store, of which each container has one, has room for 9,216."""
+MAX_CALLS = 4_000
+"""Sources of one batch at a time, each by two calls at most. A connection to a segment store, of which each container
+has one, has room for 9,216.
+"""
 
 Merge = Callable[[str, Sequence[str]], Awaitable[list[int]]]
 """Merges sources into a target, as `SegmentStore.merge_batch` does."""
@@ -47,29 +49,31 @@ class _Target(msgspec.Struct, frozen=True):
 
 async def merge_into(
     store: SegmentStore,
+    merge_active: Merge,
     stream: Stream,
     transactions: tuple[str, ...],
     targets: Mapping[int, int],
     may_skip: bool,
     needs_positions: bool,
-    lengths: EarlyLengths,
+    lengths: EarlyAnswers[SegmentInfo],
 ) -> Merged:
     """Append the transactions to their targets, side by side, each in this order. `targets` has their ids by number.
 
-    A position behind nothing that was merged takes a call: it is left out unless the batch `needs_positions`.
+    `merge_active` merges into active segments. A position behind nothing that was merged takes a call: it is left out
+    unless the batch `needs_positions`.
     Raises SegmentStoreError; whatever was done by then is found done by the next attempt.
     """
     names = [segment_names(stream, transaction) for transaction in transactions]
     active = set(stream.active_epoch.segments)
 
     def merge_target(number: int, segment: int) -> Awaitable[_Target]:
-        merge = store.merge_batch if segment in active else _DuplicateMerge(store)
+        merge = merge_active if segment in active else _DuplicateMerge(store)
         target, sources = segment_name(*stream.id, segment), [of[number] for of in names]
         if not may_skip:
             return _merge_all(merge, target, sources)
         return _skip_and_merge(store, merge, target, sources, needs_positions, lengths)
 
-    at_once = max(1, MAX_CALLS // len(transactions)) if may_skip else AT_ONCE
+    at_once = max(1, MAX_CALLS // len(transactions))
     found = await all_done((merge_target(*target) for target in targets.items()), at_once)
     reached = dict(zip(targets.items(), found, strict=True))
     skipped = {
@@ -94,9 +98,9 @@ async def _skip_and_merge(
     target: str,
     sources: Sequence[str],
     needs_positions: bool,
-    lengths: EarlyLengths,
+    lengths: EarlyAnswers[SegmentInfo],
 ) -> _Target:
-    found = await all_done(map(lengths.info, sources))
+    found = await all_done(map(lengths.answer, sources))
     empty = [i for i, one in enumerate(found) if one is not None and not one.length]
     if not empty:
         return await _merge_all(merge, target, sources)
@@ -119,7 +123,7 @@ def _reached(count: int, ends: Mapping[int, int]) -> list[int]:
 
 async def _sealed(store: SegmentStore, name: str) -> SegmentInfo | None:
     """That of a sealed segment; None if it is missing: merged by an attempt before. Raises StillUnsealed."""
-    found = await info(store, name)
+    found = await unless_missing(store.segment_info, name)
     if found is not None and not found.sealed:
         raise StillUnsealed("SealSegment", name, "")
     return found

@@ -124,7 +124,7 @@ class TxnService:
             case c.CommitTransaction():
                 # The record first: it goes out before the requests to the segment stores do.
                 proposed = self._propose(delivery, request)
-                self._request_lengths(command)
+                self._request_facts(command)
                 return proposed
             case _:
                 return self._propose(delivery, request)
@@ -139,12 +139,15 @@ class TxnService:
         counted = self._journal.propose(command.key, decided, delivery.facts(request.id, request.principal))
         return lambda: counted
 
-    def _request_lengths(self, command: c.CommitTransaction) -> None:
-        """Of the segments that will be merged if the command is accepted."""
+    def _request_facts(self, command: c.CommitTransaction) -> None:
+        """Of the segments that will be merged if the command is accepted; and their ages, if their load is reported."""
         reader = self._journal.reader(command.key)
         stream, found = find_stream(reader, command.stream_id), open_transaction(reader, command.transaction_id)
         if stream is not None and found is not None and found.ready:
-            self._context.lengths.request(segment_names(stream, found.uuid).values())
+            names = segment_names(stream, found.uuid).values()
+            self._context.lengths.request(names)
+            if stream.config.scaling.is_by_load:
+                self._context.creation_times.request(names)
 
     def _check(self, passed: Passed, request: Request, command: c.CheckLease, at: int) -> Continuation:
         """Have the question judged behind everything that came before it."""

@@ -40,6 +40,10 @@ class ScalingPolicy(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     scale_factor: int = 0
     min_segments: int = 1
 
+    @property
+    def is_by_load(self) -> bool:
+        return self.scale_type is not ScaleType.FIXED
+
 
 class RetentionPolicy(msgspec.Struct, frozen=True, gc=False):
     """What must be kept (`minimum`) and what may be kept (`maximum`), in ms for TIME and bytes for SIZE."""

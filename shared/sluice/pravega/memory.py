@@ -17,6 +17,7 @@ from sluice.pravega.calls import RequestChannel, SegmentCalls
 from sluice.pravega.event_frames import frame_event
 from sluice.pravega.failure import ConnectionFailure, Failure
 from sluice.pravega.memory_table import MemoryTable
+from sluice.pravega.store import CREATION_TIME_ATTRIBUTE
 from sluice.pravega.wire import appends, refusals, segments, tables
 from sluice.pravega.wire.command import Command, Numbered
 from sluice.pravega.wire.fields import MergedSource
@@ -135,7 +136,8 @@ class InMemorySegmentStore(SegmentCalls):
             return refusals.SegmentAlreadyExists(request.request_id, request.segment)
         if isinstance(request, tables.CreateTableSegment) and request.key_length > MAX_KEY_LENGTH:
             raise ConnectionFailure(Failure.CLOSED_BY_PEER, "keys that are too long")
-        segment = MemorySegment(last_modified_ms=self._clock_ms())
+        now = self._clock_ms()
+        segment = MemorySegment(last_modified_ms=now, attributes={CREATION_TIME_ATTRIBUTE: now})
         segment.rollover_size_bytes = max(0, request.rollover_size_bytes)
         if isinstance(request, tables.CreateTableSegment):
             segment.table = MemoryTable(request.key_length)

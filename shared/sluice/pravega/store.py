@@ -20,6 +20,12 @@ MARK_ATTRIBUTE = UUID("7df9a874-246c-c9d6-9397-cdd19ead68c5")
 Revisioned streams have it, the states of reader groups among them, and streams of watermarks.
 """
 
+CREATION_TIME_ATTRIBUTE = UUID("80000000-0000-0000-0000-000000000000")
+"""The attribute with the time of a segment's creation, epoch ms.
+
+A store takes what is merged for load of the time since then, and counts of it what is of the last five seconds.
+"""
+
 EVENT_COUNT_ATTRIBUTE = UUID("80000000-0000-0000-0000-000000000001")
 """The attribute in which segment stores count the events of a segment; not set before the first one."""
 

@@ -7,7 +7,7 @@ from simulation.txn.plant import Plant
 from support.histories import replaced
 
 from sluice.domain.commands import Command
-from sluice.domain.config import ScalingPolicy, StreamConfig
+from sluice.domain.config import ScaleType, ScalingPolicy, StreamConfig
 from sluice.domain.decision import Reply
 from sluice.domain.stream.commands import (
     CreateStream,
@@ -29,7 +29,7 @@ class Administration:
         self.pause_s = pause_s
 
     async def create(self, segments: int, scope: str, stream: str) -> Reply | None:
-        config = StreamConfig(scaling=ScalingPolicy(min_segments=segments))
+        config = StreamConfig(scaling=ScalingPolicy(ScaleType.EVENTS, 10, 2, segments))
         return await self._ask(CreateStream(scope, stream, config))
 
     async def run(self, operations: int) -> None:

@@ -29,6 +29,7 @@ from sluice.pravega import (
 )
 from sluice.pravega.errors import ConnectionClosed
 from sluice.pravega.event_frames import frame_event
+from sluice.pravega.store import CREATION_TIME_ATTRIBUTE
 
 NAMESPACE = UUID("7df9a874-246c-c9d6-9397-cdd19ead68c5")
 
@@ -158,6 +159,12 @@ class SegmentStoreSuite:
         assert not await store.update_attribute(name, mark, 6, 4)
         assert await store.update_attribute(name, mark, 6, 5)
         assert await store.attribute(name, mark) == 6
+
+    async def test_the_time_of_creation_may_be_set_anew(self, store: SegmentStore, name: str) -> None:
+        created = await store.attribute(name, CREATION_TIME_ATTRIBUTE)
+        assert created is not None
+        assert await store.update_attribute(name, CREATION_TIME_ATTRIBUTE, created + 60_000, created)
+        assert await store.attribute(name, CREATION_TIME_ATTRIBUTE) == created + 60_000
 
     async def test_transactions_are_merged_in_order_and_merging_again_is_done_already(
         self, store: SegmentStore, scope: str, name: str

@@ -11,8 +11,8 @@ from sluice.domain.segment import segment_id, segment_name
 from sluice.domain.transaction.batch import Merged
 from sluice.domain.transaction.state import segment_names
 from sluice.pravega.memory import InMemorySegmentStore, Moment
-from txn_manager import early_lengths
-from txn_manager.early_lengths import EarlyLengths
+from txn_manager import early_answers
+from txn_manager.early_answers import EarlyAnswers
 from txn_manager.merging import StillUnsealed, merge_into
 
 
@@ -24,7 +24,7 @@ class Scene:
         self.ids = tuple(self.log.open(f"{i}") for i in range(len(contents)))
         self.contents = contents
         self.store = InMemorySegmentStore(self._count)
-        self.lengths = EarlyLengths(self.store)
+        self.lengths = EarlyAnswers(self.store.segment_info)
         self.requests: Counter[str] = Counter()
         self.measured: Callable[[str], None] = lambda _name: None
 
@@ -61,9 +61,12 @@ class Scene:
 
         self.measured = flush
 
-    async def merge(self, may_skip: bool = True, needs_positions: bool = True) -> Merged:
+    async def merge(
+        self, may_skip: bool = True, needs_positions: bool = True, targets: Mapping[int, int] | None = None
+    ) -> Merged:
+        store, targets = self.store, targets or self.targets
         return await merge_into(
-            self.store, self.log.stream, self.ids, self.targets, may_skip, needs_positions, self.lengths
+            store, store.merge_batch, self.log.stream, self.ids, targets, may_skip, needs_positions, self.lengths
         )
 
     def data(self) -> list[bytes]:
@@ -104,13 +107,13 @@ async def test_an_early_question_that_failed_is_asked_once_more() -> None:
     scene = Scene(1, {0: b"a"})
     await scene.create()
     scene.lengths.request([scene.name(0, 0), scene.name(0, 0) + "x"])
-    assert await scene.lengths.info(scene.name(0, 0) + "x") is None
+    assert await scene.lengths.answer(scene.name(0, 0) + "x") is None
     await scene.merge()
     assert scene.data() == [b"a"]
 
 
 async def test_answers_that_no_one_uses_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(early_lengths, "MAX_UNUSED", 2)
+    monkeypatch.setattr(early_answers, "MAX_UNUSED", 2)
     scene = Scene(4, dict.fromkeys(range(4), b"a"))
     await scene.create()
     scene.lengths.request(scene.name(0, n) for n in range(4))
@@ -202,7 +205,7 @@ async def test_empty_segments_are_skipped_for_duplicates_too() -> None:
     targets = {number: segment_id(2, number) for number in (0, 1)}
     for target in targets.values():
         await scene.store.create_segment(segment_name(*STREAM, target), 0, 0)
-    merged = await merge_into(scene.store, scene.log.stream, scene.ids, targets, True, True, EarlyLengths(scene.store))
+    merged = await scene.merge(targets=targets)
     assert merged.skipped == {scene.ids[0]: (0,)}
     assert merged.positions == {scene.ids[0]: {targets[0]: 0, targets[1]: 1}}
     assert scene.store.segments[segment_name(*STREAM, targets[1])].data == b"b"

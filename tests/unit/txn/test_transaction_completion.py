@@ -10,6 +10,7 @@ from support.memory_world import until
 from support.transaction_world import KEY, STREAM, TransactionWorld
 from unit.txn.other_stream import commit_empty, is_committed, other_stream
 
+from sluice.domain.config import ScaleType, ScalingPolicy
 from sluice.domain.segment import segment_id
 from sluice.domain.stream import events as ev
 from sluice.domain.stream.commands import ScaleStream
@@ -18,6 +19,8 @@ from sluice.domain.stream.state import YIELD_MS
 from sluice.domain.transaction.state import TransactionState, segment_names
 from sluice.engine.crash_points import CrashPoints
 from sluice.engine.runner import Runner
+from sluice.pravega.memory import Moment
+from sluice.pravega.store import CREATION_TIME_ATTRIBUTE
 from txn_manager.commit_steps import workflows
 from txn_manager.step_context import TransactionStepContext
 from txn_manager.transaction_completion import ABORT_CONCURRENCY, RECHECK_S, TransactionCompletion
@@ -53,6 +56,32 @@ async def test_a_commit_is_merged_and_an_abort_deleted(world: TransactionWorld) 
     assert (world.state(kept), world.state(dropped)) == (COMMITTED, ABORTED)
     assert (world.data(0), world.data(1)) == (b"kept", b"kept")
     assert not any(name in world.store.segments for name in names)
+
+
+@pytest.mark.parametrize("options", [{"scaling": ScalingPolicy(ScaleType.EVENTS, 10, 2)}], ids=["by events"])
+async def test_into_a_stream_that_scales_by_load_each_is_merged_as_old_as_its_open(world: TransactionWorld) -> None:
+    world.completer.take_over()
+    id = await world.open("r")
+    [name] = segment_names(world.stream, id).values()
+    merged_as_of = list[int]()
+
+    def look(moment: Moment, request: str, _segment: str) -> None:
+        if (moment, request) == ("before", "MergeSegmentsBatch"):
+            merged_as_of.append(world.store.segments[name].attributes[CREATION_TIME_ATTRIBUTE])
+
+    world.store.segments[name].attributes[CREATION_TIME_ATTRIBUTE] = 0
+    world.store.fault = look
+    await world.commit(id)
+    await world.until_ended()
+    assert merged_as_of == [1] and world.data(0) == b"r"
+
+
+async def test_into_a_stream_of_fixed_segments_transactions_are_merged_as_they_are(world: TransactionWorld) -> None:
+    world.failing = {"GetSegmentAttribute", "UpdateSegmentAttribute"}
+    world.completer.take_over()
+    await world.commit(await world.open("r"))
+    await world.until_ended()
+    assert world.data(0) == b"r"
 
 
 # Taking over.

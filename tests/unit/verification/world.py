@@ -32,7 +32,7 @@ from sluice_cli.verification.routes import Routes
 from sluice_cli.verification.run import Choice, Summary, verify
 from stream_workflows.workflows import WORKFLOWS
 from txn_manager.commit_steps import workflows as txn_workflows
-from txn_manager.early_lengths import EarlyLengths
+from txn_manager.early_answers import EarlyAnswers
 
 STREAM = StreamId("demo", "orders")
 KEY = STREAM.key
@@ -46,7 +46,7 @@ class DirectContext:
 
     def __init__(self, world: "World") -> None:
         self.store = world.store
-        self.lengths = EarlyLengths(world.store)
+        self.lengths = EarlyAnswers(world.store.segment_info)
         self.deleted: dict[str, int] = {}
         self._world = world
 
