@@ -268,7 +268,7 @@ def _notice_after(wait_s: float, notify: Callable[[], None]) -> Iterator[None]:
 
 def _authorities(ca: str) -> ssl.SSLContext:
     """Raises UsageError."""
-    from sluice.security.tls import ClientTls, client_context
+    from sluice.security.contexts import ClientTls, client_context
     from sluice.security.watched import SecurityConfigError
 
     try:

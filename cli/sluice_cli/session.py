@@ -112,7 +112,8 @@ def open_store(route: Callable[[int], Host | None], container_count: int) -> Abs
     """
     from sluice.pravega.client import SegmentStoreClient
     from sluice.pravega.tokens import OwnTokens
-    from sluice.security.tls import ClientTls, watched_client
+    from sluice.security.contexts import ClientTls
+    from sluice.security.tls import watched_client
     from sluice.security.tokens import NO_EXPIRY, signer_of
     from sluice.security.watched import SecurityConfigError
     from sluice_cli.errors import UsageError

@@ -32,6 +32,7 @@ from sluice.kafka_config.conf import KafkaConfError
 from sluice.security.watched import SecurityConfigError, Watched, keep_watching
 from sluice.settings import ServiceSettings
 from sluice.telemetry import tracing
+from sluice.telemetry.certificates import report_certificates
 from sluice.telemetry.disk import disk_problem
 from sluice.telemetry.health import Checks, Facts, HttpServer, health_app, problems
 from sluice.telemetry.http_connections import HttpBounds
@@ -66,7 +67,8 @@ class Runtime:
         self.watched: list[Watched[Any]] = []
         self.security = settings.security()
         self.identity = settings.identity()
-        self.watch(self.identity, settings.kafka_files())
+        self.watch(self.identity, settings.kafka_files(), tracing.files_of_tls(settings.otlp_endpoint))
+        report_certificates(self.watched)
         self.unresponsive_containers: Callable[[], Iterable[int]] = tuple
         self.stack = AsyncExitStack()
         self.connections: Connections = connections or KafkaConnections(

@@ -6,26 +6,33 @@ import secrets
 import socket
 import ssl
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from sluice.kafka_config import clients
-from sluice.kafka_config.conf import Conf, files_of, read_conf
+from sluice.kafka_config.conf import VARIABLE as KAFKA_CONF
+from sluice.kafka_config.conf import Conf, certificates_of, files_of, read_conf
+from sluice.security.contexts import ClientTls
 from sluice.security.tls import (
     PLAIN,
     PROTOCOLS,
-    ClientTls,
     Identity,
+    counting,
     tls_in_words,
     watched_client,
     watched_identity,
 )
 from sluice.security.tokens import NO_EXPIRY, TokenSigner, signer_of
+from sluice.security.validity import Validity
 from sluice.security.watched import Watched, read_at_start
 from sluice.validation import sentence
+
+_KEY_STORE = "ssl.keystore.location"
 
 S = TypeVar("S", bound=BaseSettings)
 
@@ -124,9 +131,16 @@ class ServiceSettings(BaseSettings):
         return watched_client("segment stores", self.store_tls, tls)
 
     def kafka_files(self) -> Watched[None] | None:
-        """The files that clients of Kafka are configured by, if there are any. Raises KafkaConfError."""
-        files = files_of(self.kafka_conf.get_secret_value())
-        return read_at_start("files for Kafka", files) if files else None
+        """What clients of Kafka are configured by, if anything; a password or a certificate may stand in a file.
+
+        Raises KafkaConfError, and SecurityConfigError if a certificate does not count.
+        """
+        conf = self.given_kafka_conf()
+        if not conf:
+            return None
+        return read_at_start(
+            "files for Kafka", files_of(self.kafka_conf.get_secret_value()), partial(_kafka_validity, conf)
+        )
 
     def token_signer(self, now_ms: Callable[[], int]) -> TokenSigner:
         """Raises SecurityConfigError."""
@@ -152,6 +166,17 @@ class PolicySettings(ServiceSettings):
     retention_tick_s: float = Field(default=60.0, gt=0)
     retention_pause_s: float = Field(default=1800.0, ge=0)
     scale_cooldown_s: float = Field(default=120.0, ge=0)
+
+
+def _kafka_validity(conf: Conf, contents: Mapping[Path, bytes]) -> Validity | None:
+    """That of the certificates which the configuration has or names. Raises SecurityConfigError."""
+    certificates, store = certificates_of(conf, contents), Path(str(conf.get(_KEY_STORE, "")))
+    if store in contents:
+        from sluice.security.certificates import pem_of_key_store
+
+        password = str(conf.get("ssl.keystore.password", ""))
+        certificates[store] = pem_of_key_store(KAFKA_CONF, str(store), contents[store], password)
+    return counting(KAFKA_CONF)(certificates) if certificates else None
 
 
 def settings_of(kind: type[S]) -> S:

@@ -27,7 +27,7 @@ def mounted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder that stands for /etc, with all Secrets in it."""
     etc, made = tmp_path_factory.mktemp("etc"), tmp_path_factory.mktemp("made")
     authority = Authority(made)
-    pair = authority.issue("gateway", LOCAL)
+    pair = authority.issue("gateway", f"{LOCAL},DNS:api-gateway-instances.sluice.svc")
     files = {
         "sluice-tls/tls.crt": pair.certificate.read_text(),
         "sluice-tls/tls.key": pair.key.read_text(),

@@ -1,11 +1,25 @@
 """Certificates made on the fly: an authority of its own for each test that wants one."""
 
-import subprocess
+import ipaddress
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-_OPENSSL_RUNS_S = 60.0
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    KeySerializationEncryption,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+    pkcs12,
+)
+
 LOCAL = "DNS:localhost,IP:127.0.0.1"
+DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True)
@@ -22,37 +36,68 @@ class Pair:
 
 
 class Authority:
-    """Issues certificates in a folder; `file` is what clients have to trust."""
+    """Issues certificates in a folder; `file` is what clients have to trust. It is valid from `begins` to `ends`."""
 
-    def __init__(self, folder: Path, name: str = "authority") -> None:
+    def __init__(
+        self, folder: Path, name: str = "authority", begins: timedelta = -DAY, ends: timedelta = 2 * DAY
+    ) -> None:
         self._folder = folder
-        self._pair = Pair(folder / f"{name}.pem", folder / f"{name}.key")
-        self.file = self._pair.certificate
-        _openssl("req -x509", f"-subj /CN={name}", _new_key(self._pair.key), f"-days 2 -out {self.file}")
+        self._name = _named(name)
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        self.file = folder / f"{name}.pem"
+        public = self._key.public_key()
+        made = _valid(begins, ends).issuer_name(self._name).subject_name(self._name).public_key(public)
+        made = made.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        made = made.add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
+        self.file.write_bytes(made.sign(self._key, hashes.SHA256()).public_bytes(Encoding.PEM))
 
-    def issue(self, name: str, names: str = LOCAL) -> Pair:
-        """A certificate for these names, whose key is in PKCS#8."""
+    def issue(self, name: str, names: str = LOCAL, begins: timedelta = -DAY, ends: timedelta = 2 * DAY) -> Pair:
+        """A certificate for these names, whose key is in PKCS#8; valid between these times from now."""
         pair = Pair(self._folder / f"{name}.pem", self._folder / f"{name}.key")
-        request, extensions = self._folder / f"{name}.csr", self._folder / f"{name}.ext"
-        extensions.write_text(f"subjectAltName={names}\n")
-        _openssl("req -new", f"-subj /CN={name}", _new_key(pair.key), f"-out {request}")
-        signer = f"-CA {self.file} -CAkey {self._pair.key} -CAcreateserial"
-        _openssl("x509 -req -days 2", signer, f"-in {request} -extfile {extensions} -out {pair.certificate}")
+        key = ec.generate_private_key(ec.SECP256R1())
+        made = _valid(begins, ends).issuer_name(self._name).subject_name(_named(name)).public_key(key.public_key())
+        made = made.add_extension(x509.SubjectAlternativeName(map(_alternative, names.split(","))), critical=False)
+        issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
+        made = made.add_extension(issuer, critical=False)
+        pair.certificate.write_bytes(made.sign(self._key, hashes.SHA256()).public_bytes(Encoding.PEM))
+        _write(pair.key, key, NoEncryption())
         return pair
 
 
 def lock(key: Path, password: str) -> None:
     """Encrypt the key in the file."""
-    locked = key.with_suffix(".locked")
-    _openssl(f"pkcs8 -topk8 -in {key} -out {locked} -passout pass:{password}")
-    locked.replace(key)
+    _write(key, _key_in(key), BestAvailableEncryption(password.encode()))
 
 
-def _new_key(file: Path) -> str:
-    return f"-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout {file}"
+def key_store(pair: Pair, password: str) -> Path:
+    """A PKCS#12 file beside the pair, with both."""
+    (certificate,) = x509.load_pem_x509_certificates(pair.certificate.read_bytes())
+    store = pair.certificate.with_suffix(".p12")
+    locked = BestAvailableEncryption(password.encode())
+    store.write_bytes(pkcs12.serialize_key_and_certificates(b"us", _key_in(pair.key), certificate, None, locked))
+    return store
 
 
-def _openssl(*arguments: str) -> None:
-    command = ["openssl", *" ".join(arguments).split()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=_OPENSSL_RUNS_S, check=False)
-    assert done.returncode == 0, done.stderr
+def _valid(begins: timedelta, ends: timedelta) -> x509.CertificateBuilder:
+    now = datetime.now(UTC)
+    made = x509.CertificateBuilder().serial_number(x509.random_serial_number())
+    return made.not_valid_before(now + begins).not_valid_after(now + ends)
+
+
+def _named(name: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+
+
+def _alternative(name: str) -> x509.GeneralName:
+    kind, _, text = name.partition(":")
+    return x509.IPAddress(ipaddress.ip_address(text)) if kind == "IP" else x509.DNSName(text)
+
+
+def _key_in(file: Path) -> ec.EllipticCurvePrivateKey:
+    key = load_pem_private_key(file.read_bytes(), None)
+    assert isinstance(key, ec.EllipticCurvePrivateKey)
+    return key
+
+
+def _write(file: Path, key: ec.EllipticCurvePrivateKey, locked: KeySerializationEncryption) -> None:
+    file.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, locked))

@@ -5,6 +5,8 @@ from enum import StrEnum
 
 from pydantic import Field
 
+from sluice.security.tls import Identity, watched_identity
+from sluice.security.watched import Watched
 from sluice.settings import Count, PolicySettings, Port, Seconds, SecondsOrZero
 
 
@@ -79,6 +81,16 @@ class GatewaySettings(PolicySettings):
         quotas = f"{self.quota_per_user_s:g} a user, {self.quota_per_scope_s:g} a scope"
         more = {"callers": "not authenticated", "quotas_per_s": quotas, "page": self.page_mode.value}
         return {**super().security(), **more}
+
+    def identity(self) -> Watched[Identity] | None:
+        """See ServiceSettings; clients look for the published host in the certificate."""
+        return watched_identity(
+            self.tls_certificate,
+            self.tls_key,
+            self.tls_protocols,
+            self.grpc_published_host,
+            "SLUICE_GRPC_PUBLISHED_HOST",
+        )
 
     @property
     def http_ports(self) -> tuple[int, ...]:

@@ -6,7 +6,8 @@ from datetime import timedelta
 from pydantic import Field
 
 from sluice.domain.cluster.commands import HEARTBEAT_S
-from sluice.security.tls import ClientTls, tls_in_words, watched_client
+from sluice.security.contexts import ClientTls
+from sluice.security.tls import tls_in_words, watched_client
 from sluice.security.watched import SecurityConfigError, Watched, watched_password
 from sluice.settings import ServiceSettings
 

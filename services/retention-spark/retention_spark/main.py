@@ -37,6 +37,7 @@ from sluice.kafka_config.conf import KafkaConfError
 from sluice.kafka_config.java import ignored_by_java, java_options
 from sluice.security.watched import SecurityConfigError, Watched, keep_watching
 from sluice.settings import settings_of
+from sluice.telemetry.certificates import report_certificates
 from sluice.telemetry.health import Checks, health_server
 from sluice.telemetry.http_connections import HttpBounds
 from sluice.telemetry.logs import set_up_logs
@@ -88,6 +89,7 @@ async def _live(settings: SparkSettings) -> None:
         identity = settings.identity()
         watched: list[Watched[Any]] = [each for each in (identity, settings.kafka_files()) if each is not None]
         degraded: Checks = {each.name: each.problem for each in watched}
+        report_certificates(watched)
         bounds = HttpBounds(settings.max_http_connections, settings.max_header_bytes)
         server = health_server(checks, degraded, settings.host, settings.health_port, identity, bounds)
         log.info("security", extra=settings.security())

@@ -9,8 +9,8 @@ from typing import Self
 import grpc
 import msgspec
 
+from sluice.security.contexts import ClientTls, client_context
 from sluice.security.credentials import CA_VARIABLE, Credentials, credentials_of
-from sluice.security.tls import ClientTls, client_context
 from sluice.security.watched import SecurityConfigError, Watched
 
 _PLAIN, _SECURED = "tcp", "tls"

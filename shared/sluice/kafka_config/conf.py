@@ -50,6 +50,8 @@ _FILES = {
     "ssl.keystore.location",
 }
 
+_CERTIFICATES = ("https.ca.pem", "ssl.ca.pem", "ssl.certificate.pem")
+
 _SESSION = "SLUICE_KAFKA_SESSION_TIMEOUT_S sets it, for all services alike"
 _GROUPS = "Sluice names its groups itself: their members divide the partitions among them"
 _COMMITS = "a request is committed when it is decided, not when it is read"
@@ -103,6 +105,17 @@ def files_of(text: str) -> list[Path]:
     named = [str(value) for key, value in read_conf(text).items() if key in _FILES]
     given = [] if text.lstrip().startswith(("{", "[")) else [text.strip()]
     return [path for path in map(Path, [*given, *named]) if path.is_file()]
+
+
+def certificates_of(conf: Conf, contents: Mapping[Path, bytes]) -> dict[Path, bytes]:
+    """The certificates, in PEM, that stand in the configuration or in these files, by the setting or the file."""
+    given = {Path(key): str(value).encode() for key, value in conf.items() if key in _CERTIFICATES}
+    named = [Path(str(conf[location])) for key in _CERTIFICATES if (location := _location(key)) in conf]
+    return {**given, **{path: contents[path] for path in named if path in contents}}
+
+
+def _location(key: str) -> str:
+    return f"{key.removesuffix('.pem')}.location"
 
 
 def _content(path: str) -> str:

@@ -16,6 +16,12 @@ EVENT_LOOP_LAG = Histogram(
 )
 READY = Gauge("sluice_ready", "1 while /readyz says that the service can serve")
 CHECKS = Gauge("sluice_check_failing", "1 while a check of /readyz finds something wrong", ["check", "effect"])
+CERTIFICATE_LEFT = Gauge(
+    "sluice_certificate_left_seconds", "Time until the first certificate in use expires", ["certificate"]
+)
+CERTIFICATE_RENEWAL = Gauge(
+    "sluice_certificate_renewal_seconds", "How long before its end that certificate should be replaced", ["certificate"]
+)
 SCRAPE_FAILURES = Counter(
     "sluice_scrape_failures", "Times a group of gauges could not be brought up to date", ["group"]
 )

@@ -8,6 +8,7 @@ import os
 import threading
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
+from pathlib import Path
 
 from opentelemetry import context, trace
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -17,11 +18,13 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from sluice.security.watched import SecurityConfigError
+from sluice.security.tls import counting
+from sluice.security.watched import Watched
 from sluice.telemetry.tracing import NOTHING, Attributes, Carrier, Kind, Span
 
 EXPORT_TIMEOUT_S = 5
 SHUT_DOWN_S = 3.0
+_SETTINGS = "OTEL_EXPORTER_OTLP_…"
 _FILES = ("CERTIFICATE", "CLIENT_CERTIFICATE", "CLIENT_KEY")
 _KINDS: Mapping[Kind, SpanKind] = {
     "server": SpanKind.SERVER,
@@ -35,19 +38,20 @@ _PROPAGATOR = TraceContextTextMapPropagator()
 def otlp_tracer(service: str, instance: str, endpoint: str) -> "OtelTracer":
     """`endpoint` is the collector's base URL, such as http://collector:4318.
 
-    Raises SecurityConfigError for files of TLS in the SDK's own settings that cannot be read.
+    The files of TLS in the SDK's own settings have to be there: see `files_of_tls`.
     """
-    _check_files()
     exporter = OTLPSpanExporter(endpoint=f"{endpoint.rstrip('/')}/v1/traces", timeout=EXPORT_TIMEOUT_S)
     return OtelTracer(service, instance, BatchSpanProcessor(exporter))
 
 
-def _check_files() -> None:
-    """The SDK would notice with the first spans, and drop them all."""
-    for setting in (f"OTEL_EXPORTER_OTLP_{traces}{file}" for traces in ("TRACES_", "") for file in _FILES):
-        file = os.environ.get(setting)
-        if file and not os.access(file, os.R_OK):
-            raise SecurityConfigError(f"{setting}: {file} cannot be read")
+def files_of_tls() -> Watched[None] | None:
+    """Those in the SDK's own settings, which reads them with each connection. Raises SecurityConfigError.
+
+    The SDK would notice with the first spans what is wrong with them, and drop them all.
+    """
+    settings = (f"OTEL_EXPORTER_OTLP_{traces}{file}" for traces in ("TRACES_", "") for file in _FILES)
+    files = [Path(file) for setting in settings if (file := os.environ.get(setting))]
+    return Watched("TLS to the collector of traces", files, lambda *_: None, counting(_SETTINGS)) if files else None
 
 
 class OtelTracer:

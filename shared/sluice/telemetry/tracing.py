@@ -13,6 +13,8 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Literal, Protocol, Self
 
+from sluice.security.watched import Watched
+
 Kind = Literal["server", "producer", "consumer", "internal"]
 Attributes = Mapping[str, str | int]
 Carrier = Mapping[str, str]
@@ -110,6 +112,15 @@ def set_up(service: str, instance: str, endpoint: str) -> None:
         from sluice.telemetry.otlp import otlp_tracer
 
         use(otlp_tracer(service, instance, endpoint))
+
+
+def files_of_tls(endpoint: str) -> Watched[None] | None:
+    """What the connection to the collector is secured by, in the SDK's settings. Raises SecurityConfigError."""
+    if not endpoint:
+        return None
+    from sluice.telemetry import otlp
+
+    return otlp.files_of_tls()
 
 
 def use(tracer: Tracer | None) -> None:

@@ -23,7 +23,9 @@ from api_gateway.security.bearer import LEEWAY_S, BearerHandler
 from api_gateway.security.keys import FetchedKeys, FileKeys, KeySet, fetcher, key_set
 from sluice.security.accounts import read_accounts
 from sluice.security.caller import UnauthenticatedError
+from sluice.security.contexts import ClientTls
 from sluice.security.resources import ROOT, Permission
+from sluice.security.tls import following_client
 from sluice.security.watched import SecurityConfigError, Watched
 
 ISSUER = "https://keycloak.example/realms/pravega"
@@ -272,12 +274,16 @@ def issuer() -> Iterator[Issuer]:
     issuer.close()
 
 
+def trusting(ca: Path | None = None) -> Watched[ssl.SSLContext]:
+    return following_client("the issuer", ClientTls("CA", str(ca or "")))
+
+
 async def test_keys_are_where_the_issuer_says(issuer: Issuer) -> None:
     issuer.answers["/.well-known/openid-configuration"] = json.dumps(
         {"issuer": issuer.url, "jwks_uri": f"{issuer.url}/certs"}
     ).encode()
     issuer.answers["/certs"] = published("k1")
-    keys = FetchedKeys(fetcher(issuer.url, "", ""))
+    keys = FetchedKeys(fetcher(issuer.url, "", trusting()))
     assert await keys.find("k1") and keys.problem() is None
     assert issuer.requested == ["/.well-known/openid-configuration", "/certs"]
 
@@ -293,7 +299,7 @@ async def test_a_description_of_another_issuer_is_refused(issuer: Issuer, descri
     if isinstance(described, dict):
         described["jwks_uri"] = f"{issuer.url}/certs"
     issuer.answers["/.well-known/openid-configuration"] = json.dumps(described).encode()
-    keys = FetchedKeys(fetcher(issuer.url, "", ""))
+    keys = FetchedKeys(fetcher(issuer.url, "", trusting()))
     await not_known(keys)
     assert "issuer" in (keys.problem() or "")
     assert "/certs" not in issuer.requested
@@ -303,7 +309,7 @@ async def test_a_description_of_another_issuer_is_refused(issuer: Issuer, descri
 async def test_keys_that_cannot_be_had_are_reported(issuer: Issuer, answer: bytes | None) -> None:
     if answer is not None:
         issuer.answers["/certs"] = answer
-    keys = FetchedKeys(fetcher(ISSUER, f"{issuer.url}/certs", ""))
+    keys = FetchedKeys(fetcher(ISSUER, f"{issuer.url}/certs", trusting()))
     await not_known(keys)
     assert "cannot be fetched" in (keys.problem() or "")
     assert issuer.requested == ["/certs"]
@@ -319,10 +325,12 @@ async def test_the_issuer_is_trusted_by_the_authorities_in_the_file(tmp_path: Pa
     issuer = Issuer(tls)
     issuer.answers["/certs"] = published("k1")
     now = 0.0
-    keys = FetchedKeys(fetcher(ISSUER, f"{issuer.url}/certs", str(ca)), lambda: now)
+    trusted = trusting(ca)
+    keys = FetchedKeys(fetcher(ISSUER, f"{issuer.url}/certs", trusted), lambda: now)
     await not_known(keys)
     assert "CERTIFICATE_VERIFY_FAILED" in (keys.problem() or "")
     ca.write_bytes(authority.file.read_bytes())
+    trusted.look()
     now += key_module.PAUSE_S
     assert await keys.find("k1") and keys.problem() is None
     issuer.close()
@@ -331,7 +339,7 @@ async def test_the_issuer_is_trusted_by_the_authorities_in_the_file(tmp_path: Pa
 @pytest.mark.parametrize("url", ["http://keycloak.example/certs", "file:///etc/passwd", "https://", "https://["])
 def test_keys_are_not_fetched_over_what_protects_nothing(url: str) -> None:
     with pytest.raises(SecurityConfigError):
-        fetcher(ISSUER, url, "")
+        fetcher(ISSUER, url, trusting())
 
 
 class Changing:

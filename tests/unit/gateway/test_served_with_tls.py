@@ -17,7 +17,8 @@ from support.certificates import Authority, Pair
 from api_gateway.server import ControllerServer
 from sluice.controller_api import controller_pb2 as pb
 from sluice.controller_api.controller_pb2_grpc import ControllerServiceStub
-from sluice.security.tls import PROTOCOLS, ClientTls, Identity, client_context, watched_identity
+from sluice.security.contexts import ClientTls, client_context
+from sluice.security.tls import PROTOCOLS, Identity, watched_identity
 from sluice.security.watched import Watched
 from sluice.telemetry.health import HttpServer, health_app
 

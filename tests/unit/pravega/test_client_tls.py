@@ -10,7 +10,8 @@ from unit.pravega.test_client import client_of
 
 from sluice.pravega.connection import ConnectionLimits
 from sluice.pravega.errors import SegmentStoreError
-from sluice.security.tls import PROTOCOLS, ClientTls, serving_context, watched_client, watched_identity
+from sluice.security.contexts import ClientTls
+from sluice.security.tls import PROTOCOLS, serving_context, watched_client, watched_identity
 from sluice.security.watched import Watched
 
 NAME = "s/t/0.#epoch.0"

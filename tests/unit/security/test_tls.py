@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 from support.certificates import Authority, Pair, lock
 
+from sluice.security.contexts import ClientTls, client_context
 from sluice.security.tls import (
     PROTOCOLS,
-    ClientTls,
     Identity,
-    client_context,
     serving_context,
     watched_client,
     watched_identity,

@@ -12,7 +12,8 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 from support.certificates import Authority
 
-from sluice.security.tls import PROTOCOLS, ClientTls, Identity, client_context, watched_identity
+from sluice.security.contexts import ClientTls, client_context
+from sluice.security.tls import PROTOCOLS, Identity, watched_identity
 from sluice.security.watched import Watched
 from sluice.telemetry import http_connections
 from sluice.telemetry.health import HttpServer

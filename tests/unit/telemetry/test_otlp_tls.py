@@ -9,7 +9,7 @@ from support.otlp import collector
 from sluice.security.tls import PROTOCOLS, watched_identity
 from sluice.security.watched import SecurityConfigError
 from sluice.telemetry import otlp
-from sluice.telemetry.otlp import otlp_tracer
+from sluice.telemetry.otlp import files_of_tls, otlp_tracer
 
 CERTIFICATE = "OTEL_EXPORTER_OTLP_CERTIFICATE"
 
@@ -34,5 +34,5 @@ def test_spans_reach_a_collector_that_is_trusted_and_no_other(tmp_path: Path, mo
 
 def test_a_file_of_tls_that_is_not_there_is_refused_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(CERTIFICATE, "/nowhere/ca.pem")
-    with pytest.raises(SecurityConfigError, match=f"{CERTIFICATE}: /nowhere/ca.pem cannot be read"):
-        otlp_tracer("service", "instance", "https://collector:4318")
+    with pytest.raises(SecurityConfigError, match=r"/nowhere/ca\.pem cannot be read"):
+        files_of_tls()

@@ -16,7 +16,9 @@ from api_gateway.security.plugins import site_handlers
 from api_gateway.settings import GatewaySettings
 from sluice.security.accounts import Account, read_accounts
 from sluice.security.caller import Caller
+from sluice.security.contexts import ClientTls
 from sluice.security.lint import lint_accounts
+from sluice.security.tls import following_client
 from sluice.security.watched import SecurityConfigError, Watched
 
 log = logging.getLogger(__name__)
@@ -104,7 +106,9 @@ class Authentication:
             file = Watched(OIDC_KEYS, [Path(source)], key_set)
             self.watched.append(file)
             return FileKeys(file)
-        self.fetched = FetchedKeys(fetcher(self._settings.auth_oidc_issuer, source, self._settings.auth_oidc_ca))
+        tls = following_client("the OIDC issuer", ClientTls("SLUICE_AUTH_OIDC_CA", self._settings.auth_oidc_ca))
+        self.watched.append(tls)
+        self.fetched = FetchedKeys(fetcher(self._settings.auth_oidc_issuer, source, tls))
         return self.fetched
 
 

@@ -13,6 +13,7 @@ Concurrency: belongs to the event loop; the fetching is done in a thread, once f
 import asyncio
 import json
 import logging
+import ssl
 import time
 import urllib.request
 from collections.abc import Callable, Mapping
@@ -23,7 +24,6 @@ from urllib.parse import urlsplit
 import jwt
 
 from api_gateway.errors import OverloadedError
-from sluice.security.tls import ClientTls, client_context
 from sluice.security.watched import SecurityConfigError, Watched
 
 log = logging.getLogger(__name__)
@@ -155,18 +155,15 @@ class FetchedKeys:
             self._fetching = None
 
 
-def fetcher(issuer: str, url: str, ca: str) -> Callable[[], KeySet]:
-    """What fetches the keys from a URL, or from where the issuer says if that is empty; `ca` is a file of PEM.
+def fetcher(issuer: str, url: str, tls: Watched[ssl.SSLContext]) -> Callable[[], KeySet]:
+    """What fetches the keys from a URL, or from where the issuer says if that is empty.
 
-    Raises SecurityConfigError for addresses and files that cannot be used.
+    Raises SecurityConfigError for an address that cannot be used.
     """
-    tls = ClientTls("SLUICE_AUTH_OIDC_CA", ca)
     _check_protected(url or issuer)
-    client_context(tls)
 
     def fetch() -> KeySet:
-        # The file of authorities as it is now.
-        https = urllib.request.HTTPSHandler(context=client_context(tls))
+        https = urllib.request.HTTPSHandler(context=tls.current)
         opener = urllib.request.build_opener(_NoRedirects(), https, urllib.request.ProxyHandler({}))
         if url:
             return key_set(_get(opener, url))

@@ -13,7 +13,8 @@ from redis.asyncio import SSLConnection
 from redis.asyncio.connection import parse_url
 from redis.credentials import CredentialProvider
 
-from sluice.security.tls import ClientTls, tls_in_words, watched_client
+from sluice.security.contexts import ClientTls
+from sluice.security.tls import tls_in_words, watched_client
 from sluice.security.watched import SecurityConfigError, Watched, watched_password
 
 SETTING = "SLUICE_REDIS_URL"

@@ -1,0 +1,98 @@
+"""What certificates say: whether they count now and until when, and for which names.
+
+The one check of all that a service uses, its own and those of the authorities it trusts. Of the authorities in a file
+one has to count, for while one is replaced there is the next one beside it; whatever else is in a file has to count.
+"""
+
+import ipaddress
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding, pkcs12
+
+from sluice.security.validity import Validity
+from sluice.security.watched import SecurityConfigError
+
+Contents = Mapping[Path, bytes]
+"""What files hold; a certificate in a setting has the setting's name as its path."""
+
+_PEM = b"-----BEGIN CERTIFICATE-----"
+
+
+def validity_of(setting: str, contents: Contents) -> Validity | None:
+    """That of what ends first; None if there are no certificates in PEM.
+
+    Raises SecurityConfigError, which names the setting, unless all that has to count does.
+    """
+    found = [one for file, content in contents.items() for one in _needed(setting, str(file), content)]
+    for one in found:
+        if wrong := one.refusal():
+            raise SecurityConfigError(f"{setting}: {wrong}")
+    return min(found, key=lambda one: one.ends, default=None)
+
+
+def check_name(setting: str, file: str, chain: bytes, name: str, published_by: str) -> None:
+    """Raises SecurityConfigError if the first certificate of the chain is not for this host name or address."""
+    known = _names(_certificates(setting, file, chain)[0])
+    if not any(_covers(each, name.strip("[]").rstrip(".").lower()) for each in known):
+        names = ", ".join(known) or "no name"
+        raise SecurityConfigError(
+            f"{setting}: {file} is for {names}, and not for {name}, which {published_by} gives out"
+        )
+
+
+def pem_of_key_store(setting: str, file: str, content: bytes, password: str) -> bytes:
+    """The certificates in a PKCS#12 file, as PEM. Raises SecurityConfigError."""
+    try:
+        store = pkcs12.load_pkcs12(content, password.encode() or None)
+    except ValueError:
+        raise SecurityConfigError(f"{setting}: {file} cannot be opened with its password") from None
+    found = (*([store.cert] if store.cert else []), *store.additional_certs)
+    return b"".join(each.certificate.public_bytes(Encoding.PEM) for each in found)
+
+
+def _needed(setting: str, file: str, content: bytes) -> Iterator[Validity]:
+    if _PEM not in content:
+        return
+    authorities = []
+    for each in _certificates(setting, file, content):
+        validity = Validity(file, each.not_valid_before_utc, each.not_valid_after_utc)
+        if _is_authority(each):
+            authorities.append(validity)
+        else:
+            yield validity
+    if authorities:
+        # The one that counts longest.
+        yield max(authorities, key=lambda one: (one.refusal() is None, one.ends))
+
+
+def _certificates(setting: str, file: str, content: bytes) -> list[x509.Certificate]:
+    try:
+        return x509.load_pem_x509_certificates(content)
+    except ValueError:
+        raise SecurityConfigError(f"{setting}: {file} holds a certificate that cannot be read") from None
+
+
+def _is_authority(certificate: x509.Certificate) -> bool:
+    try:
+        return certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+    except x509.ExtensionNotFound:
+        return certificate.issuer == certificate.subject
+
+
+def _names(certificate: x509.Certificate) -> list[str]:
+    try:
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return []
+    addresses = names.get_values_for_type(x509.IPAddress)
+    return [*names.get_values_for_type(x509.DNSName), *map(str, addresses)]
+
+
+def _covers(known: str, name: str) -> bool:
+    try:
+        return ipaddress.ip_address(known) == ipaddress.ip_address(name)
+    except ValueError:
+        known = known.lower()
+        return known == name or (known.startswith("*.") and known[2:] == name.partition(".")[2])
