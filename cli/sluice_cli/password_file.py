@@ -36,12 +36,17 @@ def save(file: Path, content: bytes) -> None:
         raise UsageError(f"{file} cannot be written: {error.strerror}", "nothing was changed") from error
 
 
-def typed_password() -> str:
-    """A password from the terminal, unseen and typed twice, or the first line of stdin. Raises UsageError."""
+def typed_password(otherwise: str = "") -> str:
+    """A password from the terminal, unseen and typed twice, or the first line of stdin.
+
+    Raises UsageError if there is none; `otherwise` says what else may be done.
+    """
     if sys.stdin.isatty():
         password: str = typer.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
         return password
     password = sys.stdin.readline().rstrip("\r\n")
     if not password:
-        raise UsageError("there is no password", "type it at a terminal, or give it as the first line of stdin")
+        raise UsageError(
+            "there is no password", f"type it at a terminal, or give it as the first line of stdin{otherwise}"
+        )
     return password

@@ -89,12 +89,13 @@ def set_user(
         list[str] | None,
         typer.Option("--acl", metavar="ENTRIES", help="PATTERN,PERMISSION;…; may be repeated, the first match counts."),
     ] = None,
-    password: Annotated[bool, typer.Option("--password", help="A new password, too, for a user that has one.")] = False,
+    keep_password: Annotated[
+        bool, typer.Option("--keep-password", help="Ask for no password: that of the user stays.")
+    ] = False,
 ) -> None:
-    """Write a user into a password file, which is made if it is not there: with an ACL, with a password, or both.
+    """Write a user with a password into a password file, which is made if it is not there.
 
-    A new user needs a password, and so does one that is there without --acl. The password is typed, or the
-    first line of stdin. What is not given stays.
+    The password is typed, or the first line of stdin. An ACL that is not given stays.
     """
     from sluice.security.accounts import read_accounts, with_account
     from sluice.security.lint import lint_acl
@@ -113,8 +114,13 @@ def set_user(
         known = None
     if entries is None:
         entries = known.acl_text if known is not None else ""
-    needed = known is None or password or acl is None
-    stored = hash_password(password_file.typed_password()) if needed or known is None else known.stored_hash
+    if not keep_password:
+        hint = "; --keep-password leaves the one that the user has" if known is not None else ""
+        stored = hash_password(password_file.typed_password(hint))
+    elif known is not None:
+        stored = known.stored_hash
+    else:
+        raise UsageError(f"{file} has no user {user!r} whose password could stay", "nothing was written")
     try:
         changed = with_account(content, user, stored, entries)
     except ValueError as error:

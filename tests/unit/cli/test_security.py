@@ -78,14 +78,20 @@ def test_a_user_is_written_as_pravega_reads_it(cli: Cli, tmp_path: Path) -> None
 
 def test_what_is_not_given_of_a_user_stays(cli: Cli, file: Path) -> None:
     before = file.read_text()
-    assert cli("security", "set", file, "admin", "--acl", "prn::/,READ").code == 0
+    assert cli("security", "set", file, "admin", "--keep-password", "--acl", "prn::/,READ").code == 0
     assert file.read_text() == before.replace("prn::*,READ_UPDATE;", "prn::/,READ")
     assert cli("security", "set", file, "admin", typed="new\n").code == 0
     admin = read_accounts(file.read_bytes())["admin"]
     assert verify("new", admin.stored_hash) and admin.acl_text == "prn::/,READ"
-    assert cli("security", "set", file, "admin", "--password", "--acl", "prn::*,READ", typed="newer\n").code == 0
+    assert cli("security", "set", file, "nobody", "--keep-password", "--acl", "prn::/,READ").code == 2
+
+
+def test_a_password_that_is_given_beside_an_acl_counts(cli: Cli, file: Path) -> None:
+    assert cli("security", "set", file, "admin", "--acl", "prn::*,READ", typed="newer\n").code == 0
     admin = read_accounts(file.read_bytes())["admin"]
     assert verify("newer", admin.stored_hash) and admin.acl_text == "prn::*,READ"
+    without = cli("security", "set", file, "admin", "--acl", "prn::/,READ")
+    assert without.code == 2 and "--keep-password" in without.err
 
 
 def test_a_link_to_the_file_stays_one(cli: Cli, file: Path, tmp_path: Path) -> None:
