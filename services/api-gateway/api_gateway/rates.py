@@ -63,18 +63,22 @@ class StreamRates(msgspec.Struct, frozen=True):
 
 
 def rate(id: int, before: Sample | None, last: Sample | None) -> SegmentRate:
-    """The rate between two samples of a segment. A count that fell, as after a failure of a store, says nothing."""
+    """The rate between two samples of a segment. A count that fell, as after a failure of a store, says nothing.
+
+    Nor does one that stands still while the segment grows: stores leave out the events of transactions.
+    """
     if last is None:
         return SegmentRate(id)
     if before is None or last.at_s <= before.at_s:
         return SegmentRate(id, length=last.length)
     span_s = last.at_s - before.at_s
     grown = last.length - before.length
-    events = _more(before.events, last.events) if last.events is not None or not grown else None
+    events = _more(before.events, last.events)
+    is_known = events is not None and (events > 0 or events == grown == 0)
     return SegmentRate(
         id,
         bytes_per_s=grown / span_s if grown >= 0 else None,
-        events_per_s=events / span_s if events is not None and events >= 0 else None,
+        events_per_s=events / span_s if events is not None and is_known else None,
         length=last.length,
     )
 

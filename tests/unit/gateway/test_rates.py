@@ -71,8 +71,10 @@ def test_a_rate_is_what_came_between_two_samples() -> None:
     assert rate(7, second, Sample(14.0, 300, 6)).bytes_per_s == 0.0
     behind_a_failure = rate(7, second, Sample(14.0, 200, 2))
     assert (behind_a_failure.bytes_per_s, behind_a_failure.events_per_s) == (None, None)
-    # Bytes without a count of events: the store does not say how many.
+    # Bytes without a count of events, as of transactions: the store does not say how many.
     assert rate(7, Sample(10.0, 100, None), Sample(12.0, 300, None)).events_per_s is None
+    assert rate(7, second, Sample(14.0, 500, 6)).events_per_s is None
+    assert rate(7, second, Sample(14.0, 300, 6)).events_per_s == 0.0
 
 
 async def test_the_second_measurement_tells_the_rate(virtual_time: None) -> None:
