@@ -69,12 +69,13 @@ class Log:
             self.fold(*decision.events)
         return decision
 
-    def decide(self, command: Command, request: str | None = None, now: int = 1000) -> Decision:
+    def decide(self, command: Command, request: str | None = None, now: int = 1000, appended_at: int = 0) -> Decision:
         self._requests += 1
-        context = Context(now, request or f"request-{self._requests}", caught_up=True, measured=self.measured)
+        id = request or f"request-{self._requests}"
+        context = Context(now, id, appended_at, caught_up=True, measured=self.measured)
         return self.apply(decide(self, command, context))
 
-    def ask(self, command: Command, request: str | None = None) -> Reply:
-        reply: Reply | None = self.decide(command, request).reply
+    def ask(self, command: Command, request: str | None = None, appended_at: int = 0) -> Reply:
+        reply: Reply | None = self.decide(command, request, appended_at=appended_at).reply
         assert reply is not None, f"{command} was not answered"
         return reply

@@ -54,6 +54,7 @@ def batch_writer(kind: DecisionKind, settings: SparkSettings, pause: BatchPause)
         found = list(outcomes(batch))
         sendings = [sending for outcome in found for sending in outcome.sendings]
         if sendings:
+            crash_points.passed(f"{kind.value}-decided")
             send(producer, sendings, settings.partitions)
             count_dead_letters(sendings)
             crash_points.passed(f"{kind.value}-decisions-sent")

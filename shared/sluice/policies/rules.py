@@ -108,7 +108,7 @@ class RetentionRule(msgspec.Struct, frozen=True):
             decision.code.value,
             decision.reason,
             decision.code in (RetentionCode.REQUESTED, RetentionCode.PAUSED),
-            requests.truncation(state, decision),
+            requests.truncation(state, decision, now),
             retention.numbers(state, decision),
         )
         return verdict, retention.noted(state, decision, now)

@@ -247,8 +247,8 @@ def test_the_state_survives_as_json() -> None:
 def test_ids_follow_from_the_decision() -> None:
     state = state_of([reported(i, {0: i * 100}, SIZE) for i in range(1, 5)])
     found = decide_retention(state, NOW)
-    request = requests.truncation(state, found)
-    assert request is not None and request == requests.truncation(state, decide_retention(state, NOW + 5))
+    request, later = (requests.truncation(state, decide_retention(state, now), now) for now in (NOW, NOW + 5))
+    assert request is not None and later is not None and request[0] == later[0]
     id, command = request
     assert command.cut == {0: 300} and (command.scope, command.stream) == STREAM
     others = {
@@ -260,7 +260,7 @@ def test_ids_follow_from_the_decision() -> None:
     assert id not in others and len(others) == 4
     same = [requests.truncation_id(STREAM, "r", cut, SIZE) for cut in ({1: 0, 0: 3}, {0: 3, 1: 0})]
     assert same[0] == same[1]
-    assert requests.truncation(state, decide_retention(noted(state, found, NOW), NOW)) is None
+    assert requests.truncation(state, decide_retention(noted(state, found, NOW), NOW), NOW) is None
 
 
 def test_the_worked_example_of_the_lower_bound() -> None:

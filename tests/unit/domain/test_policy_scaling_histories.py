@@ -50,9 +50,9 @@ class World(StreamLog):
         return reply.status
 
     def split(self, segment: Segment) -> None:
-        """By hand."""
+        """By hand, and in no moment in which something is decided: by that a scale is known for the one decided."""
         ranges = split_range(segment.low, segment.high, 2)
-        self.carry_out(ScaleStream(*STREAM, seals=(segment.id,), ranges=ranges, at=self.now))
+        self.carry_out(ScaleStream(*STREAM, seals=(segment.id,), ranges=ranges, at=self.now - 1))
 
     def check(self) -> None:
         active = self.stream.active_segments()

@@ -10,9 +10,9 @@ from support.decisions import POLICY, halves, hot, sampled
 from retention_spark.report_decider import OutgoingRecord, ReportDecider, ReportRecord
 from sluice.domain.config import RetentionPolicy, RetentionType, ScalingPolicy
 from sluice.domain.ids import StreamId
-from sluice.domain.policy.retention import HOLDS_MS
 from sluice.domain.policy.scaling import SILENT_MS, VALID_MS
 from sluice.domain.stream.commands import RecordDecision, ScaleStream, StreamCommand, TruncateStream
+from sluice.domain.stream.decisions import HOLDS_MS
 from sluice.domain.stream.retention import RetentionReport, SizedCut, gone
 from sluice.domain.stream.traffic import Direction, ScaleReport
 from sluice.kafka.requests import decode_request
@@ -170,7 +170,7 @@ def test_a_tick_truncates_by_time() -> None:
     second = RETENTION.step(step.memory, [], NOW + 60_000)
     assert second.sendings == [] and second.rows == []
     third = RETENTION.step(second.memory, [], NOW + 120_000)
-    assert commands(third.sendings, TruncateStream) == [TruncateStream("s", "x", cut={0: 500}, policy=policy)]
+    assert commands(third.sendings, TruncateStream) == [TruncateStream("s", "x", {0: 500}, policy, at=NOW + 120_000)]
 
 
 def test_a_policy_removed_between_two_batches_truncates_nothing() -> None:
@@ -188,7 +188,7 @@ def test_a_sample_grows_old_only_while_the_policy_is_known_to_hold() -> None:
         assert commands(left.sendings, TruncateStream) == []
         now = NOW + 3 * HOUR_MS + 1
         newer = RETENTION.step(left.memory, inputs(sampled("x", now, 600, HOURLY)), now)
-        assert commands(newer.sendings, TruncateStream) == [TruncateStream("s", "x", cut={0: 500}, policy=HOURLY)]
+        assert commands(newer.sendings, TruncateStream) == [TruncateStream("s", "x", {0: 500}, HOURLY, at=now)]
 
 
 def test_an_old_report_truncates_nothing_for_others_may_be_on_their_way() -> None:
@@ -226,7 +226,7 @@ def test_samples_from_before_an_outage_of_days_are_truncated_to_after_it() -> No
     now = NOW + 3 * DAY_MS
     memory = RETENTION.step(memory, [], now - 1).memory
     step = RETENTION.step(memory, inputs(sampled("x", now, 600, HOURLY)), now)
-    assert commands(step.sendings, TruncateStream) == [TruncateStream("s", "x", cut={0: 500}, policy=HOURLY)]
+    assert commands(step.sendings, TruncateStream) == [TruncateStream("s", "x", {0: 500}, HOURLY, at=now)]
 
 
 def test_a_late_report_is_not_forgotten_at_once() -> None:

@@ -31,6 +31,7 @@ from sluice.domain.stream.commands import (
     RemoveWriter,
     ScaleStream,
     SealStream,
+    Subscription,
     TruncateStream,
     UpdateStream,
     UpdateSubscriberCut,
@@ -127,7 +128,14 @@ def _changed() -> Iterator[tuple[str, str, Command]]:
     yield (
         n.SPARK,
         truncation_id(StreamId(n.SCOPE, n.STREAM), n.CREATION, HEAD, WITH_RETENTION.retention),
-        TruncateStream(n.SCOPE, n.STREAM, cut=HEAD, policy=WITH_RETENTION.retention),
+        TruncateStream(
+            n.SCOPE,
+            n.STREAM,
+            cut=HEAD,
+            policy=WITH_RETENTION.retention,
+            subscriptions={n.SUBSCRIBER: Subscription(n.GROUP_ID, generation=0, has_reported=True)},
+            at=n.at(60),
+        ),
     )
     workflow = StreamId(n.SCOPE, n.STREAM).aggregate
     yield n.GATEWAY, n.request_id(0x17), RetryWorkflow(workflow)

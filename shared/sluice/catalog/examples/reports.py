@@ -17,6 +17,7 @@ from sluice.domain.statistics import (
     fold_report,
     mark_key,
 )
+from sluice.domain.stream.commands import Subscription
 from sluice.domain.stream.retention import RetentionReport, SizedCut
 from sluice.domain.stream.traffic import Direction, PolicyInForce, ScaleReport
 from sluice.domain.transaction.commands import AbortReason
@@ -82,6 +83,7 @@ def retention_reports() -> list[RetentionReport]:
         head=SizedCut(HEAD, 53_630),
         sample=SizedCut(tail, 54_330),
         subscribers={n.SUBSCRIBER: position},
+        subscriptions={n.SUBSCRIBER: Subscription(n.GROUP_ID, generation=0, has_reported=True)},
         bound=position,
         ranges={segment: _RANGES[segment] for segment in HEAD},
         version=24,

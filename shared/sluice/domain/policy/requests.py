@@ -25,12 +25,14 @@ def scale_id(id: StreamId, creation_id: str, epoch: int, seals: Iterable[int], p
     return _id("scale", *id, creation_id, str(epoch), rule, *(str(s) for s in sorted(seals)))
 
 
-def truncation(state: RetentionState, decision: RetentionDecision) -> tuple[str, TruncateStream] | None:
-    """The request's id and the command; None if the decision is not to truncate."""
+def truncation(state: RetentionState, decision: RetentionDecision, now: int) -> tuple[str, TruncateStream] | None:
+    """The request's id and the command; None if the decision is not to truncate. `now` in epoch ms."""
     if decision.cut is None:
         return None
     id = truncation_id(state.stream_id, state.creation_id, decision.cut, state.policy)
-    return id, TruncateStream(*state.stream_id, cut=decision.cut, policy=state.policy)
+    return id, TruncateStream(
+        *state.stream_id, cut=decision.cut, policy=state.policy, subscriptions=state.subscriptions, at=now
+    )
 
 
 def scale(state: ScalingState, decision: ScaleDecision, now: int) -> tuple[str, ScaleStream] | None:
@@ -40,7 +42,14 @@ def scale(state: ScalingState, decision: ScaleDecision, now: int) -> tuple[str, 
     in_force = state.policy
     policy = ScalingPolicy(in_force.scale_type, in_force.target_rate, in_force.scale_factor, in_force.min_segments)
     id = scale_id(state.stream_id, state.creation_id, decision.epoch, decision.seals, policy)
-    return id, ScaleStream(*state.stream_id, seals=decision.seals, ranges=decision.ranges, at=now, policy=policy)
+    return id, ScaleStream(
+        *state.stream_id,
+        seals=decision.seals,
+        ranges=decision.ranges,
+        at=now,
+        policy=policy,
+        epoch=decision.epoch,
+    )
 
 
 def _id(kind: str, *parts: str) -> str:

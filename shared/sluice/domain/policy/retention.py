@@ -26,6 +26,8 @@ from sluice.domain.policy.cut_order import Order, Ranges, compare, is_at_or_befo
 from sluice.domain.policy.internal import rule_of
 from sluice.domain.policy.retention_set import RetentionSet, Sample, added, beyond
 from sluice.domain.policy.wording import amount, duration
+from sluice.domain.stream.commands import Subscription
+from sluice.domain.stream.decisions import HOLDS_MS, unknown
 from sluice.domain.stream.retention import RetentionReport, SizedCut
 
 PAUSE_MS = 30 * 60 * 1000
@@ -37,9 +39,6 @@ TRUNCATION_RETRY_MS = 60 * 60 * 1000
 
 NO_MAXIMUM = 2**63 - 1
 """What a policy without a maximum has for one."""
-
-HOLDS_MS = 3 * 60 * 1000
-"""How long a report is taken for true: a few times the interval at which streams are sampled."""
 
 
 class RetentionCode(Enum):
@@ -71,10 +70,11 @@ class RetentionDecision(msgspec.Struct, frozen=True):
 
 
 class RequestedTruncation(msgspec.Struct, frozen=True):
-    """A truncation that was decided at `at`, epoch ms."""
+    """A truncation that was decided at `at`, epoch ms, with these subscriptions known."""
 
     target: SizedCut
     at: int
+    subscriptions: dict[str, Subscription] = {}
 
 
 class RetentionState(msgspec.Struct, frozen=True):
@@ -91,6 +91,7 @@ class RetentionState(msgspec.Struct, frozen=True):
     policy: RetentionPolicy | None
     head: SizedCut
     subscribers: dict[str, SizedCut] = {}
+    subscriptions: dict[str, Subscription] = {}
     bound: SizedCut | None = None
     sampled: RetentionSet = RetentionSet()
     ranges: dict[int, tuple[float, float]] = {}
@@ -125,6 +126,7 @@ def observe(state: RetentionState | None, report: RetentionReport) -> RetentionS
         policy=newest.policy,
         head=newest.head,
         subscribers=newest.subscribers,
+        subscriptions=newest.subscriptions,
         bound=newest.bound,
         sampled=beyond(known, newest.head.size),
     )
@@ -140,7 +142,7 @@ def noted(state: RetentionState, decision: RetentionDecision, now: int) -> Reten
     """What is known once the decision is on its way."""
     if decision.target is None:
         return state
-    return msgspec.structs.replace(state, requested=RequestedTruncation(decision.target, now))
+    return msgspec.structs.replace(state, requested=RequestedTruncation(decision.target, now, state.subscriptions))
 
 
 def decide_retention(state: RetentionState, now: int, pause_ms: int = PAUSE_MS) -> RetentionDecision:
@@ -289,6 +291,9 @@ def _checked(state: RetentionState, choice: RetentionDecision, now: int, pause_m
         return choice
     code, why = None, ""
     requested = state.requested
+    if requested is not None and unknown(requested.subscriptions, state.subscriptions):
+        # Refused for that, unless it had been carried out before.
+        requested = None
     if compare(choice.target.cut, state.head.cut, state.ranges) is not Order.AFTER:
         reader, reader_at = _last_reader(state)
         if choice.code is RetentionCode.CONSUMED:
@@ -325,6 +330,7 @@ def _begun(report: RetentionReport) -> RetentionState:
         policy=report.policy,
         head=report.head,
         subscribers=report.subscribers,
+        subscriptions=report.subscriptions,
         bound=report.bound,
     )
 

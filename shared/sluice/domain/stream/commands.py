@@ -42,26 +42,39 @@ class UpdateStream(StreamCommand, frozen=True):
     creation_id: str = ""
 
 
+class Subscription(msgspec.Struct, frozen=True):
+    """That of a reader group, until the group changes; without a report of where its readers are it holds no data."""
+
+    group_id: str
+    generation: int
+    has_reported: bool
+
+
 class TruncateStream(StreamCommand, frozen=True):
     """`cut` maps segment ids to byte offsets, -1 for a segment not yet reached.
 
-    `policy` is the retention policy that asks for it: if the stream has another one by now, nothing is truncated.
+    `policy` is the retention policy that asks for it, as decided at `at` (epoch ms) with these subscriptions known by
+    their reader groups: if the stream has another policy or other subscriptions by now, nothing is truncated.
     """
 
     cut: dict[int, int]
     policy: RetentionPolicy | None = None
+    subscriptions: dict[str, Subscription] = {}
+    at: int = 0
 
 
 class ScaleStream(StreamCommand, frozen=True):
     """Replace segments of the active epoch by new ones that tile the same key ranges; `at` in epoch ms.
 
-    `policy` is the scaling policy that asks for it: if the stream has another one by now, nothing is scaled.
+    `policy` is the scaling policy that asks for it, as decided at `at` in `epoch`: if the stream has another policy or
+    another active epoch by now, nothing is scaled.
     """
 
     seals: tuple[int, ...]
     ranges: tuple[tuple[float, float], ...]
     at: int
     policy: ScalingPolicy | None = None
+    epoch: int = 0
 
 
 class SealStream(StreamCommand, frozen=True):

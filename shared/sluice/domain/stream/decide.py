@@ -28,6 +28,7 @@ from sluice.domain.stream.commands import (
     TruncateStream,
     UpdateStream,
 )
+from sluice.domain.stream.decisions import overdue, unknown
 from sluice.domain.stream.events import (
     StreamCreated,
     StreamCreationStarted,
@@ -154,8 +155,8 @@ def decide_truncate(reader: Reader, command: TruncateStream, context: Context) -
         return refuse(Status.STREAM_NOT_FOUND)
     if stream.state is StreamState.SEALED:
         return refuse(Status.STREAM_SEALED)
-    if command.policy is not None and command.policy != stream.config.retention:
-        return refuse(Status.FAILURE, "the stream has another retention policy by now, or none")
+    if command.policy is not None and (why := _outdated(stream, command, context)):
+        return refuse(Status.FAILURE, why)
     try:
         if not cuts.is_valid(stream, command.cut):
             return refuse(Status.FAILURE, "not a valid cut of the stream")
@@ -175,6 +176,15 @@ def decide_truncate(reader: Reader, command: TruncateStream, context: Context) -
         at=context.now,
     )
     return Decision((started,))
+
+
+def _outdated(stream: Stream, command: TruncateStream, context: Context) -> str:
+    """Why what a policy has decided does not hold any more, "" if it does."""
+    if command.policy != stream.config.retention:
+        return "the stream has another retention policy by now, or none"
+    if new := unknown(command.subscriptions, stream.subscriptions):
+        return f"subscribed, or reported for the first time, since it was decided: {', '.join(new)}"
+    return overdue(command.at, context)
 
 
 def decide_seal(reader: Reader, command: SealStream, context: Context) -> Decision:

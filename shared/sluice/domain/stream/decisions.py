@@ -1,4 +1,4 @@
-"""What was decided on a stream's scaling and retention, and why, for operators to read off the stream.
+"""What was decided on a stream's scaling and retention: until when it may be requested; why, for operators to read.
 
 retention-spark decides repeatedly; the journal records a decision when it differs from the one before. Each kind is
 recorded in the order it was decided in, several decisions at one time included; what comes late changes nothing.
@@ -6,13 +6,35 @@ One that acts is recorded each time, since each has a request of its own; it sta
 not.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from sluice.domain.decision import Context, Decide, Decision, Reader
 from sluice.domain.stream import events as ev
-from sluice.domain.stream.commands import DecisionKind, RecordDecision
+from sluice.domain.stream.commands import DecisionKind, RecordDecision, Subscription
 from sluice.domain.stream.state import RecordedDecision, Stream, find_stream
+
+HOLDS_MS = 3 * 60 * 1000
+"""How long a decision, like a report, is taken for true: a few times the interval at which streams are sampled."""
+
+
+def overdue(at: int, context: Context) -> str:
+    """What is wrong with a request for what was decided at `at` (epoch ms), "" if nothing.
+
+    Who decides may freeze before it sends, or send anew with the old time. So the time of sending is the broker's.
+    """
+    if context.appended_at <= at + HOLDS_MS:
+        return ""
+    minutes = HOLDS_MS // 60_000
+    return f"decided more than {minutes} minutes before it was sent, unless the clock of retention-spark is behind"
+
+
+def unknown(known: Mapping[str, Subscription], present: Mapping[str, Subscription]) -> list[str]:
+    """The reader groups that have subscribed, or reported for the first time, since a decision that knew the others.
+
+    Those others have moved ahead at most, so they need no less than they did.
+    """
+    return [name for name, subscription in present.items() if known.get(name) != subscription]
 
 
 def decide_note(reader: Reader, command: RecordDecision, _context: Context) -> Decision:

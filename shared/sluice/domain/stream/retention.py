@@ -18,6 +18,7 @@ from sluice.domain.policy.cut_order import lower_bound
 from sluice.domain.segment import epoch_of
 from sluice.domain.stream import cuts
 from sluice.domain.stream import events as ev
+from sluice.domain.stream.commands import Subscription
 from sluice.domain.stream.queries import head
 from sluice.domain.stream.state import Stream, StreamState, find_stream
 
@@ -34,10 +35,10 @@ class RetentionReport(msgspec.Struct, frozen=True):
 
     `policy` is None once there is none, the stream is sealed, or there is no such stream any more. `version` is the
     stream's in the journal: what is reported of a later one is true later; 0 if it is not known. `sample` is a cut over
-    the tail as it was at `at`, None if only other things have changed. `subscribers` that never reported are not among
-    them; `bound` is the furthest cut that none of them has yet to pass, None without them: it may be made of several of
-    theirs, and how many bytes lie before it only the stream's history can tell. `ranges` has the key range of every
-    segment named.
+    the tail as it was at `at`, None if only other things have changed. `subscribers` are those that have reported, of
+    all `subscriptions`; `bound` is the furthest cut that none of them has yet to pass, None without them: it may be
+    made of several of theirs, and how many bytes lie before it only the stream's history can tell. `ranges` has the key
+    range of every segment named.
     """
 
     id: str
@@ -50,6 +51,7 @@ class RetentionReport(msgspec.Struct, frozen=True):
     head: SizedCut
     sample: SizedCut | None = None
     subscribers: dict[str, SizedCut] = {}
+    subscriptions: dict[str, Subscription] = {}
     bound: SizedCut | None = None
     ranges: dict[int, tuple[float, float]] = {}
     version: int = 0
@@ -101,6 +103,7 @@ def report(
         head=at_head,
         sample=sample,
         subscribers=subscribers,
+        subscriptions=stream.subscriptions,
         bound=(_sized(stream, bound) or at_head) if bound else None,
         ranges=ranges,
         version=version,

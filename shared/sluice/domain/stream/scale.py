@@ -16,6 +16,7 @@ from sluice.domain.ids import StreamId
 from sluice.domain.segment import Segment, segment_id
 from sluice.domain.status import Status
 from sluice.domain.stream.commands import ScaleStream
+from sluice.domain.stream.decisions import overdue
 from sluice.domain.stream.events import Replacement, StreamEpochAdded, StreamScaled, StreamScaleStarted
 from sluice.domain.stream.state import Stream, StreamState, find_stream, idle_stream
 from sluice.domain.workflow import WorkflowKind
@@ -41,8 +42,8 @@ def decide_scale(reader: Reader, command: ScaleStream, context: Context) -> Deci
         return refuse(Status.FAILURE, "no such stream")
     if stream.state in (StreamState.CREATING, StreamState.SEALING, StreamState.SEALED):
         return refuse(Status.FAILURE, f"the stream is {stream.state.value}")
-    if command.policy is not None and command.policy != stream.config.scaling:
-        return refuse(Status.PRECONDITION_FAILED, "the stream has another scaling policy by now")
+    if command.policy is not None and (why := _outdated(stream, command, context)):
+        return refuse(Status.PRECONDITION_FAILED, why)
     if max(len(command.seals), len(command.ranges)) > MAX_SEGMENTS:
         return refuse(Status.FAILURE, f"a scale seals and creates at most {MAX_SEGMENTS} segments")
     active = stream.active_epoch
@@ -66,6 +67,15 @@ def decide_scale(reader: Reader, command: ScaleStream, context: Context) -> Deci
     replacement = plan(stream, tuple(sorted(seals)), command.ranges, command.at)
     started = StreamScaleStarted(*stream.id, replacement=replacement, at=context.now)
     return Decision((started,), Reply(Status.STARTED, segments=replacement.creates, epoch=active.number))
+
+
+def _outdated(stream: Stream, command: ScaleStream, context: Context) -> str:
+    """Why what a policy has decided does not hold any more, "" if it does."""
+    if command.policy != stream.config.scaling:
+        return "the stream has another scaling policy by now"
+    if command.epoch != stream.active:
+        return f"decided in epoch {command.epoch}, the active one is {stream.active}"
+    return overdue(command.at, context)
 
 
 def answer_at_once(stream: Stream | None, command: ScaleStream) -> Reply | None:

@@ -15,7 +15,7 @@ from sluice.domain.config import RetentionPolicy, StreamConfig
 from sluice.domain.decision import Reader
 from sluice.domain.ids import StreamId
 from sluice.domain.segment import Segment
-from sluice.domain.stream.commands import DecisionKind
+from sluice.domain.stream.commands import DecisionKind, Subscription
 from sluice.domain.stream.events import Replacement
 from sluice.domain.stream.history import NONE, Epoch, History
 from sluice.domain.workflow import Workflow, check_idle
@@ -68,6 +68,10 @@ class Subscriber(msgspec.Struct, array_like=True):
     generation: int
     updated_at: int
     cut: dict[int, int] = {}
+
+    @property
+    def subscription(self) -> Subscription:
+        return Subscription(self.group_id, self.generation, bool(self.cut))
 
 
 class WriterMark(msgspec.Struct, array_like=True):
@@ -139,6 +143,11 @@ class Stream(msgspec.Struct, array_like=True, gc=False):
     def active_epoch(self) -> Epoch:
         """The epoch that writers write to; while a replacement is under way the newest one comes after it."""
         return self.history.epoch(self.active)
+
+    @property
+    def subscriptions(self) -> dict[str, Subscription]:
+        """By the names of reader groups."""
+        return {name: subscriber.subscription for name, subscriber in sorted(self.subscribers.items())}
 
     def active_segments(self) -> list[Segment]:
         """The segments of the active epoch, by key range."""
