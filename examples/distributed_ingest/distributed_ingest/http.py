@@ -13,6 +13,7 @@ import asyncio
 import functools
 import hashlib
 import math
+import os
 import time
 from collections.abc import Sequence
 from email.utils import parsedate_to_datetime
@@ -41,6 +42,7 @@ _MAX_CONNECTIONS = 500
 """As many URLs of a node may hang; each has one."""
 _KEPT_CONNECTIONS = 20
 MAX_BODY_BYTES = 64 * 1024 * 1024
+_PROXY_VARIABLES = frozenset({"http_proxy", "https_proxy", "all_proxy", "no_proxy"})
 LONGEST_PAUSE_S = 24 * 3600.0
 """For how long an endpoint may ask to be left alone."""
 
@@ -86,7 +88,7 @@ class PollError(Exception):
 class Http:
     """See Feed. A URL that is given twice counts once.
 
-    `cursor_field`: path of the field that is the cursor, `cursor_start` its first value.
+    `cursor_field`: path of the field that is the cursor, `cursor_start` its first value. Raises UsageError.
     """
 
     def __init__(
@@ -104,13 +106,7 @@ class Http:
         self._every_s = every_s
         self._cursor_field = cursor_field.split(".") if cursor_field else []
         self._cursor_start = cursor_start
-        self._client = httpx.AsyncClient(
-            timeout=httpx.Timeout(READ_S, connect=CONNECT_S),
-            # Those that hang shall take no connection from the others.
-            limits=httpx.Limits(max_connections=_MAX_CONNECTIONS, max_keepalive_connections=_KEPT_CONNECTIONS),
-            follow_redirects=True,
-            transport=transport,
-        )
+        self._client = _client(transport)
         self._before: dict[str, State] = {}
 
     async def open(self) -> None:
@@ -289,6 +285,25 @@ def _seconds_of(date: str) -> float:
         return parsedate_to_datetime(date).timestamp()
     except (TypeError, ValueError):
         return math.nan
+
+
+def _client(transport: httpx.AsyncBaseTransport | None) -> httpx.AsyncClient:
+    """A client that takes the proxies of the environment. Raises UsageError if one cannot be used."""
+    try:
+        return httpx.AsyncClient(
+            timeout=httpx.Timeout(READ_S, connect=CONNECT_S),
+            # Those that hang shall take no connection from the others.
+            limits=httpx.Limits(max_connections=_MAX_CONNECTIONS, max_keepalive_connections=_KEPT_CONNECTIONS),
+            follow_redirects=True,
+            transport=transport,
+        )
+    except (httpx.InvalidURL, ValueError, ImportError) as error:
+        # Not the error: it may be a part of a password.
+        variables = sorted(name for name in os.environ if name.lower() in _PROXY_VARIABLES)
+        raise UsageError(
+            f"a proxy cannot be used as {', '.join(variables)} says",
+            "give proxies as http://HOST:PORT, and in NO_PROXY hosts, domains and addresses, no networks of IPv6",
+        ) from error
 
 
 def _conditions(before: State) -> dict[str, str]:

@@ -27,6 +27,8 @@ _OPTIONS = (
     ("grpc.max_reconnect_backoff_ms", 1000),
     ("grpc.max_receive_message_length", -1),
     ("grpc.use_local_subchannel_pool", 1),
+    # Variables for the Internet's sake mean no controller: REST, segment stores and Kafka are called directly, too.
+    ("grpc.enable_http_proxy", 0),
 )
 _MAX_LEAVING = 4
 Request = TypeVar("Request")

@@ -149,6 +149,24 @@ def test_once_gives_up_when_nothing_moves(ingest: Ingest, tmp_path: Path, monkey
     assert "nothing has moved for 1 s" in error
 
 
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("ALL_PROXY", "socks5://127.0.0.1:1"),
+        ("NO_PROXY", "localhost,fd00::/8"),
+        ("HTTPS_PROXY", "http://me:se/cret@proxy:80"),
+        ("http_proxy", "ftp://proxy"),
+    ],
+)
+def test_a_proxy_that_cannot_be_used_is_refused_by_its_variable(
+    ingest: Ingest, variable: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, value)
+    ended, _, error = ingest("http", "http://127.0.0.1:1/", "demo/lines", "--once")
+    assert ended == 2 and f"a proxy cannot be used as {variable} says" in " ".join(error.split())
+    assert "Traceback" not in error and "cret" not in error
+
+
 def filled(path: Path, *, lives: bool) -> str:
     """A store with a job, and one node that lives or has left."""
     url = f"file:{path}"

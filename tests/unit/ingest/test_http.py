@@ -270,6 +270,23 @@ async def test_urls_that_hang_delay_no_other_however_many_they_are(world: World)
     server.close()
 
 
+async def test_an_endpoint_is_reached_by_the_proxy_of_the_environment(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        request = await reader.readuntil(b"\r\n\r\n")
+        found = request.split()[1]
+        writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s" % (len(found), found))
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+    polling = Http(world.scene(once=True), ["http://feed.invalid/x"], every_s=0.01, cursor_field="", cursor_start="")
+    await world.run_to_completion(polling)
+    assert world.sink.texts == ["http://feed.invalid/x"]
+    server.close()
+
+
 async def test_items_of_an_array(world: World) -> None:
     world.records = "items"
     endpoint = Endpoint(body('{"not": "an array"}'), body('[{"a": 1}, 2]'))

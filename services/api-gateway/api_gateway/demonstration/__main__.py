@@ -114,7 +114,7 @@ def _make_group(address: str) -> None:
         readerGroupId=str(uuid.uuid4()),
         startingStreamCuts=[pb.StreamCut(streamInfo=stream, cut={})],
     )
-    with grpc.insecure_channel(address) as channel:
+    with grpc.insecure_channel(address, [("grpc.enable_http_proxy", 0)]) as channel:
         reply = ControllerServiceStub(channel).createReaderGroup(group, timeout=_CALL_S)
     if reply.status != pb.CreateReaderGroupResponse.SUCCESS:
         raise RuntimeError(f"the reader group is not created: {pb.CreateReaderGroupResponse.Status.Name(reply.status)}")

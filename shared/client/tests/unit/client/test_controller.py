@@ -96,6 +96,16 @@ async def test_scopes_and_streams_are_created_or_there(controller: Controller, f
     assert fake.requests[-1].streamInfo == INFO
 
 
+@pytest.mark.parametrize("variable", ["http_proxy", "https_proxy", "grpc_proxy"])
+async def test_a_controller_is_not_reached_by_a_proxy(
+    fake: FakeController, variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, "http://127.0.0.1:1")
+    fake.answers["createScope"] = [pb.CreateScopeStatus()]
+    async with Controller(fake.address, Patience(deadline_s=3.0)) as controller:
+        assert await controller.create_scope("sc")
+
+
 async def test_refusals_of_creations(controller: Controller, fake: FakeController) -> None:
     fake.answers["createScope"] = [pb.CreateScopeStatus(status=pb.CreateScopeStatus.INVALID_SCOPE_NAME)]
     with pytest.raises(Refused, match="INVALID_SCOPE_NAME"):
