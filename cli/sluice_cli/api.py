@@ -14,6 +14,7 @@ from urllib.parse import quote
 import httpx
 
 from sluice.security.credentials import CA_VARIABLE, Credentials
+from sluice.security.hiding import shown
 from sluice_cli.errors import NoAnswerError, RefusedError, UnreachableError, UsageError
 
 CONNECT_S = 3.0
@@ -106,7 +107,7 @@ class Api:
         ca: str = "",
         waiting: Callable[[], None] = lambda: None,
     ) -> None:
-        self.base = base
+        self.base = shown(base)
         self._waiting = waiting
         try:
             timeout = httpx.Timeout(read_s, connect=connect_s)
@@ -120,7 +121,8 @@ class Api:
                 headers={} if credentials is None else {"Authorization": credentials.header},
             )
         except (httpx.InvalidURL, ValueError) as error:
-            raise UnreachableError(f"{base!r} is no address: {error}", "give --api or SLUICE_API as a URL") from error
+            # Not the error: it may be a part of a password.
+            raise UnreachableError(f"{self.base!r} is no address", "give --api or SLUICE_API as a URL") from error
 
     def __enter__(self) -> Self:
         return self
@@ -150,7 +152,7 @@ class Api:
             page = self.get(path, limit=size, after=after, **parameters)
             items = page["items"]
             if not isinstance(items, list) or not all(isinstance(item, Document) for item in items):
-                raise _not_ours(f"{self.base}{path}")
+                raise RefusedError(f"{self.base}{path} answered 200 and not as Sluice does", _WHOSE, status=200)
             yield from items
             after = page.get("next")
             if after is None:
@@ -251,7 +253,7 @@ def _events_in(response: httpx.Response) -> Iterator[dict[str, Any]]:
             except ValueError:
                 found = None
             if not isinstance(found, Document):
-                raise _not_ours(str(response.request.url), response.status_code)
+                raise _not_ours(response)
             yield Document(event=name, **found)
 
 
@@ -283,12 +285,13 @@ def _document(response: httpx.Response) -> Document:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, Document):
-        raise _not_ours(str(response.request.url), response.status_code)
+        raise _not_ours(response)
     return found
 
 
-def _not_ours(url: str, status: int = 200) -> RefusedError:
-    return RefusedError(f"{url} answered {status} and not as Sluice does", _WHOSE, status=status)
+def _not_ours(response: httpx.Response) -> RefusedError:
+    status = response.status_code
+    return RefusedError(f"{shown(str(response.url))} answered {status} and not as Sluice does", _WHOSE, status=status)
 
 
 def _text(value: object) -> str:
@@ -302,7 +305,7 @@ def _refusal(response: httpx.Response, request: str) -> RefusedError | NoAnswerE
     except ValueError:
         problem = None
     if not isinstance(problem, dict) or not {"title", "status"} <= problem.keys():
-        return _not_ours(str(response.request.url), status)
+        return _not_ours(response)
     reason = str(problem.get("reason") or "")
     detail = str(problem.get("detail") or problem.get("title") or f"HTTP {status}")
     message = f"{reason}: {detail}" if reason and reason not in detail else detail

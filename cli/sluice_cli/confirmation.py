@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from sluice.security.hiding import shown
 from sluice_cli.output import harmless
 from sluice_cli.session import Session
 
@@ -30,7 +31,7 @@ def confirm(session: Session, action: str, losses: Callable[[], Sequence[str]], 
     if yes or not is_terminal():
         return
     lines = losses()
-    sys.stderr.write(f"{action} at {session.api}. It cannot be undone. What goes:\n")
+    sys.stderr.write(f"{action} at {shown(session.api)}. It cannot be undone. What goes:\n")
     sys.stderr.writelines(f"  {harmless(line)}\n" for line in lines)
     sys.stderr.write("Go on? [y/N] ")
     sys.stderr.flush()

@@ -41,12 +41,15 @@ def open_api(base: str, read_s: float | None = None) -> Api:
     An answer may take `read_s` seconds, or as long as the gateway waits itself.
     """
     from sluice.security.credentials import CA_VARIABLE, credentials_of
+    from sluice.security.hiding import shown
     from sluice.security.watched import SecurityConfigError
     from sluice_cli.api import READ_S, Api
     from sluice_cli.errors import UsageError
 
     def waiting() -> None:
-        sys.stderr.write(f"Still waiting for {base}. Ctrl-C ends the waiting, but not the requested operation.\n")
+        sys.stderr.write(
+            f"Still waiting for {shown(base)}. Ctrl-C ends the waiting, but not the requested operation.\n"
+        )
         sys.stderr.flush()
 
     try:
@@ -167,13 +170,14 @@ class Session:
 
     def controller(self, given: str | None) -> str:
         """The controller's address; `given` is that of the command's own option. Raises UsageError."""
+        from sluice.security.hiding import shown
         from sluice_cli.errors import UsageError
 
         address, source = find(Address.CONTROLLER, {"controller": given} if given else {})
         scheme, separator, _ = address.rpartition("://")
         if separator and scheme not in ("tcp", "tls"):
             raise UsageError(
-                f"{address!r} ({source}) is no controller", "write it as tcp://HOST:PORT or tls://HOST:PORT"
+                f"{shown(address)!r} ({source}) is no controller", "write it as tcp://HOST:PORT or tls://HOST:PORT"
             )
         return address
 

@@ -6,6 +6,8 @@ The one place that knows pydantic's kinds of problems, for settings and for requ
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from sluice.security.hiding import shown
+
 _MAX_SHOWN = 60
 
 _ALLOWED = {
@@ -75,6 +77,8 @@ def sentences(problems: Iterable[Mapping[str, Any]]) -> list[str]:
 
 def _shown(value: object) -> str:
     """` is 'x'`; nothing for what is not one value, or is too long to be read."""
+    if isinstance(value, str) and "://" in value:
+        value = shown(value)
     if isinstance(value, str | int | float | bool) and len(text := repr(value)) <= _MAX_SHOWN:
         return f" is {text}"
     return ""

@@ -66,10 +66,12 @@ def use(session: Session, name: _Name) -> None:
 @command(app, "show")
 def show(session: Session, controller: Controller = None) -> None:
     """Show the addresses that a command would use now, and where each is from."""
+    from sluice.security.hiding import shown
     from sluice_cli import addresses, contexts
 
     given = session.given if controller is None else {**session.given, "controller": controller}
     found = {which.value: addresses.find(which, given) for which in addresses.Address}
+    found = {name: one._replace(value=shown(one.value)) for name, one in found.items()}
     document = {"context": contexts.load().current, "addresses": {name: one._asdict() for name, one in found.items()}}
     session.show(
         document,

@@ -11,14 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote
 
-HIDDEN = "***"
+from sluice.security.hiding import HIDDEN, USER_IN_URL, WORDS
+
 SHORTEST = 4
 """A secret of fewer characters is taken out where it has a name, but not wherever its characters stand."""
 
-_WORDS = "password|passwd|passphrase|secret|token|credential|jaas|authorization|(?:api|access|private)[-_.]?key"
-_NAMED = re.compile(rf"(?:{_WORDS})|[-_.](?:key|pass|pem|auth)(?:$|[-_.])", re.IGNORECASE)
+_NAMED = re.compile(rf"(?:{WORDS})|[-_.](?:key|pass|pem|auth)(?:$|[-_.])", re.IGNORECASE)
 _NO_SECRETS = frozenset({"true", "false", "none", "null"})
-_USER_IN_URL = re.compile(r"(?<=://)([^\s/@\"']+)@")
 _VALUE = r"""
     "(?:[^"\\]|\\.)*"            # a string of JSON
     | \\+".*?\\+"                # one inside another
@@ -26,7 +25,7 @@ _VALUE = r"""
     | (?:bearer|basic)\s+\S+
     | [^\s,;&}"']+
 """
-_WITH_NAME = re.compile(rf"""([\w.-]*(?:{_WORDS})[\w.-]*\\*["']?\s*[=:]\s*)({_VALUE})""", re.IGNORECASE | re.VERBOSE)
+_WITH_NAME = re.compile(rf"""([\w.-]*(?:{WORDS})[\w.-]*\\*["']?\s*[=:]\s*)({_VALUE})""", re.IGNORECASE | re.VERBOSE)
 
 
 def is_secret(name: str) -> bool:
@@ -39,9 +38,9 @@ def secrets_in(settings: Mapping[str, str]) -> Iterator[str]:
     for name, value in settings.items():
         if is_secret(name):
             yield value
-        for found in _USER_IN_URL.findall(value):
-            _, _, password = found.partition(":")
-            yield from (password or found, unquote(password or found))
+        for found in USER_IN_URL.findall(value):
+            user, _, password = found.removesuffix("@").partition(":")
+            yield from (password or user, unquote(password or user))
         yield from _in_document(_parsed(value))
         yield from (found[2].strip("\\\"'") for found in _WITH_NAME.finditer(value))
 
@@ -61,7 +60,7 @@ class Redactor:
         """The text without secrets."""
         if self._known is not None:
             text = self._known.sub(HIDDEN, text)
-        return _WITH_NAME.sub(rf"\1{HIDDEN}", _USER_IN_URL.sub(f"{HIDDEN}@", text))
+        return _WITH_NAME.sub(rf"\1{HIDDEN}", USER_IN_URL.sub(f"{HIDDEN}@", text))
 
     def document(self, document: Any) -> Any:
         """A JSON document without secrets; what has the name of one is hidden as a whole."""

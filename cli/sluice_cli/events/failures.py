@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from sluice.security.hiding import shown
 from sluice_cli.errors import RefusedError, UnreachableError
 from sluice_client import (
     AccessRefused,
@@ -32,7 +33,7 @@ def as_command_errors(controller: str, stream: str) -> Iterator[None]:
         ) from error
     except Unavailable as error:
         raise UnreachableError(
-            f"no answer through the controller at {controller}: {error.detail}",
+            f"no answer through the controller at {shown(controller)}: {error.detail}",
             "is Sluice running (`make status`)? Another address: --controller URL or SLUICE_CONTROLLER",
         ) from error
     except TryLater as error:

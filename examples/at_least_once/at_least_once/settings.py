@@ -11,7 +11,11 @@ from redis.asyncio.connection import parse_url
 
 
 def _redis_url(url: str) -> str:
-    parse_url(url)
+    try:
+        parse_url(url)
+    except ValueError:
+        # What it says may be a part of the password.
+        raise ValueError("it must be redis://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE]") from None
     return url
 
 

@@ -99,7 +99,7 @@ def http(
     With --once each is fetched once, with --cursor until nothing new comes. Bodies that have not changed, by ETag,
     Last-Modified or content, are not copied.
     """
-    from distributed_ingest.http import Http
+    from distributed_ingest.http import Http, name_of
     from distributed_ingest.launch import Plan, launch
 
     every_s = seconds_of(every)
@@ -108,7 +108,7 @@ def http(
         return Http(scene, urls, every_s=every_s, cursor_field=cursor, cursor_start=cursor_start)
 
     options = {"cursor": cursor, "cursorStart": cursor_start} if cursor else {}
-    plan = Plan("http", tuple(urls), stream, records, ("lines", "items", "whole"), "source", options)
+    plan = Plan("http", tuple(map(name_of, urls)), stream, records, ("lines", "items", "whole"), "source", options)
     launch(session, common, plan, feed, once=once)
 
 

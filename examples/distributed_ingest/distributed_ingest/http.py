@@ -1,6 +1,8 @@
 """HTTP endpoints that are polled, into the stream: each URL by one node at a time; they are dealt to the nodes.
 
 A poll asks conditionally (ETag, Last-Modified); a body that is the same as before, byte for byte, is not written again.
+Nothing but the request has the URL itself, which may hold a password: everywhere else stands its *name*, see `name_of`.
+
 With a *cursor* the URL contains `{cursor}`, which stands for a field of the last record that was written, so that the
 endpoint returns what comes after it; then polls follow each other without a pause until nothing new comes.
 
@@ -14,6 +16,7 @@ import functools
 import hashlib
 import math
 import os
+import re
 import time
 from collections.abc import Sequence
 from email.utils import parsedate_to_datetime
@@ -29,6 +32,7 @@ from distributed_ingest.outlet import BATCH_BYTES
 from distributed_ingest.patience import PAUSES_S
 from distributed_ingest.records import MAX_EVENT_BYTES, Event, field_of, records_of
 from distributed_ingest.settle import together
+from sluice.security.hiding import shown
 from sluice_cli.errors import UsageError
 from sluice_coordination import Functions, NodeEntry, PartitionedSource, SourceState, Task, TaskContext
 
@@ -43,12 +47,13 @@ _MAX_CONNECTIONS = 500
 _KEPT_CONNECTIONS = 20
 MAX_BODY_BYTES = 64 * 1024 * 1024
 _PROXY_VARIABLES = frozenset({"http_proxy", "https_proxy", "all_proxy", "no_proxy"})
+_PASSWORD = re.compile(r"^([^:/?#]*://[^:/?#@]*):[^/?#]*@")
 LONGEST_PAUSE_S = 24 * 3600.0
 """For how long an endpoint may ask to be left alone."""
 
 
 class State(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Where a URL stands. `digest`: SHA-256 of the last body.
+    """Where a URL stands. `url`: its name; `digest`: SHA-256 of the last body.
 
     `polls`: how often everything that it had was fetched and is through; with a cursor that is a row of polls up to
     one that brings no other cursor.
@@ -102,7 +107,7 @@ class Http:
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self._scene = scene
-        self._urls = list(dict.fromkeys(urls))
+        self._urls = {name_of(url): url for url in urls}
         self._every_s = every_s
         self._cursor_field = cursor_field.split(".") if cursor_field else []
         self._cursor_start = cursor_start
@@ -111,18 +116,18 @@ class Http:
 
     async def open(self) -> None:
         """See Feed."""
-        for url in self._urls:
+        for name, url in self._urls.items():
             try:
                 usable = httpx.URL(url.replace(CURSOR, "")).scheme in ("http", "https")
             except httpx.InvalidURL:
                 usable = False
             if not usable or (CURSOR in url) != bool(self._cursor_field):
                 raise UsageError(
-                    f"{url!r} cannot be polled",
+                    f"{name!r} cannot be polled",
                     "give http:// or https:// URLs; {cursor} in them together with --cursor FIELD, or neither",
                 )
         noted = await positions(self._scene.store, self._scene.job.progress())
-        self._before = {url: _state(noted.get(_part(url), {})) for url in self._urls}
+        self._before = {name: _state(noted.get(_part(name), {})) for name in self._urls}
 
     def register(self, functions: Functions) -> None:
         """See Feed."""
@@ -135,14 +140,14 @@ class Http:
     async def reach(self, state: SourceState) -> Reach:  # noqa: ARG002 - positions say it all
         """See Feed. Finished when each URL was polled to its end, or given up, since this process began."""
         noted = await positions(self._scene.store, self._scene.job.progress())
-        now = {url: _state(noted.get(_part(url), {})) for url in self._urls}
-        done = sum(now[url].polls > before.polls for url, before in self._before.items())
+        now = {name: _state(noted.get(_part(name), {})) for name in self._urls}
+        done = sum(now[name].polls > before.polls for name, before in self._before.items())
         missed = tuple(
-            f"{url}: no usable answer {now[url].failures} times in a row, the last time: {now[url].failure}"
-            for url, before in self._before.items()
-            if now[url].polls == before.polls
-            and now[url].attempts > before.attempts
-            and now[url].failures >= MAX_FAILURES
+            f"{name}: no usable answer {now[name].failures} times in a row, the last time: {now[name].failure}"
+            for name, before in self._before.items()
+            if now[name].polls == before.polls
+            and now[name].attempts > before.attempts
+            and now[name].failures >= MAX_FAILURES
         )
         finished = done + len(missed) == len(self._urls)
         return Reach(done, len(self._urls) if self._scene.once else None, "URLs", finished, missed)
@@ -154,33 +159,33 @@ class Http:
     def _partition(self, nodes: Sequence[NodeEntry]) -> list[Task]:
         """Deal the URLs to as many tasks as there are workers."""
         tasks = min(len(self._urls), max(1, sum(node.workers for node in nodes)))
-        return [Task(_FUNCTION, {"urls": self._urls[number::tasks]}) for number in range(tasks)]
+        return [Task(_FUNCTION, {"names": list(self._urls)[number::tasks]}) for number in range(tasks)]
 
     # --- the part of any node
 
-    async def _poll(self, context: TaskContext, urls: list[str]) -> None:
+    async def _poll(self, context: TaskContext, names: list[str]) -> None:
         """Poll these URLs until stopped, each at its own pace."""
         async with together() as group:
-            for url in urls:
-                group.create_task(self._poll_one(context, url))
+            for name in names:
+                group.create_task(self._poll_one(context, name))
 
-    async def _poll_one(self, context: TaskContext, url: str) -> None:
+    async def _poll_one(self, context: TaskContext, name: str) -> None:
         store, job = self._scene.store, self._scene.job
-        ledger = await Ledger.begin(store, job.progress(_part(url)), context)
+        ledger = await Ledger.begin(store, job.progress(_part(name)), context)
         failures = 0
         while True:
             context.check()
             pause_s = self._every_s
             try:
-                moved = await self._once(context, url, ledger)
+                moved = await self._once(context, name, ledger)
                 failures = 0
                 if moved:
                     continue
             except (httpx.HTTPError, httpx.InvalidURL, PollError) as error:
                 why = str(error) or type(error).__name__
-                self._scene.outlet.tally.problem(f"{url}: {why}")
+                self._scene.outlet.tally.problem(f"{name}: {why}")
                 failures += 1
-                await ledger.note(_noted(_state(ledger.position).failed(url, failures, why)))
+                await ledger.note(_noted(_state(ledger.position).failed(name, failures, why)))
                 pause_s = max(self._pause_s(failures), min(LONGEST_PAUSE_S, getattr(error, "wait_s", 0.0)))
             await asyncio.sleep(pause_s)
 
@@ -189,7 +194,7 @@ class Http:
         soon = self._scene.once and failures <= len(PAUSES_S)
         return min(self._every_s, PAUSES_S[failures - 1]) if soon else self._every_s
 
-    async def _once(self, context: TaskContext, url: str, ledger: Ledger) -> bool:
+    async def _once(self, context: TaskContext, name: str, ledger: Ledger) -> bool:
         """Poll once; return whether the cursor has moved.
 
         Raises PollError, httpx.HTTPError, httpx.InvalidURL, SinkError, StreamEndedError.
@@ -197,7 +202,7 @@ class Http:
         before = _state(ledger.position)
         cursor = before.cursor or self._cursor_start
         headers = {} if self._cursor_field else _conditions(before)
-        answer, body = await self._get(url.replace(CURSOR, quote(cursor, safe="")), headers)
+        answer, body = await self._get(self._urls[name].replace(CURSOR, quote(cursor, safe="")), headers)
         digest = hashlib.sha256(body).hexdigest()
         if answer.status_code in (httpx.codes.NO_CONTENT, httpx.codes.NOT_MODIFIED) or digest == before.digest:
             # Without a body there may be no validators, and the ones before hold.
@@ -208,20 +213,20 @@ class Http:
             found = records_of(body, self._scene.job.definition.records)
         except ValueError as error:
             raise PollError(f"the body is {error}; --records says how it is cut") from error
-        reached = self._cursor_after(url, found) or before.cursor
+        reached = self._cursor_after(name, found) or before.cursor
         moved = reached != before.cursor
         after = before.succeeded(
             through=not moved,
-            url=url,
+            url=name,
             digest=digest,
             cursor=reached,
             **_validators(answer),
         )
         fitting = [record for record in found if len(record) <= MAX_EVENT_BYTES]
-        await self._write(context, url, fitting, functools.partial(ledger.note, _noted(after)))
+        await self._write(context, name, fitting, functools.partial(ledger.note, _noted(after)))
         if too_large := len(found) - len(fitting):
-            why = f"{url}: {too_large} records have more than {MAX_EVENT_BYTES} bytes"
-            self._scene.outlet.skipped(url, too_large, why)
+            why = f"{name}: {too_large} records have more than {MAX_EVENT_BYTES} bytes"
+            self._scene.outlet.skipped(name, too_large, why)
         return moved
 
     async def _get(self, url: str, headers: dict[str, str]) -> tuple[httpx.Response, bytes]:
@@ -243,19 +248,19 @@ class Http:
                     raise PollError(f"the body has more than {MAX_BODY_BYTES} bytes")
         return answer, bytes(body)
 
-    async def _write(self, context: TaskContext, url: str, records: Sequence[bytes], note: Any) -> None:
+    async def _write(self, context: TaskContext, name: str, records: Sequence[bytes], note: Any) -> None:
         outlet = self._scene.outlet
         batch: list[Event] = []
         size = 0
         for record in records:
-            batch.append(outlet.event(record, url))
+            batch.append(outlet.event(record, name))
             size += len(record)
             if size >= BATCH_BYTES:
-                await outlet.deliver(context, url, batch)
+                await outlet.deliver(context, name, batch)
                 batch, size = [], 0
-        await outlet.deliver(context, url, batch, note)
+        await outlet.deliver(context, name, batch, note)
 
-    def _cursor_after(self, url: str, records: Sequence[bytes]) -> str:
+    def _cursor_after(self, name: str, records: Sequence[bytes]) -> str:
         """Return the cursor of the last record that has one; empty if none has, which is reported."""
         if not self._cursor_field or not records:
             return ""
@@ -264,7 +269,7 @@ class Http:
             if found is not None:
                 return found if isinstance(found, str) else msgspec.json.encode(found).decode()
         field = ".".join(self._cursor_field)
-        self._scene.outlet.tally.problem(f"{url}: no record has the field {field} that --cursor names")
+        self._scene.outlet.tally.problem(f"{name}: no record has the field {field} that --cursor names")
         return ""
 
 
@@ -320,8 +325,18 @@ def _retry_after_s(text: str) -> float:
     return left_s if left_s > 0 else 0.0
 
 
-def _part(url: str) -> str:
-    return f"url-{hashlib.sha256(url.encode()).hexdigest()[:16]}"
+def name_of(url: str) -> str:
+    """Return the URL as it is shown; if something of it is hidden, a digest tells it from others.
+
+    That is of the URL without its password: with another one it has the same name.
+    """
+    name = shown(url)
+    digest = hashlib.sha256(_PASSWORD.sub(r"\1@", url).encode()).hexdigest()
+    return name if name == url else f"{name} [{digest[:8]}]"
+
+
+def _part(name: str) -> str:
+    return f"url-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
 
 
 def _state(position: dict[str, object]) -> State:

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from sluice.security.hiding import shown
 from sluice_cli.errors import RefusedError, UnreachableError, UsageError
 from sluice_coordination import (
     CoordinationError,
@@ -58,5 +59,7 @@ def _command_error(url: str, error: Exception) -> RefusedError | UnreachableErro
             "--store redis://HOST:6379 or --store opensearch://HOST:9200/INDEX",
         )
     if isinstance(error, StoreUnavailableError):
-        return UnreachableError(str(error), f"is {url} running? Another store: --store URL or SLUICE_INGEST_STORE")
-    return RefusedError(str(error), f"look at what {url} holds")
+        return UnreachableError(
+            str(error), f"is {shown(url)} running? Another store: --store URL or SLUICE_INGEST_STORE"
+        )
+    return RefusedError(str(error), f"look at what {shown(url)} holds")

@@ -12,6 +12,7 @@ from retention_spark.archive_frames import repeated
 from retention_spark.archive_questions import facts, gaps, longest_workflows, most_scaled, transactions
 from retention_spark.session import open_session
 from retention_spark.settings import SparkSettings
+from sluice.security.hiding import shown
 from sluice.settings import settings_of
 
 COUNT = 10
@@ -35,7 +36,7 @@ def main(arguments: list[str]) -> int:
 def _lines(session: SparkSession, target: str, count: int) -> list[str]:
     found = facts(session, target)
     if found is None:
-        return [f"nothing is archived in {target} yet"]
+        return [f"nothing is archived in {shown(target)} yet"]
     found.cache()
     try:
         return list(answers(found, count))

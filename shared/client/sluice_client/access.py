@@ -11,6 +11,7 @@ import msgspec
 
 from sluice.security.contexts import ClientTls, client_context
 from sluice.security.credentials import CA_VARIABLE, Credentials, credentials_of
+from sluice.security.hiding import shown
 from sluice.security.watched import SecurityConfigError, Watched
 
 _PLAIN, _SECURED = "tcp", "tls"
@@ -64,7 +65,7 @@ def host_in(address: str) -> str:
     """`host:port` of an address. Raises ValueError for one that is no controller's."""
     scheme, separator, rest = address.rpartition("://")
     if separator and scheme not in (_PLAIN, _SECURED):
-        raise ValueError(f"not the address of a controller: {address!r}")
+        raise ValueError(f"not the address of a controller: {shown(address)!r}")
     return rest
 
 

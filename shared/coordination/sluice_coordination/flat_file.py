@@ -34,6 +34,7 @@ from sluice_coordination.errors import ConflictError, StoreFailedError, StoreHel
 
 T = TypeVar("T")
 FORMAT = 1
+_MODE = 0o600
 
 
 class _Stored(msgspec.Struct):
@@ -145,7 +146,8 @@ class FileStore:
     def _write(self, content: _File) -> None:
         new = self._path.with_name(f"{self._path.name}.new")
         try:
-            with new.open("wb") as file:
+            with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _MODE), "wb") as file:
+                os.fchmod(file.fileno(), _MODE)
                 file.write(msgspec.json.encode(content))
                 file.flush()
                 os.fsync(file.fileno())
@@ -164,7 +166,7 @@ def _seen(call: "asyncio.Future[T]") -> None:
 
 def _take(path: Path) -> int:
     try:
-        lock = os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        lock = os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _MODE)
     except OSError as error:
         raise StoreFailedError(f"{path}: {error}") from error
     try:

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Protocol
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from sluice_coordination.document import Body, Document, Version
 
@@ -72,7 +72,7 @@ async def _open(url: str, timeout_s: float) -> DocumentStore:
         from sluice_coordination.flat_file import FileStore
 
         return await FileStore.open(file, timeout_s)
-    parts = urlsplit(url)
+    parts = _split(url)
     match parts.scheme:
         case "memory":
             from sluice_coordination.memory import MemoryStore
@@ -92,5 +92,14 @@ async def _open(url: str, timeout_s: float) -> DocumentStore:
                 raise ValueError(f"{', '.join(sorted(options))} cannot be given in a URL of {parts.scheme}")
             address, index = f"{scheme}://{parts.netloc}", parts.path.strip("/")
             return await SearchStore.open(address, index, timeout_s, authorities)
-    # Not the URL: it may hold a password.
     raise ValueError(f"no document store is known for URLs of {parts.scheme!r} as this one")
+
+
+def _split(url: str) -> SplitResult:
+    """Return the parts of a URL. Raises ValueError, which never names more than the scheme: there may be a password."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        raise ValueError(f"the URL of {url.partition(':')[0]!r} has no host and port that can be read") from None
+    return parts

@@ -13,6 +13,7 @@ from pyarrow import fs
 
 from sluice.archive.layout import ArchiveFile, Piece, day_of, file_of, id_folder, pieces
 from sluice.archive.rows import ArchivedRecord, Row, records_of
+from sluice.security.hiding import shown
 
 _ATTEMPTS = 5
 """Files are joined once an hour: twice in a row is chance, more is something else."""
@@ -41,7 +42,7 @@ class Archive:
             # Hadoop's name for what pyarrow calls s3.
             self._fs, root = fs.FileSystem.from_uri(_absolute(target).replace("s3a://", "s3://", 1))
         except (pa.ArrowException, OSError) as error:
-            raise ArchiveUnreadableError(f"{target}: {error}") from error
+            raise ArchiveUnreadableError(f"{shown(target)}: {error}") from error
         self._folder = id_folder(root, topic, id)
         self._files: dict[int, list[ArchiveFile]] | None = None
 

@@ -263,7 +263,7 @@ def test_functions_are_found_by_name() -> None:
         (["app", "--heartbeat-s", "0"], 2, "--heartbeat-s is '0': it must be more than 0"),
         (["members", "--controller", "http://host:1"], 2, "not the address of a controller: 'http://host:1'"),
         (["members", "--log-level", "loud"], 2, "--log-level is 'loud': it must be 'debug', 'info'"),
-        (["app", "--redis-url", "foo"], 2, "--redis-url is 'foo': Redis URL must specify"),
+        (["app", "--redis-url", "redis://me:pa/ss@host"], 2, "--redis-url is 'redis://***@host': it must be redis://"),
         (["app", "--controller", "memory:", "--function", "no.such:function"], 1, "no.such"),
         (["members", "--controller", "memory:"], 0, ""),
         (["members", "--controller", "127.0.0.1:1", "--patience-s", "0.2"], 1, "did not answer"),

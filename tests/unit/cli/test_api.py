@@ -93,6 +93,13 @@ def test_a_reply_of_another_server_is_an_error_with_a_hint(cli: Cli, answer: htt
     assert cli("transaction", "begin", "demo/orders").code == 1
 
 
+@pytest.mark.parametrize("base", ["http://me:hunter2@127.0.0.1:1", "http://me:hunter2@host:x", "http://me:hunter/2@h"])
+def test_an_address_is_named_without_its_password(base: str) -> None:
+    with pytest.raises(UnreachableError, match=r"http://\*\*\*@") as refused, Api(base) as api:
+        api.get("/scopes")
+    assert "hunter" not in f"{refused.value} {refused.value.hint}"
+
+
 def test_a_gateway_times_out_before_the_command_line() -> None:
     assert GatewaySettings.model_fields["request_timeout_s"].default < module.READ_S
 

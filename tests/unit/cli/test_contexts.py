@@ -64,6 +64,7 @@ def test_contexts_are_kept_listed_shown_and_forgotten(cli: Cli, monkeypatch: pyt
         },
     }
     assert "--api" in cli("context", "show", "--api", "http://b:1").out
+    assert "http://***@b:1" in cli("context", "show", "--api", "http://me:hunter2@b:1").out
     assert cli("context", "delete", "prod").code == 0
     assert cli("context", "show", "--json").document["context"] == ""
     missing = cli("context", "use", "prod")

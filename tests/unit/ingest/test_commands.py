@@ -15,6 +15,7 @@ from support.ports import free_port
 from typer.testing import CliRunner
 
 from distributed_ingest.commands import app
+from distributed_ingest.http import name_of
 from distributed_ingest.job import Definition, Job, register
 from distributed_ingest.summary import Summary
 from distributed_ingest.tally import Counts, Tally
@@ -165,6 +166,24 @@ def test_a_proxy_that_cannot_be_used_is_refused_by_its_variable(
     ended, _, error = ingest("http", "http://127.0.0.1:1/", "demo/lines", "--once")
     assert ended == 2 and f"a proxy cannot be used as {variable} says" in " ".join(error.split())
     assert "Traceback" not in error and "cret" not in error
+
+
+def test_no_password_is_shown_or_kept(ingest: Ingest, tmp_path: Path) -> None:
+    urls = [f"http://me:hunter2@127.0.0.1:{free_port()}/data", f"http://127.0.0.1:{free_port()}/?api_key=hunter2"]
+    ended, out, error = ingest("http", *urls, "demo/lines", "--once", "--json", "--every", "10ms", "--lease", "1s")
+    (job,) = (tmp_path / "state" / "sluice" / "ingest").glob("*.json")
+    shown = ingest("status", job.stem)[1]
+    assert ended == 3 and "http://***@127.0.0.1" in error and "http://***@127.0.0.1" in shown
+    assert "hunter2" not in f"{out} {error} {shown} {job.read_text()}"
+    for store in ("redis://me:hunter2@127.0.0.1:1", "redis://me:hunter/2@h", "opensearch://me:hunter2@127.0.0.1:1/x"):
+        error = ingest("folder", "/", "demo/lines", "--store", store)[2]
+        assert store.partition(":")[0] in error and "hunter" not in error
+
+
+def test_a_url_has_the_same_name_with_another_password_only() -> None:
+    names = [name_of(f"http://{user}@host/a") for user in ("a:one", "a:two", "b:one", "one", "two")]
+    assert names[0] == names[1] and len(set(names)) == 4
+    assert name_of("http://host/a?b=c") == "http://host/a?b=c"
 
 
 def filled(path: Path, *, lives: bool) -> str:

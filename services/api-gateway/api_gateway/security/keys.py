@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 import jwt
 
 from api_gateway.errors import OverloadedError
+from sluice.security.hiding import shown
 from sluice.security.watched import SecurityConfigError, Watched
 
 log = logging.getLogger(__name__)
@@ -177,7 +178,7 @@ def _get(opener: urllib.request.OpenerDirector, address: str) -> bytes:
     with opener.open(address, timeout=_FETCH_S) as response:
         content: bytes = response.read(_MAX_BYTES + 1)
     if len(content) > _MAX_BYTES:
-        raise SecurityConfigError(f"{address} answers with more than 1 MiB")
+        raise SecurityConfigError(f"{shown(address)} answers with more than 1 MiB")
     return content
 
 
@@ -197,11 +198,10 @@ def _check_protected(address: str) -> None:
         parts = urlsplit(address)
         if parts.hostname and (parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)):
             return
-    except ValueError as error:
-        raise SecurityConfigError(f"{address} is no address: {error}") from None
-    raise SecurityConfigError(
-        f"keys of tokens are not fetched from {address}: give an https:// address, or SLUICE_AUTH_OIDC_JWKS a file"
-    )
+    except ValueError:
+        raise SecurityConfigError(f"{shown(address)} is no address") from None
+    how = "give an https:// address, or SLUICE_AUTH_OIDC_JWKS a file"
+    raise SecurityConfigError(f"keys of tokens are not fetched from {shown(address)}: {how}")
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):

@@ -89,6 +89,19 @@ async def test_a_file_keeps_what_was_put(tmp_path: Path) -> None:
     await again.close()
 
 
+async def test_a_file_is_for_its_user_alone(tmp_path: Path) -> None:
+    path = tmp_path / "documents.json"
+    path.with_name("documents.json.new").touch(mode=0o644)
+    store = await FileStore.open(path, 20)
+    await store.put("a", {}, None)
+    await store.close()
+    assert modes_in(tmp_path) == {0o600}
+
+
+def modes_in(folder: Path) -> set[int]:
+    return {each.stat().st_mode & 0o777 for each in folder.iterdir()}
+
+
 @pytest.mark.parametrize("name", ["team#7.json", "what?.json"])
 async def test_a_file_has_the_whole_name_that_its_url_says(tmp_path: Path, name: str) -> None:
     async with open_store(f"file://{tmp_path}/{name}", timeout_s=20) as store:
@@ -294,6 +307,14 @@ async def test_other_urls_are_refused(url: str) -> None:
     with pytest.raises(ValueError, match="no document store"):
         async with open_store(url):
             pass
+
+
+@pytest.mark.parametrize("scheme", ["redis", "opensearch"])
+async def test_a_url_that_cannot_be_read_is_refused_without_its_password(scheme: str) -> None:
+    with pytest.raises(ValueError, match=f"the URL of '{scheme}' has no host and port that can be read") as refused:
+        async with open_store(f"{scheme}://me:hunter/2@host"):
+            pass
+    assert "hunter" not in str(refused.value)
 
 
 async def test_what_a_redis_url_says_of_tls_is_kept_and_what_would_undo_promises_refused() -> None:
