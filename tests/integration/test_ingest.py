@@ -17,7 +17,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from confluent_kafka import TopicPartition
+from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from support.kafka import produce
@@ -304,3 +304,28 @@ def test_the_partitions_of_a_topic_go_to_who_is_there(shell: Shell) -> None:
     wanted = {f"{partition}-{number}" for partition in range(4) for number in range(1_010)}
     wanted -= {f"2-{number}" for number in range(1_000, 1_005)}
     assert shell.events("records", wanted).keys() == wanted
+
+
+def test_once_waits_for_a_transaction_of_kafka_that_is_open(shell: Shell) -> None:
+    """It may still be committed; what it comes to, and what others have written behind it, belongs to the topic."""
+    topic, bootstrap = f"transactions-{shell.scope}", shell.system.kafka_bootstrap
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(STARTS_S)
+    shell.done("sluice scope create demo; sluice stream create demo/payments")
+    produce(bootstrap, topic, "k", b"before")
+    open_one = Producer({"bootstrap.servers": bootstrap, "transactional.id": topic})
+    open_one.init_transactions(STARTS_S)
+    open_one.begin_transaction()
+    open_one.produce(topic, b"within")
+    assert open_one.flush(STARTS_S) == 0
+    produce(bootstrap, topic, "k", b"behind")
+    arguments = ["kafka", topic, "demo/payments", "--once", "--json", "--lease", "2s"]
+    with shell.running(*arguments, "--patience", "3s") as impatient:
+        missed = impatient.summary(code=3)["missed"]
+    assert missed == ["nothing has moved for 3 s, with 1 of 3 offsets through"]
+    said = f"{topic}/0: what follows offset 1 is in a transaction that its producer has not ended; waiting for that"
+    with shell.running(*arguments) as patient:
+        patient.until(lambda: said in patient.said, "it says what it waits for")
+        open_one.commit_transaction(STARTS_S)
+        assert patient.summary()["finished"]
+    assert shell.events("payments", wanted := {"before", "within", "behind"}) == Counter(wanted)

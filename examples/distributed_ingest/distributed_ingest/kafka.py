@@ -59,6 +59,8 @@ class Kafka:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="kafka-watch")
         self._watching: Consumer | None = None
         self._ends: dict[int, int] = {}
+        self._stopped_at: dict[int, int] = {}
+        """The offset at which a partition that is read here ended last, for who may read only what is committed."""
         self._id = ""
         """Which of all topics of the name there is, as found last; each task compares it with the one it reads."""
         self._id_found_at = float("-inf")
@@ -66,7 +68,8 @@ class Kafka:
     async def open(self) -> None:
         """See Feed."""
         try:
-            self._watching = self._consumer()
+            # A partition ends behind transactions that are still open, too.
+            self._watching = self._consumer({"isolation.level": "read_uncommitted"})
             self._ends = await self._watch(self._find_ends)
             self._id = await self._watch(self._find_id)
         except KafkaException as error:
@@ -95,8 +98,16 @@ class Kafka:
         noted = await positions(self._scene.store, self._scene.job.progress())
         done = {number: _next(noted.get(_part(number), {}), self._id) or 0 for number in self._ends}
         finished = all(done[number] >= end for number, end in self._ends.items())
+        if self._scene.once:
+            self._tell_what_waits(done)
         reached = sum(min(done[number], end) for number, end in self._ends.items())
         return Reach(reached, sum(self._ends.values()), "offsets", finished)
+
+    def _tell_what_waits(self, done: Mapping[int, int]) -> None:
+        for number, offset in self._stopped_at.items():
+            if done.get(number) == offset < self._ends.get(number, 0):
+                why = f"what follows offset {offset} is in a transaction that its producer has not ended"
+                self._scene.outlet.tally.problem(f"{self._topic}/{number}: {why}; waiting for that")
 
     async def close(self) -> None:
         """See Feed."""
@@ -183,7 +194,7 @@ class Kafka:
             elif error is not None and error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - its public name
                 # What is not for readers, as the marks of transactions, ends here too.
                 if offset is not None and offset >= 0:
-                    ahead[number] = offset
+                    ahead[number] = self._stopped_at[number] = offset
             elif error is not None and error.code() == KafkaError._AUTO_OFFSET_RESET:  # noqa: SLF001
                 refused.add(number)
             elif error is not None:
@@ -243,10 +254,10 @@ class Kafka:
         self._id, self._id_found_at = found, time.monotonic()
         return found
 
-    def _consumer(self) -> Consumer:
-        more = {"enable.partition.eof": True, "auto.offset.reset": "error", "fetch.wait.max.ms": 100}
+    def _consumer(self, more: Mapping[str, str] = clients.NOTHING) -> Consumer:
+        ours = {"enable.partition.eof": True, "auto.offset.reset": "error", "fetch.wait.max.ms": 100, **more}
         # Librdkafka wants a group; as nothing is subscribed or committed, Kafka never hears of it.
-        return Consumer(clients.consumer(self._client, f"sluice-ingest-{self._scene.job.name}", more))
+        return Consumer(clients.consumer(self._client, f"sluice-ingest-{self._scene.job.name}", ours))
 
     def _find_ends(self) -> dict[int, int]:
         assert self._watching is not None

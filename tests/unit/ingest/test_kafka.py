@@ -11,6 +11,7 @@ from unit.ingest.world import SOON_S, World
 from distributed_ingest.kafka import Kafka
 from distributed_ingest.ledger import positions
 from harness import eventually_async
+from sluice.kafka_config.clients import NOTHING
 from sluice_cli.errors import RefusedError
 from sluice_coordination import NodeEntry
 
@@ -128,7 +129,7 @@ class MemoryConsumer:
 @pytest.fixture
 def topic(monkeypatch: pytest.MonkeyPatch) -> MemoryTopic:
     topic = MemoryTopic(3)
-    monkeypatch.setattr(Kafka, "_consumer", lambda _self: MemoryConsumer(topic))
+    monkeypatch.setattr(Kafka, "_consumer", lambda _self, _more=NOTHING: MemoryConsumer(topic))
     monkeypatch.setattr(Kafka, "_find_id", lambda _self: topic.id)
     return topic
 
