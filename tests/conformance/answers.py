@@ -30,6 +30,10 @@ class Explained(Refused):
 MALFORMED = Refused("INTERNAL", "Internal exception occurred")
 """For what cannot be made into a request at all (controller-grpc-api 3.2)."""
 NOT_FOUND, UNKNOWN, INTERNAL = Refused("NOT_FOUND"), Refused("UNKNOWN"), Refused("INTERNAL")
+INVALID = Refused("INVALID_ARGUMENT")
+WHY_INVALID = (
+    "clients try again on UNKNOWN, for 95 s, and not on INVALID_ARGUMENT: what is wrong with a request stays so"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from google.protobuf.message import Message
 from support.effort import effort
 from support.wait import SOON_S
 
-from conformance.answers import Refused
+from conformance.answers import INVALID, UNKNOWN, WHY_INVALID, Refused
 from conformance.run import Run
 
 PEER, SLUICE = "peer", "sluice"
@@ -48,6 +48,10 @@ class Step:
     def differs(self, *, peer: object, sluice: object, why: str) -> "Step":
         """The targets answer differently, on purpose."""
         return replace(self, expected={PEER: peer, SLUICE: sluice}, why=why)
+
+    def is_invalid(self) -> "Step":
+        """What is wrong with the request stays so; the original has clients try again."""
+        return self.differs(peer=UNKNOWN, sluice=INVALID, why=WHY_INVALID)
 
     @property
     def is_unhappy(self) -> bool:

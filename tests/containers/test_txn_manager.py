@@ -22,7 +22,7 @@ from sluice.catalog.examples import Example
 from sluice.catalog.examples.names import ABORTED, COMMITTED, FIRST, SCOPE, STREAM, UPPER_LEFT, UPPER_RIGHT, request_id
 from sluice.domain.segment import segment_name
 from sluice.domain.transaction import events as ev
-from sluice.domain.transaction.state import MIN_LEASE_MS
+from sluice.domain.transaction.decide import Limits
 from sluice.kafka.topics import ABORT, COMMIT, REQUESTS_STREAMS, REQUESTS_TRANSACTIONS
 
 ANSWERS_S = 20.0
@@ -142,7 +142,7 @@ def test_a_lease_that_runs_out_ends_the_transaction(
     made(neighbours, store, scope)
     opening = relocated(client_requests()[0], scope)
     value = opening.json()
-    value["command"]["lease_ms"] = MIN_LEASE_MS
+    value["command"]["lease_ms"] = Limits().min_lease_ms
     send(neighbours, msgspec.structs.replace(opening, value=msgspec.json.encode(value)))
     assert neighbours.answered(opening) == "OK"
     eventually(lambda: ends(neighbours, scope)[1] == [id_of(COMMITTED, scope)], RUNS_OUT_S, "the lease runs out")

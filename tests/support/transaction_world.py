@@ -177,7 +177,7 @@ class TransactionWorld(MemoryWorld):
     async def open(self, request: str, written: bytes = b"") -> str:
         """One with its segments, each of which holds what was written."""
         id = transaction_id(self.stream.active_epoch.reference, request)
-        opened = TransactionOpened(*STREAM, id, lease_ms=10_000, at=1)
+        opened = TransactionOpened(*STREAM, id, lease_ms=10_000, at=1, dies_at=10**15)
         await self.seed(KEY, opened, TransactionReady(*STREAM, id, at=1))
         for name in segment_names(self.stream, id).values():
             await self.store.create_segment(name, 0, 0)

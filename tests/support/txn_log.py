@@ -102,7 +102,9 @@ class TxnLog(StreamLog):
 
     def ping(self, id: str, lease_ms: int = LEASE_MS, appended_at: int | None = None) -> Reply:
         command = PingTransaction(*STREAM, transaction=id, lease_ms=lease_ms)
-        return answered(self.apply(decide.decide_ping(self, command, self.context(appended_at=appended_at))))
+        return answered(
+            self.apply(decide.decide_ping(self, command, self.context(appended_at=appended_at), self.limits))
+        )
 
     def commit(self, id: str, writer: str = "", timestamp: int = 0) -> Reply:
         command = CommitTransaction(*STREAM, transaction=id, writer=writer, timestamp=timestamp)

@@ -1,7 +1,7 @@
 """What a call can fail with, and the one table that says which gRPC status that is.
 
-Clients decide by the code whether they try again (controller-grpc-api 3.2, 9.2, 10.2): NOT_FOUND is final, INTERNAL,
-UNKNOWN, UNAVAILABLE, DEADLINE_EXCEEDED and RESOURCE_EXHAUSTED are tried again. Pure functions.
+Clients decide by the code whether they try again (controller-grpc-api 3.2, 9.2, 10.2): NOT_FOUND and INVALID_ARGUMENT
+are final, INTERNAL, UNKNOWN, UNAVAILABLE, DEADLINE_EXCEEDED and RESOURCE_EXHAUSTED are tried again. Pure functions.
 """
 
 import logging
@@ -58,7 +58,7 @@ class Failure(msgspec.Struct, frozen=True):
 _CODES: tuple[tuple[type[Exception], StatusCode], ...] = (
     (NotFoundError, StatusCode.NOT_FOUND),
     (IllegalStateError, StatusCode.INTERNAL),
-    (InvalidArgumentError, StatusCode.UNKNOWN),
+    (InvalidArgumentError, StatusCode.INVALID_ARGUMENT),
     (StreamRestoringError, StatusCode.UNAVAILABLE),
     (OverloadedError, StatusCode.RESOURCE_EXHAUSTED),
     (QuotaExceededError, StatusCode.RESOURCE_EXHAUSTED),

@@ -13,7 +13,7 @@ from functools import partial
 from sluice.domain.decision import Context, Decision, Reader
 from sluice.domain.stream.state import find_stream
 from sluice.domain.transaction import commands as c
-from sluice.domain.transaction.decide import Limits, decisions
+from sluice.domain.transaction.decide import decisions
 from sluice.domain.transaction.state import open_transaction, segment_names
 from sluice.engine.consumer import Continuation, Delivery, RequestConsumer
 from sluice.engine.crash_points import CrashPoints
@@ -54,7 +54,7 @@ class TxnService:
         self._runtime = runtime
         self._settings = settings
         journal = self._journal = runtime.journal
-        limits = Limits(settings.max_open_transactions, settings.max_waiting_commits)
+        limits = settings.limits
         self._decisions = decisions(limits)
         crash_points = CrashPoints(settings.crash_at)
         self.outages = OutageTracker()

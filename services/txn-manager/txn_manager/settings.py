@@ -1,5 +1,7 @@
 """The settings of txn-manager."""
 
+from pydantic import Field
+
 from sluice.domain.transaction.decide import Limits
 from sluice.settings import Count, CountOrZero, Seconds, SecondsOrZero, ServiceSettings
 from txn_manager.demand import PreparedLimits
@@ -11,7 +13,8 @@ class TxnSettings(ServiceSettings):
     for which none is prepared; `max_open` the requests taken and not yet acknowledged.
 
     Of a stream, at most `max_open_transactions` are open and `max_waiting_commits` wait to be committed, `batch` of
-    them at once.
+    them at once. A lease lasts `min_lease_s` to `max_lease_s`; pings extend it up to `max_transaction_life_s` after the
+    open, or 1000 times the first lease if that is less. All instances must be given the same.
 
     Of transactions that are prepared before clients open them: at most `max_prepared_transactions` of a stream and
     `max_prepared_in_all` of the streams that an instance looks after, else as many as a stream opens in
@@ -36,6 +39,9 @@ class TxnSettings(ServiceSettings):
     claim_s: Seconds = 10.0
     max_open_transactions: Count = Limits().open
     max_waiting_commits: Count = Limits().waiting_commits
+    min_lease_s: float = Field(default=Limits().min_lease_ms / 1000, ge=1, le=10)
+    max_lease_s: float = Field(default=Limits().max_lease_ms / 1000, ge=10, le=30 * 24 * 3600)
+    max_transaction_life_s: Seconds = Limits().max_life_ms / 1000
     batch: Count = 100
     max_prepared_transactions: CountOrZero = PreparedLimits().per_stream
     max_prepared_in_all: CountOrZero = PreparedLimits().total
@@ -49,6 +55,16 @@ class TxnSettings(ServiceSettings):
     def security(self) -> dict[str, str]:
         """See ServiceSettings."""
         return {**super().security(), "redis": redis_in_words(self.redis_url.get_secret_value())}
+
+    @property
+    def limits(self) -> Limits:
+        return Limits(
+            open=self.max_open_transactions,
+            waiting_commits=self.max_waiting_commits,
+            min_lease_ms=int(self.min_lease_s * 1000),
+            max_lease_ms=int(self.max_lease_s * 1000),
+            max_life_ms=int(self.max_transaction_life_s * 1000),
+        )
 
     @property
     def prepared_limits(self) -> PreparedLimits:

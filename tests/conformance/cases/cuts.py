@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from conformance.answers import MALFORMED, NOT_FOUND, UNKNOWN
+from conformance.answers import MALFORMED, NOT_FOUND
 from conformance.calls import (
     STREAM,
     TWO_SEGMENTS,
@@ -97,7 +97,7 @@ case(
     "valid_not_without_segments_that_are",
     *STREAM,
     cut_valid({}).gives(MALFORMED),
-    *(cut_valid(cut).gives(UNKNOWN) for cut in ({7: 0}, {0: 0, 7: 0}, {-1: 0}, {0: -1})),
+    *(cut_valid(cut).is_invalid() for cut in ({7: 0}, {0: 0, 7: 0}, {-1: 0}, {0: -1})),
     cut_valid({at(0, 7): 0}).gives(NOT_FOUND),
 )
 case("valid_missing", *missing(partial(cut_valid, {0: 0}), NOT_FOUND), cut_valid({}).gives(MALFORMED))
@@ -116,8 +116,8 @@ case(
     "between_refused",
     *STREAM,
     between({}, {}).gives(MALFORMED),
-    between({0: 9}, {0: 5}).gives(UNKNOWN),
-    between({7: 0}, {}).gives(UNKNOWN),
+    between({0: 9}, {0: 5}).is_invalid(),
+    between({7: 0}, {}).is_invalid(),
     between({}, {at(0, 7): 0}).gives(NOT_FOUND),
 )
 case("between_missing", *missing(partial(between, {0: 0}, {}), NOT_FOUND))

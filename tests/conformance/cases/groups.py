@@ -170,8 +170,8 @@ case(
     *STREAM,
     create_group(),
     delete_group(id=OTHER_ID).gives("RG_NOT_FOUND"),
-    delete_group(id="").gives(UNKNOWN),
-    delete_group(id="me").gives(UNKNOWN),
+    delete_group(id="").is_invalid(),
+    delete_group(id="me").is_invalid(),
     group_configuration().gives(("SUCCESS", configuration_of())),
 )
 case("delete_with_other_generation", *STREAM, create_group(), delete_group(generation=9))

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from conformance.answers import NOT_FOUND, UNKNOWN
+from conformance.answers import NOT_FOUND
 from conformance.calls import STREAM, TWO_SEGMENTS, at, check_scale, delete_stream, missing, scale, seal
 from conformance.case import Step, Subject
 from conformance.data import write
@@ -55,7 +55,7 @@ case(
     create_group(retention=MANUAL),
     publish({0: 0}).gives("STREAM_CUT_NOT_VALID"),
 )
-case("publish_nothing", *_SUBSCRIBED, publish({}).gives(UNKNOWN))
+case("publish_nothing", *_SUBSCRIBED, publish({}).is_invalid())
 case(
     "publish_unknown_number",
     *_SUBSCRIBED,
@@ -73,7 +73,7 @@ case(
     publish({0: 0}, subscriber="rg").gives("SUBSCRIBER_NOT_FOUND"),
     publish({0: 0}, subscriber="").gives("SUBSCRIBER_NOT_FOUND"),
     publish({0: 0}, id=OTHER_ID).gives("SUBSCRIBER_NOT_FOUND"),
-    publish({0: 0}, id="").gives(UNKNOWN),
+    publish({0: 0}, id="").is_invalid(),
     publish({0: 0}, generation=1).gives("GENERATION_MISMATCH"),
     delete_group(),
     publish({0: 0}).gives("SUBSCRIBER_NOT_FOUND"),

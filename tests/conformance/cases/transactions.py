@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from conformance.answers import INTERNAL, MALFORMED, NOT_FOUND, Explained, Refused
+from conformance.answers import INTERNAL, MALFORMED, NOT_FOUND, WHY_INVALID, Explained, Refused
 from conformance.calls import (
     STREAM,
     TWO_SEGMENTS,
@@ -43,8 +43,8 @@ _AFTER_SPLIT = [(at(0, 1), 0.0, 0.5), (at(2, 1), 0.5, 0.75), (at(3, 1), 0.75, 1.
 def _refused_lease(lease: int, text: str) -> Step:
     return begin(lease=lease).differs(
         peer=Refused("UNKNOWN", text),
-        sluice=Explained("UNKNOWN", words=("10000", "600000")),
-        why="a caller with a wrong lease gets both limits, not only that one is broken",
+        sluice=Explained("INVALID_ARGUMENT", words=("10000", "600000", "SLUICE_MAX_LEASE_S")),
+        why=WHY_INVALID,
     )
 
 

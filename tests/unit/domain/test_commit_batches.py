@@ -117,7 +117,7 @@ def test_a_batch_never_mixes_epochs_and_keeps_the_order_of_commits() -> None:
     log, early = worked_example()
     late, later = log.open("late"), log.open("later")
     other = transaction_id(0, "early-too")
-    log.fold(TransactionOpened(*STREAM, transaction=other, lease_ms=10_000, at=1))
+    log.fold(TransactionOpened(*STREAM, transaction=other, lease_ms=10_000, at=1, dies_at=10**15))
     for id in (late, early, other, later):
         log.queue(id)
     log.begin()

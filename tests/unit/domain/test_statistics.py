@@ -88,7 +88,9 @@ def report(minute: int, of: Figures, at: int = 0) -> StreamStatistics:
 
 def test_a_committed_transaction_counts_with_the_time_since_its_opening() -> None:
     counter = TransactionCounter()
-    opened = counter.figures(TransactionOpened(**TXN, lease_ms=10_000, at=OPENED_AT), being(TransactionState.OPEN))
+    opened = counter.figures(
+        TransactionOpened(**TXN, lease_ms=10_000, at=OPENED_AT, dies_at=10**15), being(TransactionState.OPEN)
+    )
     assert opened == Figures(opened=1)
     assert counter.figures(TransactionReady(**TXN, at=1_100), being(TransactionState.OPEN)) is None
     committing = TransactionCommitting(**TXN, at=4_000)

@@ -22,9 +22,6 @@ from sluice.domain.transaction.decide import Limits
 from sluice.domain.transaction.ids import epoch_of, transaction_id
 from sluice.domain.transaction.state import (
     LONGEST_CREATION_MS,
-    LONGEST_LIFE_MS,
-    MAX_LEASE_MS,
-    MIN_LEASE_MS,
     EndedTransaction,
     Transaction,
     TransactionState,
@@ -34,6 +31,9 @@ from sluice.domain.transaction.state import (
 from sluice.domain.workflow import WorkflowKind
 
 STATES = list(REACHED)
+MIN_LEASE_MS, MAX_LEASE_MS = Limits().min_lease_ms, Limits().max_lease_ms
+DAY_MS = 24 * 3600 * 1000
+LONG_LEASES = Limits(min_lease_ms=5_000, max_lease_ms=30 * DAY_MS)
 
 
 def opened(log: TxnLog, lease_ms: int = LEASE_MS, ready: bool = True) -> Transaction:
@@ -132,7 +132,16 @@ def test_one_that_ended_while_its_segments_were_created_is_not_made_ready(reache
 def test_a_lease_has_bounds(lease_ms: int, opens: bool) -> None:
     reply = TxnLog().ask_open("t", lease_ms)
     assert (reply is None) == opens
-    assert reply is None or (reply.status == "LEASE_OUT_OF_BOUNDS" and str(lease_ms) in reply.reason)
+    bounds = "10000 to 600000 ms (SLUICE_MIN_LEASE_S, SLUICE_MAX_LEASE_S)"
+    assert reply is None or reply.status == "LEASE_OUT_OF_BOUNDS"
+    assert reply is None or reply.reason == f"a lease lasts {bounds}, not {lease_ms}"
+
+
+@pytest.mark.parametrize(("lease_ms", "opens"), [(4_999, False), (5_000, True), (30 * DAY_MS, True)])
+def test_the_bounds_of_a_lease_are_those_that_are_set(lease_ms: int, opens: bool) -> None:
+    log = TxnLog(limits=LONG_LEASES)
+    assert (log.ask_open("t", lease_ms) is None) == opens
+    assert log.ping(log.open("other", 5_000), 30 * DAY_MS + 1).status == "LEASE_TOO_LARGE"
 
 
 def test_none_is_opened_while_the_stream_is_being_restored() -> None:
@@ -237,6 +246,7 @@ def test_a_ping_decided_by_a_clock_that_is_behind_counts_and_takes_nothing_back(
 def test_a_ping_has_an_upper_bound(lease_ms: int, status: str) -> None:
     log = TxnLog()
     assert log.ping(log.open("t", 600_000), lease_ms).status == status
+    assert "SLUICE_MAX_LEASE_S" in log.ping(log.open("other", 600_000), MAX_LEASE_MS + 1).reason
 
 
 @pytest.mark.parametrize("lease_ms", [0, 1, -5, -(2**63)])
@@ -259,8 +269,18 @@ def test_no_ping_makes_it_live_longer_than_its_first_lease_allows() -> None:
     assert found.state is TransactionState.OPEN, "it dies when its lease runs out"
 
 
-def test_nothing_lives_longer_than_a_day() -> None:
-    assert opened(TxnLog(), MAX_LEASE_MS).dies_at == 1000 + LONGEST_LIFE_MS
+@pytest.mark.parametrize(
+    ("lease_ms", "limits", "life_ms"),
+    [
+        (MAX_LEASE_MS, Limits(), DAY_MS),
+        (MAX_LEASE_MS, Limits(max_life_ms=3 * DAY_MS), 3 * DAY_MS),
+        (30 * DAY_MS, LONG_LEASES, 30 * DAY_MS),
+    ],
+)
+def test_a_life_is_as_long_as_is_set_and_never_shorter_than_the_first_lease(
+    lease_ms: int, limits: Limits, life_ms: int
+) -> None:
+    assert opened(TxnLog(limits=limits), lease_ms).dies_at == 1000 + life_ms
 
 
 # Committing and aborting.

@@ -42,7 +42,7 @@ class Ends(Log):
 
 
 def _life(id: str, at: int, stream: str) -> Iterator[Event]:
-    yield TransactionOpened("sc", stream, id, lease_ms=10_000, at=at)
+    yield TransactionOpened("sc", stream, id, lease_ms=10_000, at=at, dies_at=10**15)
     yield TransactionAborting("sc", stream, id, reason=AbortReason.USER, at=at)
     yield TransactionAborted("sc", stream, id, at=at)
 
@@ -125,7 +125,7 @@ def test_an_idle_stream_forgets_as_the_time_of_its_partition_goes_by() -> None:
     start = 1_700_000_000_000
     ids = [ends.one(start + i) for i in range(3)]
     open_still = transaction_id(0, "open")
-    ends.fold(TransactionOpened(*STREAM, open_still, lease_ms=1, at=start))
+    ends.fold(TransactionOpened(*STREAM, open_still, lease_ms=1, at=start, dies_at=10**15))
 
     def goes_by(ms: int) -> None:
         for turn in range(10):

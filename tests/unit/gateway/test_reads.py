@@ -130,7 +130,7 @@ async def test_only_a_caller_of_the_scale_that_runs_waits_for_its_end(idle: Memo
 
 async def test_the_state_of_a_transaction_that_ends_comes_with_its_end(idle: MemorySystem) -> None:
     names: dict[str, Any] = {"scope": "sc", "stream": "st", "transaction": TXN_ID}
-    opened = TransactionOpened(**names, lease_ms=10_000, at=1)
+    opened = TransactionOpened(**names, lease_ms=10_000, at=1, dies_at=10**15)
     committing = TransactionCommitting(**names, at=2)
     reads, loop = Reads(idle.runtime.journal), idle.broker.loop
     id = StreamId("sc", "st").transaction(TXN_ID)

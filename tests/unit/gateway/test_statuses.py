@@ -33,6 +33,7 @@ from sluice.engine.ports import SendError, SendQueueFullError
 DECISIONS: dict[type, Callable[..., Any]] = {
     **DECIDE,
     CommitTransaction: transaction_decide.decide_commit,
+    PingTransaction: transaction_decide.decide_ping,
 }
 
 RAISED: dict[type, set[str]] = {CommitTransaction: {"TOO_MANY_WAITING"}}
@@ -110,7 +111,7 @@ def test_a_failed_writers_time_is_an_internal_error() -> None:
         (errors.NoOwnerError("why"), StatusCode.INTERNAL, errors.INTERNAL_TEXT),
         (NotFoundError("why"), StatusCode.NOT_FOUND, "why"),
         (IllegalStateError("why"), StatusCode.INTERNAL, "why"),
-        (InvalidArgumentError("why"), StatusCode.UNKNOWN, "why"),
+        (InvalidArgumentError("why"), StatusCode.INVALID_ARGUMENT, "why"),
         (errors.OverloadedError("why"), StatusCode.RESOURCE_EXHAUSTED, "why"),
         (SendQueueFullError("why"), StatusCode.RESOURCE_EXHAUSTED, "why"),
         (errors.RequestTimeoutError("why"), StatusCode.DEADLINE_EXCEEDED, "why"),

@@ -110,7 +110,7 @@ async def test_a_transaction_that_commits(gateway: Gateway, id: pb.TxnId) -> Non
     ("status", "code"),
     [
         ("STREAM_NOT_FOUND", CODES.NOT_FOUND),
-        ("LEASE_OUT_OF_BOUNDS", CODES.UNKNOWN),
+        ("LEASE_OUT_OF_BOUNDS", CODES.INVALID_ARGUMENT),
         ("STREAM_SEALED", CODES.INTERNAL),
         ("ENDED", CODES.INTERNAL),
         ("FAILURE", CODES.INTERNAL),
@@ -175,8 +175,10 @@ async def test_the_latest_ended_transactions_are_listed_up_to_the_limit(gateway:
     events: list[Event] = []
     for i, id in enumerate(ids):
         end = TransactionCommitted("sc", "st", id, at=i) if i % 2 else TransactionAborted("sc", "st", id, at=i)
-        events += [TransactionOpened("sc", "st", id, lease_ms=1, at=i), end]
-    never = TransactionOpened(scope="sc", stream="st", transaction=transaction_id(0, "never"), lease_ms=1, at=0)
+        events += [TransactionOpened("sc", "st", id, lease_ms=1, at=i, dies_at=10**15), end]
+    never = TransactionOpened(
+        scope="sc", stream="st", transaction=transaction_id(0, "never"), lease_ms=1, at=0, dies_at=10**15
+    )
     await gateway.system.append(KEY, *events, never)
     answer = await gateway.stub.listCompletedTransactions(pb.ListCompletedTxnRequest(streamInfo=STREAM))
     listed = [(text(t.txnId), t.status) for t in answer.response]

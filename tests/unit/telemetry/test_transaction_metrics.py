@@ -41,7 +41,7 @@ def gauges() -> tuple[float | None, ...]:
 async def open_one(world: World, stream: str, request: str, late_ms: int = -5_000, committing: bool = False) -> None:
     facts: dict[str, Any] = {"scope": "sc", "stream": stream, "transaction": transaction_id(0, request)}
     at = NOW_MS - 10_000 - late_ms
-    await world.seed(f"sc/{stream}", ev.TransactionOpened(**facts, lease_ms=10_000, at=at))
+    await world.seed(f"sc/{stream}", ev.TransactionOpened(**facts, lease_ms=10_000, at=at, dies_at=10**15))
     await world.seed(f"sc/{stream}", ev.TransactionReady(**facts, at=at))
     if committing:
         await world.seed(f"sc/{stream}", ev.TransactionCommitting(**facts, at=at))

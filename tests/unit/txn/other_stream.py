@@ -36,7 +36,7 @@ async def other_stream(world: TransactionWorld) -> StreamId:
 async def commit_empty(world: TransactionWorld, stream: StreamId) -> TransactionId:
     """A transaction that is to be committed, without segments: they count as merged."""
     id = stream.transaction(transaction_id(0, "empty"))
-    opened = TransactionOpened(*id, lease_ms=10_000, at=1)
+    opened = TransactionOpened(*id, lease_ms=10_000, at=1, dies_at=10**15)
     await world.seed(stream.key, opened, TransactionReady(*id, at=1), TransactionCommitting(*id, at=1))
     return id
 

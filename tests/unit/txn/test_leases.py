@@ -20,7 +20,7 @@ from sluice.domain.transaction.ids import transaction_id
 from sluice.domain.transaction.state import LONGEST_CREATION_MS
 from sluice.engine.ports import SendError
 from sluice.kafka.topics import ABORT, COMMIT, JOURNAL, REQUESTS_TRANSACTIONS
-from txn_manager.leases import GRACE_SHARE, Leases
+from txn_manager.leases import GRACE_SHARE, LONGEST_ANEW_MS, Leases
 from txn_manager.outage_tracker import SILENCE_MS, OutageTracker
 from txn_manager.service import TxnService
 from txn_manager.settings import TxnSettings
@@ -80,7 +80,7 @@ class Scene:
         await self.world.seed(KEY, *events)
 
     async def open(self, ready: bool = True) -> None:
-        await self.seed(TransactionOpened(*STREAM, ID, lease_ms=LEASE_MS, at=OPENED))
+        await self.seed(TransactionOpened(*STREAM, ID, lease_ms=LEASE_MS, at=OPENED, dies_at=10**15))
         if ready:
             await self.seed(TransactionReady(*STREAM, ID, at=OPENED))
 
@@ -174,9 +174,11 @@ async def test_pings_of_leases_that_were_open_before_are_awaited(scene: Scene) -
 async def test_all_open_leases_can_be_read_from_the_journal(scene: Scene) -> None:
     await scene.open()
     other = transaction_id(0, "b")
-    await scene.seed(TransactionOpened(*STREAM, other, lease_ms=20_000, at=OPENED))
+    await scene.seed(TransactionOpened(*STREAM, other, lease_ms=20_000, at=OPENED, dies_at=10**15))
     done = transaction_id(0, "c")
-    await scene.seed(TransactionOpened(*STREAM, done, lease_ms=1, at=1), TransactionCommitting(*STREAM, done, at=1))
+    await scene.seed(
+        TransactionOpened(*STREAM, done, lease_ms=1, at=1, dies_at=10**15), TransactionCommitting(*STREAM, done, at=1)
+    )
     scene.clock.now = DUE + 1
     left = dict(scene.leases.open_leases(scene.partition))
     assert left == {
@@ -302,6 +304,25 @@ async def test_a_take_over_begins_leases_anew(scene: Scene) -> None:
     assert scene.sent() == [(COMMIT.name, QUESTION)]
 
 
+async def test_a_long_lease_begins_anew_for_no_more_than_ten_minutes(scene: Scene) -> None:
+    long_ms, anew_ms = 30 * 24 * 3600 * 1000, LONGEST_ANEW_MS + GRACE_MS + LONGEST_ANEW_MS // GRACE_SHARE
+    await scene.open()
+    await scene.ping(OPENED, long_ms)
+    end = OPENED + long_ms + GRACE_MS + LONGEST_ANEW_MS // GRACE_SHARE
+    scene.own()
+    assert scene.leases.open_leases(scene.partition) == {TIMER: end - OPENED - anew_ms}, "looked at before its end"
+    assert not scene.leases.awaits_pings(), "no outage matters to it yet"
+    scene.clock.now = end - anew_ms
+    await scene.leases.submit_checks(scene.partition, [TIMER])
+    assert (scene.sent(), scene.notified()[-1]) == ([], (TIMER, anew_ms))
+    assert scene.leases.awaits_pings()
+    scene.clock.now = end - 1
+    scene.leases.listen(scene.partition)
+    scene.clock.now = end
+    await scene.leases.passed_pings("q", QUESTION, end)
+    assert (scene.sent(), scene.notified()) == ([], [(TIMER, anew_ms - 1)])
+
+
 async def test_a_ping_behind_a_take_over_counts_from_itself(scene: Scene) -> None:
     await scene.open()
     scene.own()
@@ -365,7 +386,7 @@ async def test_a_check_behind_a_ping_that_cannot_be_decided_aborts_nothing(virtu
     for consumer in consumers:
         consumer.start()
     await until(lambda: all(len(consumer.partitions) == world.broker.partitions for consumer in consumers))
-    opened = TransactionOpened(*STREAM, ID, lease_ms=LEASE_MS, at=world.now_ms)
+    opened = TransactionOpened(*STREAM, ID, lease_ms=LEASE_MS, at=world.now_ms, dies_at=10**15)
     await world.seed(KEY, opened, TransactionReady(*STREAM, ID, at=world.now_ms))
     await asyncio.sleep(2 * (DUE - OPENED) / 1000)
     world.broker.land(JOURNAL.name, KEY, b"no record")

@@ -76,7 +76,9 @@ async def test_opens_at_one_moment_create_no_more_segments_at_once_than_the_limi
 
 async def test_an_open_that_an_earlier_owner_decides_late_is_carried_out(scene: OpeningWorld) -> None:
     reply = scene.first.journal.expect_reply("late", (KEY,))
-    await scene.seed(KEY, TransactionOpened(*STREAM, scene.id_of("late"), lease_ms=LEASE_MS, at=1, request="late"))
+    await scene.seed(
+        KEY, TransactionOpened(*STREAM, scene.id_of("late"), lease_ms=LEASE_MS, at=1, dies_at=10**15, request="late")
+    )
     assert (await asyncio.wait_for(reply, 5)).status == "OK" and len(scene.own_segments) == 1
 
 

@@ -140,7 +140,7 @@ async def test_a_group_holds_the_key_queue_of_its_state_stream_up(made: Scene) -
 async def test_what_is_at_work_in_other_queues_keeps_no_command_back(made: Scene) -> None:
     batch = CommitBatchStarted(scope="sc", stream="x0", transactions=("t",), at=0)
     aborting = TransactionAborting(scope="sc", stream="x0", transaction="t", at=0, reason=AbortReason.USER)
-    opened = TransactionOpened(scope="sc", stream="x0", transaction="t", at=0, lease_ms=1000)
+    opened = TransactionOpened(scope="sc", stream="x0", transaction="t", at=0, dies_at=10**15, lease_ms=1000)
     await made.world.seed(KEY, batch, opened, aborting)
     partition_of = made.world.first.journal.partition_of
     names = (f"y{i}" for i in range(99))

@@ -204,7 +204,7 @@ def _scaled(history: History) -> None:
     history.append(
         29,
         n.TRANSACTIONS,
-        TransactionOpened(_S, _O, n.ROLLED, lease_ms=600_000, at=n.at(29)),
+        TransactionOpened(_S, _O, n.ROLLED, lease_ms=600_000, at=n.at(29), dies_at=n.at(29 + 24 * 3600)),
         decides=REQUESTS_TRANSACTIONS,
     )
     ready = TransactionReady(_S, _O, n.ROLLED, at=n.at(29.1))

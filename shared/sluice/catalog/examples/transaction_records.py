@@ -50,7 +50,7 @@ _OTHER = TransactionId(_S, _O, transaction_id(1, n.request_id(0x2A))).aggregate
 
 
 def _opened(history: History, seconds: float, transaction: str, request: str) -> None:
-    opened = TransactionOpened(_S, _O, transaction, _LEASE_MS, at=n.at(seconds))
+    opened = TransactionOpened(_S, _O, transaction, _LEASE_MS, n.at(seconds), dies_at=n.at(seconds + _LEASE_MS))
     history.append(seconds, n.TRANSACTIONS, opened, decides=REQUESTS_TRANSACTIONS, guards=(_ORDERS,))
     ready = TransactionReady(_S, _O, transaction, at=n.at(seconds + 0.1))
     answer = Reply(Status.OK, transaction=transaction, segments=_SEGMENTS)
@@ -102,7 +102,7 @@ def prepared(history: History) -> None:
     history.append(
         71,
         n.TRANSACTIONS,
-        TransactionOpened(_S, _O, opened, _LEASE_MS, at=n.at(71), request=request, prepared=True),
+        TransactionOpened(_S, _O, opened, _LEASE_MS, n.at(71), n.at(71 + _LEASE_MS), request, prepared=True),
         decides=REQUESTS_TRANSACTIONS,
         request=request,
         reply=Reply(Status.OK, transaction=opened, segments=_SEGMENTS),

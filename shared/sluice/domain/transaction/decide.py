@@ -26,8 +26,6 @@ from sluice.domain.transaction.ids import transaction_id
 from sluice.domain.transaction.index import transactions_of
 from sluice.domain.transaction.prepared import next_prepared
 from sluice.domain.transaction.state import (
-    MAX_LEASE_MS,
-    MIN_LEASE_MS,
     EndedTransaction,
     Transaction,
     TransactionState,
@@ -40,10 +38,20 @@ _SUCCESS = Decision(reply=Reply(Status.SUCCESS))
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """How many transactions of one stream may be open, and how many may wait for their commit."""
+    """How many transactions of one stream may be open, and how many may wait for their commit; how long leases last.
+
+    They are those of the instance that decides: what follows from them stands in the event.
+    """
 
     open: int = 10_000
     waiting_commits: int = 5_000
+    min_lease_ms: int = 10_000
+    max_lease_ms: int = 600_000
+    max_life_ms: int = 24 * 3600 * 1000
+
+    def dies_at(self, lease_ms: int, opened_at: int) -> int:
+        """Up to when pings may extend the first lease (stream-and-transaction-semantics 6.2)."""
+        return opened_at + max(lease_ms, min(1000 * lease_ms, self.max_life_ms))
 
 
 def decide_open(
@@ -62,10 +70,9 @@ def decide_open(
     stream = find_stream(reader, command.stream_id)
     if stream is None or stream.state is StreamState.CREATING:
         return refuse(Status.STREAM_NOT_FOUND, "no such stream")
-    if not MIN_LEASE_MS <= command.lease_ms <= MAX_LEASE_MS:
-        return refuse(
-            Status.LEASE_OUT_OF_BOUNDS, f"a lease lasts {MIN_LEASE_MS} to {MAX_LEASE_MS} ms, not {command.lease_ms}"
-        )
+    if not limits.min_lease_ms <= command.lease_ms <= limits.max_lease_ms:
+        bounds = f"{limits.min_lease_ms} to {limits.max_lease_ms} ms (SLUICE_MIN_LEASE_S, SLUICE_MAX_LEASE_S)"
+        return refuse(Status.LEASE_OUT_OF_BOUNDS, f"a lease lasts {bounds}, not {command.lease_ms}")
     if stream.state in (StreamState.SEALING, StreamState.SEALED):
         return refuse(Status.STREAM_SEALED, f"the stream is {stream.state.value}")
     if stream.state is StreamState.RESTORING:
@@ -76,22 +83,22 @@ def decide_open(
         reason = f"{limits.open} transactions of this stream are open or being aborted, no more may be"
         return refuse(Status.TOO_MANY_OPEN, reason)
     prepared = next_prepared(reader, stream, in_hand)
+    dies_at = limits.dies_at(command.lease_ms, context.now)
     if prepared is not None:
-        return _open_prepared(reader, stream, command, context, prepared)
+        return _open_prepared(reader, stream, command, context, prepared, dies_at)
     id = stream.id.transaction(transaction_id(stream.active_epoch.reference, context.request))
     if find_transaction(reader, id) is not None:
         return Decision()
-    opened = ev.TransactionOpened(*id, lease_ms=command.lease_ms, at=context.now, request=context.request)
+    opened = ev.TransactionOpened(*id, command.lease_ms, context.now, dies_at, context.request)
     return Decision((opened,))
 
 
 def _open_prepared(
-    reader: Reader, stream: Stream, command: OpenTransaction, context: Context, prepared: str
+    reader: Reader, stream: Stream, command: OpenTransaction, context: Context, prepared: str, dies_at: int
 ) -> Decision:
     id = stream.id.transaction(prepared)
     reader.get(id.aggregate)  # as it was prepared: never opened, not discarded
-    lease_ms, request = command.lease_ms, context.request
-    opened = ev.TransactionOpened(*id, lease_ms=lease_ms, at=context.now, request=request, prepared=True)
+    opened = ev.TransactionOpened(*id, command.lease_ms, context.now, dies_at, context.request, prepared=True)
     return Decision((opened,), _where_to_write(stream, prepared))
 
 
@@ -111,7 +118,7 @@ def decide_ready(reader: Reader, id: TransactionId, at: int) -> Decision:
     return Decision((ev.TransactionReady(*id, at=at),), _where_to_write(stream, id.transaction))
 
 
-def decide_ping(reader: Reader, command: PingTransaction, context: Context) -> Decision:
+def decide_ping(reader: Reader, command: PingTransaction, context: Context, limits: Limits) -> Decision:
     found = find_transaction(reader, command.transaction_id)
     if found is None:
         return refuse(Status.UNKNOWN, "no such transaction")
@@ -119,12 +126,14 @@ def decide_ping(reader: Reader, command: PingTransaction, context: Context) -> D
         return refuse(Status.COMMITTED)
     if not isinstance(found, Transaction) or found.state is not TransactionState.OPEN:
         return refuse(Status.ABORTED, _why(found))
-    if command.lease_ms > MAX_LEASE_MS:
-        return refuse(Status.LEASE_TOO_LARGE, f"a lease lasts at most {MAX_LEASE_MS} ms, not {command.lease_ms}")
+    if command.lease_ms > limits.max_lease_ms:
+        most = f"{limits.max_lease_ms} ms (SLUICE_MAX_LEASE_S)"
+        return refuse(Status.LEASE_TOO_LARGE, f"a lease lasts at most {most}, not {command.lease_ms}")
     if context.appended_at + command.lease_ms > found.dies_at:
         life = found.dies_at - found.opened_at
         return refuse(
-            Status.MAX_EXECUTION_TIME_EXCEEDED, f"it may live for {life} ms from its creation at {found.opened_at}"
+            Status.MAX_EXECUTION_TIME_EXCEEDED,
+            f"it may live for {life} ms (SLUICE_MAX_TRANSACTION_LIFE_S) from its creation at {found.opened_at}",
         )
     pinged = ev.TransactionPinged(
         *command.transaction_id,
@@ -206,7 +215,7 @@ def decisions(limits: Limits) -> dict[type, Decide]:
     """Which function decides each command."""
     return {
         OpenTransaction: partial(decide_open, limits=limits),
-        PingTransaction: decide_ping,
+        PingTransaction: partial(decide_ping, limits=limits),
         CommitTransaction: partial(decide_commit, limits=limits),
         AbortTransaction: decide_abort,
     }

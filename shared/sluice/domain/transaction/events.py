@@ -28,7 +28,7 @@ class TransactionEvent(msgspec.Struct, frozen=True, tag=True, tag_field="type", 
 
 
 class TransactionOpened(TransactionEvent, frozen=True):
-    """The id is given. Times in epoch ms.
+    """The id is given. Times in epoch ms; no ping may reach beyond `dies_at`.
 
     If it was `prepared` its segments exist, and the lease runs from `at`. Else they have yet to be created, until when
     no lease runs.
@@ -36,6 +36,7 @@ class TransactionOpened(TransactionEvent, frozen=True):
 
     lease_ms: int
     at: int
+    dies_at: int
     request: str | None = None
     prepared: bool = False
 

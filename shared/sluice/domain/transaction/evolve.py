@@ -7,7 +7,6 @@ from sluice.domain.transaction import events as ev
 from sluice.domain.transaction.batch import CommitBatch, Commits
 from sluice.domain.transaction.prepared import PreparedRange
 from sluice.domain.transaction.state import (
-    LONGEST_LIFE_MS,
     EndedTransaction,
     PreparedTransaction,
     Transaction,
@@ -22,7 +21,7 @@ def _opened(_state: Any, event: ev.TransactionOpened) -> Transaction:
         opened_at=event.at,
         lease_ms=event.lease_ms,
         last_activity_at=event.at,
-        dies_at=event.at + min(1000 * event.lease_ms, LONGEST_LIFE_MS),
+        dies_at=event.dies_at,
         ready=event.prepared,
         workflow=None if event.prepared else Workflow(WorkflowKind.OPEN_TRANSACTION, event.request, event.at),
     )

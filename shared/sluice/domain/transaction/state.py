@@ -16,9 +16,6 @@ from sluice.domain.transaction.commands import AbortReason
 from sluice.domain.transaction.ids import epoch_of, halves
 from sluice.domain.workflow import Workflow
 
-MIN_LEASE_MS = 10_000
-MAX_LEASE_MS = 600_000
-LONGEST_LIFE_MS = 24 * 3600 * 1000
 LONGEST_CREATION_MS = 120_000
 """How long the segments of a transaction may take to be created before its lease begins to run all the same."""
 

@@ -25,7 +25,7 @@ def view_of(*events: ev.TransactionEvent) -> PartitionView:
 
 def ended(number: int, at: int, reason: AbortReason | None) -> list[ev.TransactionEvent]:
     id = ORDERS.transaction(f"00000000-0000-0000-0000-{number:012x}")
-    opened = ev.TransactionOpened(*id, lease_ms=1000, at=1)
+    opened = ev.TransactionOpened(*id, lease_ms=1000, at=1, dies_at=10**15)
     if reason is None:
         return [opened, ev.TransactionCommitting(*id, at=at), ev.TransactionCommitted(*id, at=at)]
     return [opened, ev.TransactionAborting(*id, reason=reason, at=at), ev.TransactionAborted(*id, at=at)]

@@ -43,7 +43,7 @@ async def begin_batch(world: World) -> None:
     """A batch of commits that no service carries out."""
     await world.system.append(
         "sc/st",
-        TransactionOpened(*ID, TXN, lease_ms=10_000, at=1),
+        TransactionOpened(*ID, TXN, lease_ms=10_000, at=1, dies_at=10**15),
         TransactionCommitting(*ID, TXN, at=2),
         CommitBatchStarted(*ID, transactions=(TXN,), at=3),
     )

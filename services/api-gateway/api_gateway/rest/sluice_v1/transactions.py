@@ -29,7 +29,7 @@ from api_gateway.rest.sluice_v1.workflow_models import RunningWorkflow, workflow
 from api_gateway.slices import Slices
 from sluice.domain.ids import StreamId, TransactionId
 from sluice.domain.transaction.commands import AbortTransaction, CommitTransaction, OpenTransaction, PingTransaction
-from sluice.domain.transaction.state import MAX_LEASE_MS, MIN_LEASE_MS, NO_TIME, EndedTransaction, Transaction
+from sluice.domain.transaction.state import NO_TIME, EndedTransaction, Transaction
 from sluice.engine.fold import PartitionView
 
 routes = router("transactions")
@@ -69,7 +69,7 @@ class LeaseBody(Body):
     """For how long."""
 
     lease_ms: int = Field(
-        description=f"How long it lives without a ping: {MIN_LEASE_MS} to {MAX_LEASE_MS} ms.",
+        description="How long it lives without a ping, within the limits that txn-manager has.",
         ge=0,
         le=INT64_MAX,
         examples=[30000],
