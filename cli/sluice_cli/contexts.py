@@ -64,6 +64,8 @@ def save(kept: Contexts) -> None:
         with tempfile.NamedTemporaryFile("w", dir=file.parent, encoding="utf-8", delete=False) as new:
             json.dump(document, new, indent=2, ensure_ascii=False)
             new.write("\n")
+            new.flush()
+            os.fsync(new.fileno())
         Path(new.name).chmod(_MODE)
         Path(new.name).replace(file)
     except OSError as error:

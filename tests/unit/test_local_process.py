@@ -11,6 +11,7 @@ import pytest
 from support.wait import SOON_S
 
 from harness import eventually
+from sluice_local.ownership import SupervisorRecord, record_path
 from sluice_local.process import Child, ProcessRecord, Spawner, log_tail, start_ticks
 
 
@@ -87,6 +88,14 @@ def test_a_record_knows_another_process_with_the_same_number(tmp_path: Path) -> 
 
 def test_there_is_no_record_of_what_never_ran(tmp_path: Path) -> None:
     assert ProcessRecord.read(tmp_path / "none.json") is None
+
+
+@pytest.mark.parametrize("left", [b"", b"\0\0\0"])
+def test_a_record_that_a_power_loss_emptied_is_of_nothing_that_runs(left: bytes, tmp_path: Path) -> None:
+    path = record_path(tmp_path)
+    path.parent.mkdir()
+    path.write_bytes(left)
+    assert ProcessRecord.read(path) is None and SupervisorRecord.read(tmp_path) is None
 
 
 def test_only_the_end_of_a_log_is_shown(tmp_path: Path) -> None:

@@ -40,10 +40,10 @@ class SupervisorRecord:
 
     @classmethod
     def read(cls, home: Path) -> Self | None:
-        """Return the record of a supervisor that lives, or None."""
+        """Return the record of a supervisor that lives, or None: it outlives no power loss that leaves a file empty."""
         try:
             record = cls(**json.loads(record_path(home).read_text()))
-        except FileNotFoundError:
+        except (FileNotFoundError, ValueError):
             return None
         return record if start_ticks(record.pid) == record.start_ticks else None
 

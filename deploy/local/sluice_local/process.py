@@ -37,10 +37,10 @@ class ProcessRecord:
 
     @classmethod
     def read(cls, path: Path) -> "ProcessRecord | None":
-        """Return what the file says, or None if there is none."""
+        """Return what the file says, or None if there is none, or a power loss has left it empty."""
         try:
             found = json.loads(path.read_text())
-        except FileNotFoundError:
+        except (FileNotFoundError, ValueError):
             return None
         return cls(found["pid"], found["start_ticks"])
 

@@ -31,7 +31,8 @@ def is_current(stamp: Path, value: str) -> bool:
 
 
 def set_current(stamp: Path, value: str) -> None:
-    """Note that the step is done."""
+    """Note that the step is done, once what it made is on the disk: a power loss may leave files empty."""
+    os.sync()
     stamp.write_text(value)
 
 

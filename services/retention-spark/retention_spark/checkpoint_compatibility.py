@@ -3,19 +3,25 @@
 Topics are never made here: their writers do that. A checkpoint belongs to one journal, which the name of its folder
 says, and never stands beyond the end of a topic that it reads: a Kafka put back from a copy is older than what is
 remembered of it. A file in the folder says what else the checkpoint belongs to.
+
+Spark syncs none of its files, so a power loss may leave some empty. To lose a checkpoint is harmless: one that cannot
+be read is put aside, the last one of each query, and begun anew.
 """
 
+import logging
 from typing import Any
 
 import msgspec
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
-from retention_spark.files import exists, names, read, write_once
+from retention_spark.files import DamagedFileError, empty_files, exists, names, read, remove, rename, write_once
 from retention_spark.topic_ends import Ends, ReadEnds
 from sluice.kafka.topic_ids import topic_ids
 from sluice.kafka.topics import DEAD_LETTERS, JOURNAL, REQUESTS_STREAMS, RETENTION, SCALE
 from sluice.kafka_config import clients
+
+log = logging.getLogger(__name__)
 
 FORMAT = 4
 """Of what is remembered; to be counted on when an older one can no longer be read."""
@@ -25,6 +31,9 @@ _FILE = "sluice.json"
 _OFFSETS = "offsets"
 _TIMEOUT_S = 10.0
 _LOOK_S = 2.0
+_NO_STATE = "CANNOT_LOAD_STATE_STORE"
+_UNREADABLE = ("Failed to read log file", "Checksum error")
+"""What Spark says of a state, and of other files, that do not hold what was written; of these it says which."""
 
 
 class UnfitError(Exception):
@@ -69,23 +78,54 @@ def claim(session: SparkSession, folder: str, wanted: Fit, read_ends: ReadEnds) 
 
     Raises UnfitError, KafkaException.
     """
-    if exists(session, folder, _FILE):
-        _check_facts(wanted, read_fit(read(session, folder, _FILE), folder), folder)
-        _check_offsets(_last_offsets(session, folder), read_ends, folder)
-        return
+    try:
+        if exists(session, folder, _FILE):
+            _check_facts(wanted, read_fit(read(session, folder, _FILE), folder), folder)
+            _check_offsets(_last_offsets(session, folder), read_ends, folder)
+            return
+    except DamagedFileError as error:
+        _put_aside(session, folder, f"{error}")
     if exists(session, folder, "metadata"):
         raise UnfitError(f"the checkpoint {folder} is not one of this service: {_FILE} is missing")
     write_once(session, folder, _FILE, msgspec.json.encode(wanted))
 
 
+def mend(session: SparkSession, folder: str, failure: str) -> None:
+    """Begin a claimed checkpoint anew if that is what the failure of its query comes from."""
+    if empty := empty_files(session, folder):
+        _put_aside(session, folder, f"empty: {', '.join(empty)}")
+    elif _NO_STATE in failure or (folder in failure and any(text in failure for text in _UNREADABLE)):
+        _put_aside(session, folder, failure)
+    else:
+        return
+    write_once(session, folder, _FILE, read(session, _aside(folder), _FILE))
+
+
+def _put_aside(session: SparkSession, folder: str, why: str) -> None:
+    parent, _, name = folder.rpartition("/")
+    aside = _aside(folder)
+    remove(session, parent, aside.rpartition("/")[2])
+    rename(session, parent, name, aside.rpartition("/")[2])
+    facts = {"checkpoint": folder, "moved_to": aside, "reason": why}
+    log.warning("a checkpoint cannot be read: put aside, and begun anew", extra=facts)
+
+
+def _aside(folder: str) -> str:
+    parent, _, name = folder.rpartition("/")
+    return f"{parent}/unreadable-{name}"
+
+
 def read_fit(value: bytes, folder: str) -> Fit:
-    """What a file says of its checkpoint. Raises UnfitError; a file of another format may hold other fields."""
+    """What a file says of its checkpoint; a file of another format may hold other fields.
+
+    Raises UnfitError, DamagedFileError.
+    """
     try:
         found = msgspec.json.decode(value, type=_Formatted).format
         if found == FORMAT:
             return msgspec.json.decode(value, type=Fit)
     except msgspec.DecodeError as error:
-        raise UnfitError(f"the checkpoint {folder} cannot be understood: {_FILE}: {error}") from error
+        raise DamagedFileError(f"{folder}/{_FILE}: {error}") from error
     raise _unfit(folder, "format", found, FORMAT)
 
 
@@ -100,11 +140,12 @@ def _last_offsets(session: SparkSession, folder: str) -> Ends:
     batches = [int(name) for name in names(session, f"{folder}/{_OFFSETS}") if name.isdigit()]
     if not batches:
         return {}
-    lines = read(session, f"{folder}/{_OFFSETS}", str(max(batches))).splitlines()
+    last = max(batches)
+    lines = read(session, f"{folder}/{_OFFSETS}", f"{last}").splitlines()
     try:
         found = msgspec.json.decode(b"".join(lines[2:]), type=dict[str, dict[int, int]])
     except msgspec.DecodeError as error:
-        raise UnfitError(f"the checkpoint {folder} cannot be understood: its last offsets: {error}") from error
+        raise DamagedFileError(f"{folder}/{_OFFSETS}/{last}: {error}") from error
     return {(topic, partition): offset for topic, ends in found.items() for partition, offset in ends.items()}
 
 

@@ -13,15 +13,12 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from retention_spark.archive_files import parquet
-from retention_spark.files import read, remove, write_once
+from retention_spark.files import DamagedFileError, read, remove, write_once
 
 MANY = 16
 """So many files are joined at once while more of them are to come."""
 
 JOINED_BYTES = 32 * 1024 * 1024
-
-_CHECKSUM_ERROR = "org.apache.hadoop.fs.ChecksumException"
-"""What Hadoop raises for a file on a local disk that does not hold what was written."""
 
 F = TypeVar("F")
 
@@ -64,7 +61,5 @@ def join(session: SparkSession, folder: str, files: Sequence[str], joined: str) 
 def _table(session: SparkSession, folder: str, name: str) -> pa.Table:
     try:
         return pq.read_table(BytesIO(read(session, folder, name)))
-    except Exception as error:
-        if not isinstance(error, pa.ArrowInvalid) and _CHECKSUM_ERROR not in str(error):
-            raise
-        raise UnreadableFileError(folder, name, str(error).partition("\n\tat ")[0]) from error
+    except (pa.ArrowInvalid, DamagedFileError) as error:
+        raise UnreadableFileError(folder, name, f"{error}") from error

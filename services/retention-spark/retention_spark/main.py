@@ -22,11 +22,11 @@ from retention_spark.archive_query import NAME as ARCHIVE
 from retention_spark.archive_query import start_archive
 from retention_spark.batch_pause import BatchPause
 from retention_spark.blocking import at_most, in_daemon
-from retention_spark.checkpoint_compatibility import FORMAT, Fit, UnfitError, claim, look_at_topics
+from retention_spark.checkpoint_compatibility import FORMAT, Fit, UnfitError, claim, look_at_topics, mend
 from retention_spark.compaction import compact
 from retention_spark.files import names
 from retention_spark.listener import ProgressListener
-from retention_spark.query import QueryPlan, pause_of, plans, start_query
+from retention_spark.query import QueryPlan, checkpoint_of, pause_of, plans, start_query
 from retention_spark.query_supervisor import QueryRunner
 from retention_spark.report_decider import SERVICE
 from retention_spark.session import open_session, wait_for_end
@@ -132,7 +132,7 @@ async def _start(settings: SparkSettings, checks: Checks, stack: AsyncExitStack)
         log.warning("checkpoints of no journal, or of another one, are not used", extra={"folders": unused})
     runners = [_runner(session, plan, settings, progress, pauses[plan.name]) for plan in queries]
     if settings.archive:
-        runners.append(_archive_runner(session, settings, progress))
+        runners.append(_archive_runner(session, settings, progress, ids[JOURNAL.name]))
     stops = [partial(runner.stop, DRAIN_S) for runner in runners]
     stack.push_async_callback(at_most, QUERIES_END_S, "queries", *stops)
     for runner in runners:
@@ -153,10 +153,12 @@ def _runner(
         progress.begins(plan.name)
         return start_query(session, plan, settings, f"{SERVICE}/{settings.instance}", pause)
 
-    return QueryRunner(plan.name, start, pause.stop)
+    return QueryRunner(plan.name, start, pause.stop, partial(mend, session, plan.checkpoint))
 
 
-def _archive_runner(session: SparkSession, settings: SparkSettings, progress: ProgressListener) -> QueryRunner:
+def _archive_runner(
+    session: SparkSession, settings: SparkSettings, progress: ProgressListener, journal: str
+) -> QueryRunner:
     def start() -> StreamingQuery:
         progress.begins(ARCHIVE)
         return start_archive(session, settings)
@@ -164,7 +166,7 @@ def _archive_runner(session: SparkSession, settings: SparkSettings, progress: Pr
     def release() -> None:
         """A batch of the archive never waits."""
 
-    return QueryRunner(ARCHIVE, start, release)
+    return QueryRunner(ARCHIVE, start, release, partial(mend, session, checkpoint_of(ARCHIVE, settings, journal)))
 
 
 async def _keep_history(session: SparkSession, folder: str, kept_days: int) -> None:

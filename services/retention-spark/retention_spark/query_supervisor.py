@@ -1,7 +1,8 @@
 """Keeps the queries running: one thread each, which starts its query again when it has failed.
 
 A query fails when Kafka is away for longer than Spark is patient, or when its sink could not write; it goes on from its
-checkpoint. A stop waits for the batch that runs.
+checkpoint. Where it fails again and again, the checkpoint itself may be the reason. A stop waits for the batch that
+runs.
 """
 
 import logging
@@ -9,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -22,16 +24,31 @@ SETTLED_S = 60.0
 """A query that has run for so long is started again at once when it fails, as if it had not failed before."""
 
 
+MANY = 3
+"""So often a query fails in a row before its checkpoint is looked through."""
+
+
 class QueryRunner:
     """`start` starts the query, `release` ends the waiting of its batch.
+
+    `mend` is given the text of the last of many failures in a row, before the query is started again.
 
     The runner belongs to its thread, `stop` and `problem` to any.
     """
 
-    def __init__(self, name: str, start: Callable[[], StreamingQuery], release: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        name: str,
+        start: Callable[[], StreamingQuery],
+        release: Callable[[], None],
+        mend: Callable[[str], None],
+    ) -> None:
         self.name = name
         self._start = start
         self._release = release
+        self._mend = mend
+        self._failures = 0
+        self._failure = ""
         self._stopping = threading.Event()
         self._pause = threading.Event()
         self._query: StreamingQuery | None = None
@@ -68,6 +85,9 @@ class QueryRunner:
         while not self._stopping.is_set():
             began = time.monotonic()
             try:
+                if self._failures >= MANY:
+                    self._failures = 0
+                    self._mend(self._failure)
                 self._query = self._start()
                 self._problem = None
                 self._query.awaitTermination()
@@ -75,12 +95,17 @@ class QueryRunner:
                 self._failed(error)
             if time.monotonic() - began > SETTLED_S:
                 waits = delays(max_s=10.0)
+                self._failures = 0
             self._stopping.wait(next(waits))
 
     def _failed(self, error: Exception) -> None:
         if self._stopping.is_set():
             return
-        text = error.getMessage() if isinstance(error, StreamingQueryException) else repr(error)
-        self._problem = f"failed, will start again: {(text or '').splitlines()[0] if text else repr(error)}"
+        text = f"{error}" if isinstance(error, Py4JJavaError) else f"{error!r}"
+        if isinstance(error, StreamingQueryException):
+            text = error.getMessage() or text
+        self._failures += 1
+        self._failure = text
+        self._problem = f"failed, will start again: {text.splitlines()[0]}"
         metrics.FAILURES.labels(self.name).inc()
         log.warning("query failed", extra={"query": self.name, "error": text})

@@ -7,6 +7,7 @@ line.
 
 import base64
 import json
+import os
 import secrets
 import tempfile
 from collections.abc import Iterable
@@ -66,6 +67,8 @@ def init(folder: Path, names: Iterable[str] = (), scope: str = "demo", *, replac
             # The accounts come last: with them the folder is complete.
             for file in sorted(Path(new).iterdir(), key=lambda file: file.name == File.ACCOUNTS):
                 file.chmod(0o600)
+                with file.open("rb") as written:
+                    os.fsync(written.fileno())
                 file.replace(folder / file.name)
     except OSError as error:
         raise SecurityConfigError(f"{error.filename} cannot be written: {error.strerror}") from None

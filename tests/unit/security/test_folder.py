@@ -1,6 +1,7 @@
 """What `sluice security init` writes, as those read it that use it."""
 
 import json
+import os
 import socket
 import ssl
 import threading
@@ -124,3 +125,10 @@ def handshake(folder: Path, name: str) -> str | None:
             return connection.version()
     finally:
         serving.join()
+
+
+def test_every_file_is_on_the_disk_before_it_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: set[int] = set()
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.add(os.fstat(descriptor).st_ino))
+    init(tmp_path)
+    assert {file.stat().st_ino for file in tmp_path.iterdir()} == synced

@@ -7,7 +7,8 @@ import msgspec
 import pytest
 
 from retention_spark import archive_query, checkpoint_compatibility
-from retention_spark.checkpoint_compatibility import FORMAT, Fit, UnfitError, claim, read_fit
+from retention_spark.checkpoint_compatibility import FORMAT, Fit, UnfitError, claim, mend, read_fit
+from retention_spark.files import DamagedFileError
 from retention_spark.query import plans
 from retention_spark.settings import SparkSettings
 from retention_spark.topic_ends import ReadEnds
@@ -22,10 +23,21 @@ Files = dict[str, bytes]
 def files(monkeypatch: pytest.MonkeyPatch) -> Files:
     """All files of a file system, by their paths."""
     files: Files = {}
+
+    def below(folder: str) -> list[str]:
+        return [path for path in files if path.startswith(f"{folder}/")]
+
+    def rename(_: Any, parent: str, name: str, other: str) -> None:
+        for path in below(f"{parent}/{name}"):
+            files[path.replace(f"{parent}/{name}/", f"{parent}/{other}/", 1)] = files.pop(path)
+
     double: dict[str, Any] = {
         "exists": lambda _, folder, name: f"{folder}/{name}" in files,
         "read": lambda _, folder, name: files[f"{folder}/{name}"],
-        "names": lambda _, folder: [path.removeprefix(f"{folder}/") for path in files if path.startswith(f"{folder}/")],
+        "names": lambda _, folder: [path.removeprefix(f"{folder}/") for path in below(folder)],
+        "empty_files": lambda _, folder: [path for path in below(folder) if not files[path]],
+        "remove": lambda _, folder, name: [files.pop(path) for path in below(f"{folder}/{name}")],
+        "rename": rename,
         "write_once": lambda _, folder, name, value: files.setdefault(f"{folder}/{name}", value),
     }
     for name, function in double.items():
@@ -105,11 +117,41 @@ def test_a_checkpoint_beyond_the_end_of_a_partition_is_refused(files: Files) -> 
         claim(SESSION, "c", FIT, ends_at(6))
 
 
-def test_a_checkpoint_whose_last_offsets_were_cut_off_is_refused(files: Files) -> None:
-    claim(SESSION, "c", FIT, ends_at(0))
-    files["c/offsets/0"] = b""
-    with pytest.raises(UnfitError, match="its last offsets"):
-        claim(SESSION, "c", FIT, ends_at(0))
+@pytest.mark.parametrize("name", ["sluice.json", "offsets/0"])
+def test_a_checkpoint_that_cannot_be_read_is_put_aside_and_begun_anew(
+    files: Files, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(2):
+        claim(SESSION, "p/c", FIT, ends_at(0))
+        files |= {"p/c/metadata": b"{}", "p/c/offsets/0": batch({}), f"p/c/{name}": b""}
+    claim(SESSION, "p/c", FIT, ends_at(0))
+    assert read_fit(files.pop("p/c/sluice.json"), "p/c") == FIT
+    assert {path.removeprefix("p/unreadable-c/") for path in files} == {"sluice.json", "metadata", "offsets/0"}
+    assert [f"p/c/{name}" in vars(record)["reason"] for record in caplog.records] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("empty", "failure", "is_begun_anew"),
+    [
+        ("p/c/commits/3", "java.io.EOFException", True),
+        (None, "Failed to read log file file:/p/c/commits/3. Incomplete log file in the offset commit log", True),
+        (None, "Checksum error: file:/p/c/metadata at 0 exp: -215302179 got: -653003750", True),
+        (None, "Checksum error: file:/archive/day=2026-01-01/1.parquet at 0 exp: -215302179 got: -653003750", False),
+        (None, "[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred during loading state.", True),
+        (None, "Multiple streaming queries are concurrently using file:/p/c/offsets", False),
+        (None, "NotDeliveredError: 3 of 3 records: no answer", False),
+    ],
+)
+def test_a_checkpoint_is_begun_anew_if_that_is_what_its_query_fails_by(
+    files: Files, empty: str | None, failure: str, is_begun_anew: bool
+) -> None:
+    claim(SESSION, "p/c", FIT, ends_at(0))
+    files["p/c/metadata"] = b"{}"
+    if empty is not None:
+        files[empty] = b""
+    mend(SESSION, "p/c", failure)
+    assert ("p/c/metadata" not in files) is is_begun_anew
+    claim(SESSION, "p/c", FIT, ends_at(0))
 
 
 def test_a_checkpoint_of_another_format_is_named_whatever_else_it_holds() -> None:
@@ -117,5 +159,5 @@ def test_a_checkpoint_of_another_format_is_named_whatever_else_it_holds() -> Non
     with pytest.raises(UnfitError, match=f"has format 1, needed is {FORMAT}: remove it to begin anew"):
         read_fit(older, "folder")
     for odd in (b"{", b'{"format":%d}' % FORMAT):
-        with pytest.raises(UnfitError, match="cannot be understood"):
+        with pytest.raises(DamagedFileError, match=r"folder/sluice\.json"):
             read_fit(odd, "folder")

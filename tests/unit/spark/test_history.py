@@ -12,6 +12,7 @@ import pytest
 from retention_spark import compaction, joining
 from retention_spark.compaction import compact
 from retention_spark.decisions import main
+from retention_spark.files import DamagedFileError
 from retention_spark.history import decisions_since, last_decisions, line_of
 from retention_spark.joining import MANY
 from sluice.domain.stream.commands import DecisionKind
@@ -34,7 +35,7 @@ def local(monkeypatch: pytest.MonkeyPatch) -> None:
     def read(_: Any, folder: str, name: str) -> bytes:
         found = Path(folder, name).read_bytes()
         if found == TORN:
-            raise RuntimeError("org.apache.hadoop.fs.ChecksumException: Checksum error\n\tat org.apache.hadoop")
+            raise DamagedFileError("Checksum error")
         return found
 
     def remove(_: Any, folder: str, name: str) -> None:

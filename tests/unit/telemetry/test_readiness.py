@@ -181,12 +181,16 @@ def test_retention_spark_is_not_ready_while_a_query_fails() -> None:
             raise ValueError("no checkpoint")
         return Running()
 
+    def mend(failure: str) -> None:
+        nonlocal failing
+        assert failure == "ValueError('no checkpoint')"
+        failing = False
+
     released: list[bool] = []
-    runner = QueryRunner("scale", start, lambda: released.append(True))
+    runner = QueryRunner("scale", start, lambda: released.append(True), mend)
     assert runner.problem() == "ended", "not begun"
     runner.start()
     eventually(lambda: "no checkpoint" in (runner.problem() or ""), 10, "the failure shows")
-    failing = False
-    eventually(lambda: runner.problem() is None, 20, "the query runs")
+    eventually(lambda: runner.problem() is None, 20, "the query runs once what is wrong is mended")
     runner.stop(5.0)
     assert released, "a batch that waits for work need not wait any more"
