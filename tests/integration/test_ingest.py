@@ -329,3 +329,23 @@ def test_once_waits_for_a_transaction_of_kafka_that_is_open(shell: Shell) -> Non
         open_one.commit_transaction(STARTS_S)
         assert patient.summary()["finished"]
     assert shell.events("payments", wanted := {"before", "within", "behind"}) == Counter(wanted)
+
+
+def test_a_stream_that_is_sealed_or_deleted_ends_its_jobs(shell: Shell) -> None:
+    inbox = shell.folder / "inbox"
+    inbox.mkdir()
+    shell.done("sluice scope create demo; for name in sealed deleted; do sluice stream create demo/$name; done")
+    with (
+        shell.running("folder", "/tmp/inbox", "demo/sealed", *SHORT, "--json") as sealed,
+        shell.running("folder", "/tmp/inbox", "demo/deleted", *SHORT, "--json") as deleted,
+    ):
+        (inbox / "lines").write_text("one\n")
+        shell.events("sealed", {"one"})
+        shell.events("deleted", {"one"})
+        shell.done(
+            "for name in sealed deleted; do sluice stream seal demo/$name; done; sluice stream delete demo/deleted"
+        )
+        (inbox / "more").write_text("two\n")
+        for running, why in ((sealed, "The stream is sealed"), (deleted, "The stream does not exist")):
+            summary = running.summary(code=1)
+            assert summary["records"] == 1 and f"takes nothing any more: {why}" in summary["refused"]
