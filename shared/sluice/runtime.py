@@ -41,6 +41,7 @@ from sluice.telemetry.process import describe_process, watch_event_loop
 
 log = logging.getLogger(__name__)
 
+READY_LOOK_S = 0.5
 SWITCH_S = 0.0005
 """A thread of Kafka's or gRPC's that has something for the loop waits at most so long for the interpreter, not 5 ms."""
 COLLECTOR_THRESHOLDS = (5_000, 20, 20)
@@ -120,6 +121,11 @@ class Runtime:
             if one is not None:
                 self.watched.append(one)
                 self.degraded[one.name] = one.problem
+
+    async def until_ready(self) -> None:
+        """Return when all checks have passed: what no caller waits for leaves the processors of a start to the rest."""
+        while problems(self.checks):  # noqa: ASYNC110 - checks tell no one when they pass
+            await asyncio.sleep(READY_LOOK_S)
 
     def spawn(self, work: Awaitable[None], name: str) -> asyncio.Task[None]:
         """Run something beside the service; its end by an error makes the service not ready, visibly."""

@@ -24,13 +24,17 @@ def main() -> None:
         reporter = StatisticsReporter(runtime, TransactionCounter(), lambda: service.commits.partitions, marks=True)
         runtime.spawn(reporter.run(settings.statistics_s), "statistics reports")
         statistics = StatisticsProcess(settings)
-        runtime.degraded["statistics"] = statistics.problem
-        statistics.start()
+
+        async def begin_statistics() -> None:
+            await runtime.until_ready()
+            runtime.degraded["statistics"] = statistics.problem
+            statistics.start()
 
         async def stop() -> None:
             """Side by side: no partition waits for the end of the Faust app before another instance owns it."""
             await asyncio.gather(service.stop(), statistics.stop())
 
         runtime.stack.push_async_callback(stop)
+        runtime.spawn(begin_statistics(), "start of the statistics")
 
     run_service("txn-manager", settings, start)

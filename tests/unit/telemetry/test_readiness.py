@@ -194,3 +194,15 @@ def test_retention_spark_is_not_ready_while_a_query_fails() -> None:
     eventually(lambda: runner.problem() is None, 20, "the query runs once what is wrong is mended")
     runner.stop(5.0)
     assert released, "a batch that waits for work need not wait any more"
+
+
+@pytest.mark.usefixtures("virtual_time")
+async def test_what_no_caller_waits_for_begins_when_every_check_has_passed() -> None:
+    runtime = runtime_on(MemoryBroker())
+    problem: str | None = "loading"
+    runtime.checks["journal"] = lambda: problem
+    ready = asyncio.ensure_future(runtime.until_ready())
+    await asyncio.sleep(60.0)
+    assert not ready.done()
+    problem = None
+    await asyncio.wait_for(ready, 1.0)
