@@ -11,7 +11,6 @@ from typing import Annotated, Any
 
 import typer
 
-from sluice.security.hiding import shown
 from sluice_cli.output import harmless
 from sluice_cli.session import Session
 
@@ -30,6 +29,8 @@ def confirm(session: Session, action: str, losses: Callable[[], Sequence[str]], 
     """Return if the command goes on; `losses` are the lines that say what goes. Raises DeclinedError."""
     if yes or not is_terminal():
         return
+    from sluice.security.hiding import shown
+
     lines = losses()
     sys.stderr.write(f"{action} at {shown(session.api)}. It cannot be undone. What goes:\n")
     sys.stderr.writelines(f"  {harmless(line)}\n" for line in lines)
