@@ -9,6 +9,7 @@ from sluice_cli.commands import (
     audit,
     backup,
     cluster,
+    config,
     context,
     dead_letter,
     decision,
@@ -81,6 +82,7 @@ app.add_typer(decision.app, name="decision")
 app.add_typer(cluster.containers, name="container")
 app.add_typer(cluster.members, name="member")
 app.add_typer(overview.partitions, name="partition")
+app.add_typer(config.app, name="config")
 app.add_typer(context.app, name="context")
 app.add_typer(dead_letter.app, name="dead-letter")
 app.add_typer(demonstration.app, name="demonstration")

@@ -1,6 +1,7 @@
 """The settings all services share, from the environment with the prefix SLUICE_."""
 
 import logging
+import os
 import re
 import secrets
 import socket
@@ -12,11 +13,14 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, Field, SecretStr, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 
 from sluice.kafka_config import clients
 from sluice.kafka_config.conf import VARIABLE as KAFKA_CONF
 from sluice.kafka_config.conf import Conf, certificates_of, files_of, read_conf
+from sluice.pravega_config.properties import PravegaConfigError
+from sluice.pravega_config.translation import Translation
 from sluice.security.contexts import ClientTls
 from sluice.security.tls import (
     PLAIN,
@@ -49,6 +53,21 @@ def _level(name: str) -> str:
     return name
 
 
+class _PravegaSource(PydanticBaseSettingsSource):
+    """Settings of Pravega's controller, behind ours. Raises PravegaConfigError."""
+
+    def __call__(self) -> dict[str, Any]:
+        given, fields = self.current_state, self.settings_cls.model_fields
+        file, options = (str(given.get(name, "")) for name in ("pravega_config", "pravega_options"))
+        if not file and not options:
+            return {}
+        translation = Translation.of(file, options, os.environ, given)
+        return dict(translation.settings(fields, is_gateway="grpc_port" in fields))
+
+    def get_field_value(self, _field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
+        return None, field_name, False
+
+
 class ServiceSettings(BaseSettings):
     """One instance of a service. Addresses are host:port; the health port serves /livez, /readyz and /metrics.
 
@@ -66,6 +85,8 @@ class ServiceSettings(BaseSettings):
     `otlp_endpoint` is the base URL of a collector of traces (OTLP over HTTP); without one there are none.
     `token_key` is what tokens for segment stores are signed with, `token_key_file` a file that holds it and is followed
     when it changes; without either there are no tokens. Those of clients count for `token_ttl_s`; -1: for ever.
+    `pravega_config` is a file with the settings of Pravega's controller, `pravega_options` arguments of Java with its
+    system properties: what they say counts where a setting is not given by itself.
     `max_http_connections` bounds the connections to the health port; one more cuts the one that is idle longest.
     `max_header_bytes` bounds the headers of a call, those of gRPC included: credentials are in there.
     """
@@ -98,8 +119,21 @@ class ServiceSettings(BaseSettings):
     token_key: SecretStr = SecretStr("")
     token_key_file: str = ""
     token_ttl_s: int = Field(default=600, ge=NO_EXPIRY)
+    pravega_config: str = ""
+    pravega_options: str = Field(default="", repr=False)
     max_http_connections: int = Field(default=1_000, ge=10)
     max_header_bytes: int = Field(default=16 * 1024, ge=1024)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return init_settings, env_settings, dotenv_settings, file_secret_settings, _PravegaSource(settings_cls)
 
     def model_post_init(self, _context: Any) -> None:
         if not self.instance:
@@ -193,6 +227,8 @@ def settings_of(kind: type[S]) -> S:
         # Of a structured setting that is no JSON only the text says which one it is.
         named = re.search(r'field "(\w+)"', str(error))
         wrongs = [f"{prefix}{named[1].upper()}: it must be JSON" if named else str(error)]
+    except PravegaConfigError as error:
+        wrongs = list(error.sentences)
     for wrong in wrongs:
         sys.stderr.write(f"setting {wrong}\n")
     raise SystemExit(2)

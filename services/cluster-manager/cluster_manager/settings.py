@@ -26,7 +26,8 @@ class ClusterManagerSettings(ServiceSettings):
     `journal_keep` are never trimmed: `7d`, `12:00:00`, or ISO 8601 as in `PT20S`.
 
     With `zookeeper_tls` ZooKeeper is reached with TLS; files are PEM, and without authorities those of the machine
-    count. `zookeeper_user` logs in with SASL, by the password in `zookeeper_password_file`.
+    count. Authorities may be in JKS or PKCS#12, too; the password of the latter is in a file. `zookeeper_user` logs in
+    with SASL, by the password in `zookeeper_password_file`.
     """
 
     journal_gather_ms: int = Field(default=250, ge=0, le=1000)
@@ -37,6 +38,7 @@ class ClusterManagerSettings(ServiceSettings):
     zookeeper_call_timeout_s: float = Field(default=5.0, gt=0)
     zookeeper_tls: bool = False
     zookeeper_tls_authorities: str = ""
+    zookeeper_tls_authorities_password_file: str = ""
     zookeeper_tls_check_host: bool = True
     zookeeper_tls_certificate: str = ""
     zookeeper_tls_key: str = ""
@@ -62,6 +64,7 @@ class ClusterManagerSettings(ServiceSettings):
             self.zookeeper_tls_check_host,
             self.zookeeper_tls_certificate,
             self.zookeeper_tls_key,
+            self.zookeeper_tls_authorities_password_file,
         )
         return watched_client("ZooKeeper", self.zookeeper_tls, tls)
 

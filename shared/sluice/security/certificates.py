@@ -5,12 +5,13 @@ one has to count, for while one is replaced there is the next one beside it; wha
 """
 
 import ipaddress
+import ssl
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from cryptography import x509
-from cryptography.hazmat.primitives.serialization import Encoding, pkcs12
 
+from sluice.security.stores import JKS, NoCertificatesError, certificates_in
 from sluice.security.validity import Validity
 from sluice.security.watched import SecurityConfigError
 
@@ -21,7 +22,7 @@ _PEM = b"-----BEGIN CERTIFICATE-----"
 
 
 def validity_of(setting: str, contents: Contents) -> Validity | None:
-    """That of what ends first; None if there are no certificates in PEM.
+    """That of what ends first; None if there are no certificates in PEM or JKS.
 
     Raises SecurityConfigError, which names the setting, unless all that has to count does.
     """
@@ -45,15 +46,14 @@ def check_name(setting: str, file: str, chain: bytes, name: str, published_by: s
 def pem_of_key_store(setting: str, file: str, content: bytes, password: str) -> bytes:
     """The certificates in a PKCS#12 file, as PEM. Raises SecurityConfigError."""
     try:
-        store = pkcs12.load_pkcs12(content, password.encode() or None)
-    except ValueError:
-        raise SecurityConfigError(f"{setting}: {file} cannot be opened with its password") from None
-    found = (*([store.cert] if store.cert else []), *store.additional_certs)
-    return b"".join(each.certificate.public_bytes(Encoding.PEM) for each in found)
+        found = certificates_in(content, password)
+    except NoCertificatesError as error:
+        raise SecurityConfigError(f"{setting}: {file}: {error}") from None
+    return "".join(map(ssl.DER_cert_to_PEM_cert, found)).encode()
 
 
 def _needed(setting: str, file: str, content: bytes) -> Iterator[Validity]:
-    if _PEM not in content:
+    if _PEM not in content and not content.startswith(JKS):
         return
     authorities = []
     for each in _certificates(setting, file, content):
@@ -69,8 +69,10 @@ def _needed(setting: str, file: str, content: bytes) -> Iterator[Validity]:
 
 def _certificates(setting: str, file: str, content: bytes) -> list[x509.Certificate]:
     try:
+        if content.startswith(JKS):
+            return [x509.load_der_x509_certificate(each) for each in certificates_in(content, "")]
         return x509.load_pem_x509_certificates(content)
-    except ValueError:
+    except (ValueError, NoCertificatesError):
         raise SecurityConfigError(f"{setting}: {file} holds a certificate that cannot be read") from None
 
 

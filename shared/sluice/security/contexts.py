@@ -4,7 +4,9 @@ connection is less safe than its settings say.
 
 import ssl
 from dataclasses import dataclass
+from pathlib import Path
 
+from sluice.security.stores import NoCertificatesError, certificates_in
 from sluice.security.watched import SecurityConfigError
 
 _ANOTHER_KEY = ("KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH")
@@ -12,10 +14,10 @@ _ANOTHER_KEY = ("KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH")
 
 @dataclass(frozen=True)
 class ClientTls:
-    """How the client of one connection is secured; paths of PEM files.
+    """How the client of one connection is secured; paths of PEM files. Authorities may be in a store of Java's, too.
 
     `setting` is named in what is said to operators. Without `authorities` those of the machine count; the client shows
-    a certificate if it has one.
+    a certificate if it has one. A store in PKCS#12 has its password in `authorities_password_file`.
     """
 
     setting: str
@@ -23,6 +25,7 @@ class ClientTls:
     check_host: bool = True
     certificate: str = ""
     key: str = ""
+    authorities_password_file: str = ""
 
     def __post_init__(self) -> None:
         if bool(self.certificate) != bool(self.key):
@@ -31,7 +34,8 @@ class ClientTls:
     @property
     def files(self) -> tuple[str, ...]:
         """Those that are given."""
-        return tuple(path for path in (self.authorities, self.certificate, self.key) if path)
+        paths = (self.authorities, self.certificate, self.key, self.authorities_password_file)
+        return tuple(path for path in paths if path)
 
 
 def client_context(tls: ClientTls) -> ssl.SSLContext:
@@ -41,14 +45,20 @@ def client_context(tls: ClientTls) -> ssl.SSLContext:
     context.check_hostname = tls.check_host
     if tls.authorities:
         try:
-            context.load_verify_locations(tls.authorities)
-        except (ssl.SSLError, OSError):
-            raise SecurityConfigError(f"{tls.setting}: {tls.authorities} holds no certificates in PEM") from None
+            context.load_verify_locations(cadata=b"".join(_authorities(tls)))
+        except (ssl.SSLError, OSError, NoCertificatesError) as error:
+            raise SecurityConfigError(f"{tls.setting}: {tls.authorities}: {error}") from None
     else:
         context.load_default_certs()
     if tls.certificate:
         show(context, tls.certificate, tls.key, tls.setting)
     return context
+
+
+def _authorities(tls: ClientTls) -> list[bytes]:
+    """Raises NoCertificatesError, OSError."""
+    password = Path(tls.authorities_password_file).read_text() if tls.authorities_password_file else ""
+    return certificates_in(Path(tls.authorities).read_bytes(), password.strip())
 
 
 def half(setting: str, has_certificate: bool) -> str:

@@ -110,7 +110,7 @@ def test_a_file_that_is_not_there_is_refused(authority: Authority, tmp_path: Pat
 
 def test_authorities_that_are_no_certificates_are_refused(authority: Authority) -> None:
     key = str(authority.issue("server").key)
-    with pytest.raises(SecurityConfigError, match=r"SLUICE_STORE_TLS: .*server.key holds no certificates"):
+    with pytest.raises(SecurityConfigError, match=r"SLUICE_STORE_TLS: .*server.key: it holds no certificates"):
         watched_client("stores", True, ClientTls(SETTING, key))
 
 
