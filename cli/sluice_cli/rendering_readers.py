@@ -16,7 +16,7 @@ def draw_readers(out: Output, found: dict[str, Any]) -> None:
     age = lag.get("ms")
     out.fields(
         (
-            ("yet to be read", f"{at_least}{show_size(lag['bytes'])}"),
+            ("yet to be read", f"{at_least}{show_size(lag['bytes'])}" if "bytes" in lag else "unknown"),
             ("the oldest of it", f"{show_duration(age)} old" if age else ""),
         )
     )

@@ -339,6 +339,11 @@ def test_readers_of_a_group_are_shown_with_the_lag(cli: Cli) -> None:
     found = cli("reader-group", "readers", "demo/rg").out
     for words in ("at its end", "idle", "(waits for a reader)", "42", "at least 2 KiB", "90s old"):
         assert words in found, words
+    nothing = {"readers": [], "unassigned": [], "lag": {}, "at": 1, "complete": False}
+    cli.answers["GET /scopes/demo/readergroups/rg/readers"] = nothing
+    assert ["yet", "to", "be", "read", "unknown"] in [
+        line.split() for line in cli("reader-group", "readers", "demo/rg").out.splitlines()
+    ]
 
 
 def test_several_workflows_are_retried_at_once(cli: Cli) -> None:

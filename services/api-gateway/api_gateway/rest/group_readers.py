@@ -24,10 +24,11 @@ from api_gateway.rest.group_state import GroupState, StateError, read_group_stat
 from api_gateway.security.guard import calling
 from api_gateway.shares import Shares
 from api_gateway.worker import Worker
+from sluice.domain.config import ReaderGroupConfig
 from sluice.domain.ids import GroupId, StreamId
 from sluice.domain.reader_group.state import ReaderGroup
 from sluice.domain.segment import parse_segment_name, segment_name
-from sluice.domain.stream.backlog import Backlog, backlog
+from sluice.domain.stream.backlog import Backlog, backlog, start_of
 from sluice.domain.stream.topology import snapshot
 from sluice.engine.ports import Clock
 from sluice.lookback.rate_history import UNREAD, UnreadQuestion
@@ -116,10 +117,10 @@ class GroupReaders:
     async def find(self, id: GroupId, group: ReaderGroup | None) -> Readers:
         """As of a moment ago at most. Without `group`, which old clients do not create, only its stream is there.
 
-        Raises as `state`.
+        Before the first reader has written a state, the group is at its start. Raises as `state`.
         """
-        ends = {**group.config.ends} if group is not None else {}
-        return await self._shared(self._readers, id, SHARED_S, partial(self._find, id, ends))
+        config = group.config if group is not None else None
+        return await self._shared(self._readers, id, SHARED_S, partial(self._find, id, config))
 
     async def age(self, id: GroupId, readers: Readers, streams: Collection[StreamId]) -> int | None:
         """For how long the oldest of what is unread of these streams was written, in ms, as of half a minute ago.
@@ -171,14 +172,27 @@ class GroupReaders:
         (segment, *_) = stream.active_epoch.segments
         return await read_group_state(self._store, self._worker, segment_name(*id.state_stream, segment))
 
-    async def _find(self, id: GroupId, ends: Mapping[str, Mapping[int, int]]) -> Readers:
+    async def _find(self, id: GroupId, config: ReaderGroupConfig | None) -> Readers:
         state = await self._state(id)
         at = self._clock.now_ms()
-        if state is None:
-            return Readers([], [], at, True)
-        found = await self._worker.run(partial(_arranged, state))
-        unread, complete = await self._unread(found, ends)
+        if state is not None:
+            found = await self._worker.run(partial(_arranged, state))
+        elif config is not None:
+            found = _Arranged([], [], await self._starts(config), {})
+        else:
+            return Readers([], [], at, False)
+        unread, complete = await self._unread(found, config.ends if config is not None else {})
         return Readers(found.readers, found.unassigned, at, complete, unread)
+
+    async def _starts(self, config: ReaderGroupConfig) -> dict[StreamId, dict[int, int]]:
+        """Where reading begins in each stream; empty where nothing can be read."""
+        found: dict[StreamId, dict[int, int]] = {}
+        for stream, start in sorted((StreamId.of(name), start) for name, start in config.starts.items()):
+            found[stream] = {}
+            present = await self._reads.stream_or_none(stream) if len(found) <= MAX_STREAMS else None
+            if present is not None:
+                found[stream] = await self._worker.run(partial(start_of, snapshot(present), start))
+        return found
 
     async def _unread(
         self, arranged: _Arranged, ends: Mapping[str, Mapping[int, int]]
@@ -188,7 +202,7 @@ class GroupReaders:
         found: dict[StreamId, Backlog] = {}
         for stream, position in positions.items():
             present = await self._reads.stream_or_none(stream)
-            if present is not None:
+            if present is not None and position:
                 waiting, end = arranged.waiting.get(stream, {}), ends.get(f"{stream}", {})
                 found[stream] = await self._worker.run(partial(backlog, snapshot(present), position, waiting, end))
         growing = {

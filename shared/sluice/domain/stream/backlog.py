@@ -8,8 +8,10 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from sluice.domain.errors import InvalidArgumentError, NotFoundError
 from sluice.domain.segment import epoch_of
-from sluice.domain.stream.cuts import RangeIndex, index_of_positions
+from sluice.domain.stream import queries
+from sluice.domain.stream.cuts import RangeIndex, index_of_positions, is_equal_or_after
 from sluice.domain.stream.state import Stream
 
 
@@ -18,6 +20,18 @@ class Backlog(msgspec.Struct, frozen=True):
 
     known: int
     growing: dict[int, int]
+
+
+def start_of(stream: Stream, start: Mapping[int, int]) -> dict[int, int]:
+    """Where reading from this cut begins, which is the head if the cut is empty or lies before that.
+
+    Empty if it is no cut of the stream: nothing can be read from there.
+    """
+    head = queries.head(stream)
+    try:
+        return head if not start or is_equal_or_after(stream, head, start) else dict(start)
+    except (NotFoundError, InvalidArgumentError):
+        return {}
 
 
 def backlog(stream: Stream, position: Mapping[int, int], waiting: Iterable[int], end: Mapping[int, int]) -> Backlog:

@@ -56,13 +56,46 @@ def held(segment: int, offset: int) -> dict[str, Any]:
 async def test_readers_and_what_they_have_yet_to_read(group: World) -> None:
     fill(group, FIRST, 100)
     fill(group, SECOND, 60)
-    assert (await group.get(READERS))["readers"] == [], "before the first reader there is no state"
     await write(group, written.initial(CONFIG, [FIRST, SECOND]))
     await write(group, written.updates(written.add_reader("b"), written.add_reader("a"), written.acquire("b", FIRST)))
     await write(group, written.updates(written.last_read("b", {FIRST: 30})))
     found = await group.get(READERS)
     assert found["readers"] == [{"name": "a", "segments": []}, {"name": "b", "segments": [held(0, 30)]}]
     assert (found["unassigned"], found["lag"], found["complete"]) == ([held(1, 0)], {"bytes": 130}, True)
+
+
+@pytest.mark.parametrize(
+    ("start", "lag"),
+    [
+        ({}, {"bytes": 140}),
+        ({"0": 30, "1": 50}, {"bytes": 80}),
+        ({"0": 5, "1": 0}, {"bytes": 140}),
+        ({"7": 5}, {}),
+    ],
+    ids=["the head", "a cut", "a cut before the head", "a cut of another stream"],
+)
+async def test_before_the_first_reader_all_from_the_start_is_yet_to_be_read(
+    world: World, stream: str, monkeypatch: pytest.MonkeyPatch, start: dict[str, int], lag: dict[str, int]
+) -> None:
+    fill(world, FIRST, 100)
+    fill(world, SECOND, 60)
+    assert (await world.call("POST", f"{stream}/truncate", {"cut": {"0": 20, "1": 0}})).status_code == 200
+    config = {"streams": {"sc/st": {"start": start}}}
+    assert (await world.call("PUT", RG, {"config": config})).status_code == 201
+    found = await world.get(READERS)
+    assert (found["readers"], found["unassigned"], found["lag"]) == ([], [], lag)
+    assert found["complete"] == bool(lag)
+
+
+async def test_the_lag_of_a_group_whose_stream_is_gone_is_unknown(group: World, stream: str) -> None:
+    for write_state in (False, True):
+        if write_state:
+            await write(group, written.initial(CONFIG, [FIRST]))
+        else:
+            await group.call("POST", f"{stream}/seal")
+            assert (await group.call("DELETE", stream)).status_code == 204
+        found = await group.get(READERS)
+        assert (found["lag"], found["complete"]) == ({}, False)
 
 
 async def test_a_state_with_what_is_no_segment_is_refused(group: World) -> None:

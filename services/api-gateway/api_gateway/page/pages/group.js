@@ -12,7 +12,7 @@ import {split} from '../parts/decision-list.js';
 import {act, ActionButton, allowedOf} from '../parts/dialog.js';
 import {Lines} from '../parts/lines.js';
 import {Age, ScopeLink, SegmentLink, StreamLink, Time} from '../parts/link.js';
-import {Gone, Panel} from '../parts/panel.js';
+import {Empty, Gone, Panel} from '../parts/panel.js';
 import {TimeSlider} from '../parts/slider.js';
 import {Lag} from './groups.js';
 
@@ -40,8 +40,7 @@ export default function Group({params: {scope, group}, at}) {
     <${Panel} title="Reader group" of=${found} gone=${(/** @type {any} */ problem) => html`<${Gone} problem=${problem}><a href=${href('/journal', {key: `group:${name}`, from: '-7d'})}>What the journal has of it</a><//>`}>
       ${(/** @type {any} */ data) => html`<${Facts} data=${data} />`}<//>
     ${at === null ? html`
-      <${Panel} title="Readers, by segment" of=${readers} empty=${(/** @type {any} */ data) => data.readers.length === 0 && data.unassigned.length === 0}
-        emptyText="No reader is there, and no segment waits for one." emptyCli=${cli`event read ${'demo/orders'}`}>
+      <${Panel} title="Readers, by segment" of=${readers}>
         ${(/** @type {any} */ data) => html`<${Readers} data=${data} />`}<//>
       <${Trend} lag=${readers.data?.lag} at=${readers.data?.at} />` : null}
   </div>`;
@@ -86,23 +85,24 @@ function Readers({data}) {
   return html`
     <p class="says">${count(data.readers.length, 'reader')}, ${count(rows.filter((row) => row.segment && row.reader).length, 'segment')} read${data.unassigned.length > 0 ? html`, <${Badge} tone="warn">${number(data.unassigned.length)} without a reader<//>` : ''}.
       Behind by <${Lag} lag=${data.lag} complete=${data.complete} of="bytes" />${data.lag?.ms === undefined ? null : html`, <${Lag} lag=${data.lag} complete=${data.complete} of="ms" /> in time`}.
-      ${data.complete === false ? html` <span class="muted">Some stores did not answer: it may be more.</span>` : null}</p>
+      ${data.complete === false ? html` <span class="muted">Some stores did not answer, or a stream does not exist: it may be more.</span>` : null}</p>
+    ${rows.length === 0 ? html`<${Empty} text="No reader is there, and no segment waits for one." cli=${cli`event read ${'demo/orders'}`} />` : html`
     <table class="plain"><thead><tr><th scope="col">Reader</th>${signs ? html`<th scope="col">Last sign</th>` : null}<th scope="col">Segment</th><th scope="col" class="num">Offset</th>${behind ? html`<th scope="col" class="num">Behind</th>` : null}</tr></thead>
     <tbody>${rows.map((row, index) => html`<tr key=${index} class=${row.first ? 'first' : ''}>
       <td>${row.first ? (row.reader ? row.reader.name : html`<${Badge} tone="warn">no reader<//>`) : ''}</td>
       ${signs ? html`<td>${row.first && row.reader?.lastSeen ? html`<${Age} at=${row.reader.lastSeen} /> ago` : ''}</td>` : null}
       <td>${row.segment ? html`<span class="muted">${row.segment.stream} </span><${SegmentLink} ...${split(row.segment.stream)} id=${row.segment.segment} />` : html`<span class="muted">none</span>`}</td>
       <td class="num">${row.segment ? (Number(row.segment.offset) < 0 ? 'its end' : number(row.segment.offset)) : ''}</td>
-      ${behind ? html`<td class="num">${row.segment?.lag === undefined ? '' : bytes(row.segment.lag)}</td>` : null}</tr>`)}</tbody></table>
-    <p class="muted">Offsets are what readers last wrote into the group's state, so they are coarse. Lag in time is 6 h at most, as of half a minute ago.</p>`;
+      ${behind ? html`<td class="num">${row.segment?.lag === undefined ? '' : bytes(row.segment.lag)}</td>` : null}</tr>`)}</tbody></table>`}
+    <p class="muted">Offsets are what readers last wrote into the group's state, so they are coarse; before the first reader the group is at its start. Lag in time is 6 h at most, as of half a minute ago.</p>`;
 }
 
-/** The lag while the page is open. @param {{lag: {bytes: number, ms?: number} | undefined, at: number | undefined}} props */
+/** The lag while the page is open. @param {{lag: {bytes?: number, ms?: number} | undefined, at: number | undefined}} props */
 function Trend({lag, at}) {
   const points = useRef(/** @type {{at: number, bytes: number}[]} */ ([]));
   const [, draw] = useState(0);
   useEffect(() => {
-    if (!lag || !at || points.current.at(-1)?.at === at) return;
+    if (lag?.bytes === undefined || !at || points.current.at(-1)?.at === at) return;
     points.current = [...points.current, {at, bytes: Number(lag.bytes)}].slice(-KEPT_POINTS);
     draw((turn) => turn + 1);
   }, [at]);

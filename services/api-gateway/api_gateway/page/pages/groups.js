@@ -70,8 +70,9 @@ function Reading({row, of}) {
   return html`<${Lag} lag=${data.lag} complete=${data.complete} of=${of} />`;
 }
 
-/** @param {{lag: {bytes: number, ms?: number} | undefined, complete: boolean, of: 'bytes' | 'ms'}} props */
+/** @param {{lag: {bytes?: number, ms?: number} | undefined, complete: boolean, of: 'bytes' | 'ms'}} props */
 export function Lag({lag, complete, of}) {
+  if (lag && lag.bytes === undefined) return html`<span class="muted" title="a stream of it does not exist, or no store says">unknown</span>`;
   if (!lag || (of === 'ms' && lag.ms === undefined)) return html`<span class="muted" title="not known: it takes samples of a retention policy">–</span>`;
   const text = `${complete === false ? '≥ ' : ''}${of === 'bytes' ? bytes(lag.bytes) : duration(lag.ms)}`;
   return of === 'ms' && (lag.ms ?? 0) > OLD_MS ? html`<${Badge} tone="warn">${text}<//>` : html`<span class="num">${text}</span>`;

@@ -42,7 +42,11 @@ class ReaderModel(Model):
 class Lag(Model):
     """What is yet to be read of streams that the caller may READ, by all readers together."""
 
-    bytes: int = Field(description="As far as it is known: of what segment stores do not say nothing is counted.")
+    bytes: int | None = Field(
+        default=None,
+        description="As far as it is known: of what segment stores do not say nothing is counted. Left out if that is "
+        "all, as where a stream does not exist.",
+    )
     ms: int | None = Field(
         default=None,
         description="How long ago the oldest of it was written, 6 hours at most, as of half a minute ago; left out if "
@@ -51,7 +55,7 @@ class Lag(Model):
 
 
 class GroupReadersModel(Model):
-    """Who reads what. Without a state, which the first reader writes, nothing is assigned."""
+    """Who reads what. Without a state, which the first reader writes, nothing is assigned, and all is unread."""
 
     readers: list[ReaderModel]
     unassigned: list[HeldSegment] = Field(description="What waits for a reader.")
@@ -85,8 +89,10 @@ async def list_readers(
     except StateError as error:
         raise RefusedError(409, f"the state of {scope}/{group} cannot be read: {error}") from error
     readable = [stream for stream in readers.unread if may_read(stream_resource(*stream))]
-    ms = None
-    if age:
+    total = sum(readers.unread[stream].bytes for stream in readable)
+    complete = readers.complete and len(readable) == len(readers.unread)
+    is_known, ms = bool(total) or complete, None
+    if age and is_known:
         try:
             ms = await while_caller_waits(request, backend.readers.age(id, readers, readable))
         except (LookbackError, OverloadedError, QuotaExceededError) as error:
@@ -95,9 +101,9 @@ async def list_readers(
         GroupReadersModel(
             readers=[ReaderModel(name=one.name, segments=list(map(_model, one.segments))) for one in readers.readers],
             unassigned=list(map(_model, readers.unassigned)),
-            lag=Lag(bytes=sum(readers.unread[stream].bytes for stream in readable), ms=ms),
+            lag=Lag(bytes=total if is_known else None, ms=ms),
             at=readers.at,
-            complete=readers.complete and len(readable) == len(readers.unread),
+            complete=complete,
         )
     )
 

@@ -1,5 +1,6 @@
 """Reader groups: list, describe, create or update, delete."""
 
+from collections.abc import Iterable
 from functools import partial
 from typing import Literal
 from uuid import uuid4
@@ -7,9 +8,9 @@ from uuid import uuid4
 from fastapi import Response
 from pydantic import Field
 
-from api_gateway.listing import Listing
+from api_gateway.listing import Listing, may_read
 from api_gateway.reads import missing_scope
-from api_gateway.rest.backend import Served, Submit, as_document, as_json
+from api_gateway.rest.backend import Backend, Served, Submit, as_document, as_json
 from api_gateway.rest.etags import SHOWN, IfMatch, config_changed, etag_of, matching
 from api_gateway.rest.failures import RefusedError
 from api_gateway.rest.looking_back import At, LookBack
@@ -33,13 +34,13 @@ from api_gateway.rest.sluice_v1.base import (
 from api_gateway.rest.sluice_v1.replies import done
 from api_gateway.rest.sluice_v1.workflow_models import RunningWorkflow, workflow_model
 from sluice.domain.config import GroupRetention, ReaderGroupConfig, check_group_config
-from sluice.domain.ids import GroupId
+from sluice.domain.ids import GroupId, StreamId
 from sluice.domain.reader_group.commands import CreateReaderGroup, DeleteReaderGroup, UpdateReaderGroup
 from sluice.domain.reader_group.state import ReaderGroup
 from sluice.domain.status import Status
 from sluice.lookback.describing import GROUP as GROUP_AT
 from sluice.lookback.describing import ResourceQuestion
-from sluice.security.resources import reader_group_resource
+from sluice.security.resources import reader_group_resource, stream_resource
 
 routes = router("reader groups")
 
@@ -192,11 +193,13 @@ async def put_group(
         if body.generation is not None:
             raise config_changed(f"{about} does not exist")
         config = _config(body.config, str(uuid4()), 0)
+        await _check_streams(backend, about, config.starts)
         done(await submit(CreateReaderGroup(scope=scope, group=group, config=config)), about)
         status = 201
     else:
         generation = found.config.generation if body.generation is None else body.generation
         config = _config(body.config, found.config.id, generation)
+        await _check_streams(backend, about, config.starts.keys() - found.config.starts.keys())
         reply = await submit(UpdateReaderGroup(scope=scope, group=group, config=config))
         if if_match is not None and reply.status == Status.INVALID_CONFIG:
             raise config_changed(f"{about}: {reply.reason}")
@@ -220,6 +223,16 @@ async def remove_group(backend: Served, submit: Submit, scope: ScopeName, group:
     command = DeleteReaderGroup(scope, group, creation_id=found.creation_id if found is not None else "")
     done(await submit(command), f"reader group {scope}/{group}")
     return Response(status_code=204)
+
+
+async def _check_streams(backend: Backend, about: str, names: Iterable[str]) -> None:
+    """A group of a stream that is not there would look as if it had read all of it. Raises RefusedError.
+
+    Clients may still create one, as with Pravega's controller. What the caller may not READ is not looked up.
+    """
+    for id in sorted(map(StreamId.of, names)):
+        if may_read(stream_resource(*id)) and await backend.reads.stream_or_none(id) is None:
+            raise RefusedError(409, f"{about}: stream {id} does not exist", "STREAM_NOT_FOUND")
 
 
 def _config(settings: GroupSettings, id: str, generation: int) -> ReaderGroupConfig:

@@ -42,7 +42,7 @@ function Readers({data, name}) {
   const rows = data.readers.map((/** @type {any} */ reader) => ({...reader, segments: reader.segments.filter(own)})).filter((/** @type {any} */ reader) => reader.segments.length);
   const unassigned = data.unassigned.filter((/** @type {any} */ one) => typeof one === 'string' ? one.startsWith(`${name}/`) : own(one));
   return html`
-    <p>${count(rows.length, 'reader')} ${rows.length === 1 ? 'reads' : 'read'} it, ${bytes(data.lag?.bytes)} behind${data.lag?.ms === undefined ? '' : `, ${duration(data.lag.ms)} in time`}.
+    <p>${count(rows.length, 'reader')} ${rows.length === 1 ? 'reads' : 'read'} it, ${data.lag?.bytes === undefined ? 'it is not known how far' : bytes(data.lag.bytes)} behind${data.lag?.ms === undefined ? '' : `, ${duration(data.lag.ms)} in time`}.
       ${unassigned.length ? html` <${Badge} tone="warn">${count(unassigned.length, 'segment')} without a reader<//>` : null}
       ${data.complete === false ? html` <span class="muted">Not all stores have answered.</span>` : null}</p>
     ${rows.length ? html`<table class="plain"><thead><tr><th scope="col">Reader</th><th scope="col">Segments, with the offset it had reached</th></tr></thead>
