@@ -81,15 +81,32 @@ def store_text(found: dict[str, Any], nowhere: str = "") -> str:
     return ", ".join(filter(None, (found.get("store") or nowhere, found.get("problem"))))
 
 
+def state_text(found: dict[str, Any]) -> str:
+    """The state of a stream or table in a list, and how many of its segments can be neither written nor read."""
+    many = found.get("unreachable")
+    return f"{found['state']}, {many} unreachable" if many else str(found["state"])
+
+
+def unreachable_text(found: dict[str, Any], what: str) -> str:
+    """How many segments can be neither written nor read, since when and why; empty if all can."""
+    lost = found.get("unreachable")
+    if lost is None:
+        return ""
+    gone = lost["gone"]
+    stores = [f"{store} has gone" if store in gone else f"{store} does not answer" for store in lost["stores"]]
+    why = ", ".join(stores) or "no segment store runs them"
+    return f"{lost['segments']} of {len(found['segments'])} {what} since {show_time(lost['since'])}: {why}"
+
+
 def stream_row(stream: dict[str, Any]) -> tuple[object, ...]:
-    return stream["name"], stream["state"], stream["epoch"], stream["segments"], ", ".join(stream["tags"])
+    return stream["name"], state_text(stream), stream["epoch"], stream["segments"], ", ".join(stream["tags"])
 
 
 def found_stream_row(stream: dict[str, Any]) -> tuple[object, ...]:
     decision, failing = stream.get("lastDecision"), " (failing)" if stream.get("failing") else ""
     return (
         f"{stream['scope']}/{stream['name']}",
-        stream["state"],
+        state_text(stream),
         stream["epoch"],
         stream["segments"],
         f"{stream.get('workflow', '')}{failing}",
@@ -152,6 +169,7 @@ def _draw_stream(out: Output, stream: dict[str, Any]) -> None:
         (
             ("stream", f"{stream['scope']}/{stream['name']}"),
             ("state", stream["state"]),
+            ("unreachable", unreachable_text(stream, "segments")),
             ("created", show_time(stream["createdAt"])),
             ("epoch", stream["epoch"]),
             ("scaling", show_scaling(config["scaling"])),
@@ -256,6 +274,7 @@ def draw_table(out: Output, table: dict[str, Any]) -> None:
         (
             ("table", f"{table['scope']}/{table['name']}"),
             ("state", table["state"]),
+            ("unreachable", unreachable_text(table, "partitions")),
             ("created", show_time(table["createdAt"])),
             ("keys", f"{config['primaryKeyLength']} B" + (f" + {secondary} B" if secondary else "")),
             ("rollover", show_size(rollover) if rollover else ""),

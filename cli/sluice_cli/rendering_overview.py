@@ -12,6 +12,7 @@ def draw_overview(out: Output, found: dict[str, Any]) -> None:
     counts, workflows = found["counts"], found["workflows"]
     out.fields(
         (
+            ("level", found["level"]),
             ("scopes", counts["scopes"]),
             ("streams", counts["streams"]),
             ("segments", counts.get("segments")),

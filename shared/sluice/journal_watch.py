@@ -1,21 +1,25 @@
-"""Metrics of the journal as this process follows it: how far behind it is, and which workflows have not ended.
+"""Metrics of the journal as this process follows it: how far behind it is, which workflows have not ended, and which
+segment containers do not answer.
 
 The end of the journal is read from Kafka every few seconds, for that alone; everything else is counted when Prometheus
-scrapes, and bounded. Every instance follows the whole journal, so all report the same about workflows: take the
+scrapes, and bounded. Every instance follows the whole journal, so all report the same about these: take the
 maximum over instances, not the sum. Belongs to the event loop.
 """
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
 from typing import Any
 
+from sluice.domain.cluster.state import CLUSTER, cluster_of
 from sluice.domain.waits import queued_kind
 from sluice.domain.workflow import WorkflowKind, running
 from sluice.engine.journal import Journal
 from sluice.engine.ports import Ends, EndsUnknownError
+from sluice.outages import Outage, outages, problem
 from sluice.telemetry import metrics
 from sluice.telemetry.scrape import on_scrape
 
@@ -27,13 +31,15 @@ STATES = ("running", "waiting", "failing")
 
 
 class JournalWatch:
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal: Journal, container_count: int) -> None:
         self._journal = journal
+        self._container_count = container_count
         self._ends: Ends = {}
         self._goals: dict[int, tuple[int, float]] = {}
         metrics.PARTITIONS.set(journal.partitions)
         on_scrape("journal", self.publish_lag)
         on_scrape("workflows", self.publish_workflows)
+        on_scrape("containers", self.publish_containers)
 
     async def watch(self) -> None:
         """Read for ever where the journal ends; the last ends hold of what does not answer."""
@@ -77,6 +83,19 @@ class JournalWatch:
         for (kind, state), count in counts.items():
             metrics.WORKFLOWS.labels(kind, state).set(count)
             metrics.WORKFLOW_OLDEST.labels(kind, state).set((now - oldest[kind, state]) / 1000)
+
+    def silent_containers(self) -> str | None:
+        """Which segment containers do not answer, in words; None if all do."""
+        return problem(self._outages())
+
+    def publish_containers(self) -> None:
+        metrics.SILENT_CONTAINERS.clear()
+        stores = Counter(str(outage.store or "none") for outage in self._outages().values())
+        for store in {*stores, *map(str, cluster_of(self._journal.reader(CLUSTER)).hosts)}:
+            metrics.SILENT_CONTAINERS.labels(store).set(stores[store])
+
+    def _outages(self) -> dict[int, Outage]:
+        return outages(cluster_of(self._journal.reader(CLUSTER)), self._container_count)
 
     def _under_way(self, now: int) -> Iterator[tuple[str, str, int]]:
         """The kind, the state and the beginning, in epoch ms, of each workflow that has not ended."""

@@ -51,7 +51,8 @@ COLLECTOR_THRESHOLDS = (5_000, 20, 20)
 class Runtime:
     """What a running service has at hand. `checks` is what its readiness consists of; add to it while starting.
 
-    `degraded` are checks of what the service can do without for a while; they and `facts` are shown beside them.
+    `degraded` are checks of what the service can do without for a while, `outages` of what callers need and no other
+    instance has; they and `facts` are shown beside them.
     `endpoints` are made known to the other services. `unresponsive_containers` are the segment containers that do not
     answer this instance. `identity` is what all of its servers show, None without TLS; `security` is what the log says
     of all switches at the start.
@@ -64,6 +65,7 @@ class Runtime:
         self.endpoints: dict[str, str] = {}
         self.checks: Checks = {}
         self.degraded: Checks = {"disk": disk_problem}
+        self.outages: Checks = {}
         self.facts: Facts = {}
         self.watched: list[Watched[Any]] = []
         self.security = settings.security()
@@ -153,7 +155,7 @@ Serve = Callable[[Runtime], Starlette]
 
 
 def _serve_health(runtime: Runtime) -> Starlette:
-    return health_app(runtime.checks, runtime.facts, runtime.degraded)
+    return health_app(runtime.checks, runtime.facts, runtime.degraded, runtime.outages)
 
 
 def run_service(name: str, settings: ServiceSettings, start: Start, serve: Serve = _serve_health) -> None:
@@ -228,8 +230,10 @@ async def _start(runtime: Runtime, start: Start) -> None:
     runtime.checks["journal fold"] = lambda: journal.difference
     journal.start()
     runtime.stack.push_async_callback(journal.stop)
-    runtime.spawn(JournalWatch(journal).watch(), "journal watch")
+    watch = JournalWatch(journal, settings.container_count)
+    runtime.spawn(watch.watch(), "journal watch")
     await journal.loaded.wait()
+    runtime.outages["segment containers"] = watch.silent_containers
     await start(runtime)
     runtime.checks["kafka"] = runtime.heartbeats.problem
     runtime.stack.push_async_callback(runtime.heartbeats.leave)

@@ -180,7 +180,7 @@ async def groups_and_tables(stage: Stage) -> None:
 
 
 async def cluster(stage: Stage) -> None:
-    """Instances come and go, and containers are given to segment stores."""
+    """Instances come and go, containers are given to segment stores, and some of these do not answer."""
     hosts = [Host("10.0.0.1", 12345), Host("10.0.0.2", 12345)]
     for number in range(2):
         await stage.decide(CLUSTER, _beat(stage, number))
@@ -191,10 +191,12 @@ async def cluster(stage: Stage) -> None:
     await stage.decide(CLUSTER, lambda r, c: decide_assignment(r, 4, hosts[:1], {}, 0, c))
     await stage.decide(CLUSTER, lambda r, c: decide_assignment(r, 4, hosts, {}, 0, c))
     await stage.decide(CLUSTER, lambda r, c: decide_departures(r, ["api-gateway-1"], c))
+    await stage.decide(CLUSTER, _beat(stage, 2, unresponsive=(1, 3)))
 
 
-def _beat(stage: Stage, number: int) -> Callable[[Reader, Context], Decision]:
-    beat = Heartbeat("api-gateway", f"api-gateway-{number}", {"grpc": f"10.0.1.{number}:9090"}, stage.now_ms())
+def _beat(stage: Stage, number: int, unresponsive: tuple[int, ...] = ()) -> Callable[[Reader, Context], Decision]:
+    endpoints = {"grpc": f"10.0.1.{number}:9090"}
+    beat = Heartbeat("api-gateway", f"api-gateway-{number}", endpoints, stage.now_ms(), unresponsive=unresponsive)
     return lambda reader, context: decide_heartbeat(reader, beat, context)
 
 

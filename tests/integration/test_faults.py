@@ -20,6 +20,7 @@ from support.instances import have_instances
 from support.kafka import Groups, events, fold, produce, read
 from support.pace import Pace
 from support.pravega import check_exactly_once, manager, read_from_the_start
+from support.sights import Sight, look
 from support.writer import WriterProcess
 
 from harness import System, eventually
@@ -181,6 +182,39 @@ async def test_the_containers_of_a_dead_segment_store_run_on_the_other(
         live_a_life(gateway, scope, f"st{number}")
     traffic.goes_on()
     await traffic.ends_exactly_once()
+
+
+def test_a_silent_container_is_red_in_every_place_and_names_its_store(single: System, gateway: Controller) -> None:
+    """A gateway stays in service: what it can say, and all that needs no segment store, is had from it."""
+    scope = unique("silent")
+    assert gateway.create_scope(scope) == "SUCCESS"
+    assert gateway.create_stream(scope, "st", segments=16) == "SUCCESS"
+    stores = [name for name in single.names if name.startswith("segment-store-")]
+
+    def is_well() -> bool:
+        sight = look(single, f"{scope}/st")
+        return halves(single) == set(single.segment_store_addresses) and all(sight.signs().values())
+
+    def red(lost: set[str]) -> Sight | None:
+        sight = look(single, f"{scope}/st")
+        silent = {store for store, many in sight.alerts.items() if many}
+        return sight if sight.is_served and not any(sight.signs().values()) and silent == lost else None
+
+    for victims in (stores[1:], stores):
+        eventually(is_well, SETTLED_S, "all is well")
+        began = time.monotonic()
+        for victim in victims:
+            single.kill(victim)
+        lost = {single.address(victim) for victim in victims}
+        sight = eventually(partial(red, lost), SETTLED_S, "it is red wherever one looks")
+        assert sight is not None
+        print(f"\n{len(victims)} of {len(stores)} stores: red after {time.monotonic() - began:.2f} s")
+        assert set(sight.stream["unreachable"]["stores"]) == lost
+        said = (sight.overview["sentence"], str(sight.readiness), str(sight.health), *sight.lines.values())
+        assert all(address in text and "not answer" in text for text in said for address in lost), said
+        for victim in victims:
+            single.start(victim, deadline_s=SETTLED_S)
+    eventually(is_well, SETTLED_S, "all is well again")
 
 
 def stores_in_use(gateway: Controller) -> set[str]:

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
@@ -33,8 +34,11 @@ from api_gateway.security.guard import Guard
 from api_gateway.security.sessions import Sessions
 from api_gateway.settings import PageMode
 from sluice.domain.cluster.commands import Heartbeat
+from sluice.domain.cluster.decide import decide_heartbeat
+from sluice.domain.cluster.state import CLUSTER
 from sluice.domain.commands import Command
 from sluice.domain.config import ScalingPolicy, StreamConfig
+from sluice.domain.decision import Context, Decision, Reader
 from sluice.domain.ids import GroupId, StreamId
 from sluice.domain.names import READER_GROUP_PREFIX, STREAMS
 from sluice.domain.scope.commands import CreateScope, DeleteScopeRecursive
@@ -215,11 +219,12 @@ class PageGateway:
         """Every member sends its heartbeats; those of txn-manager get no answer from the silent container."""
         while True:
             cluster = self._reads.cluster()
-            for member in cluster.members.values():
+            for member in list(cluster.members.values()):
                 unresponsive = tuple(self.silent) if member.service == "txn-manager" else ()
                 beat = Heartbeat(
                     member.service, member.instance, dict(member.endpoints), member.since, unresponsive=unresponsive
                 )
+                await self.world.runtime.journal.propose(CLUSTER, partial(_decide_heartbeat, beat))
                 request = Request(
                     id=f"beat-{member.instance}", at=self.broker.now_ms(), by=member.instance, command=beat
                 )
@@ -239,6 +244,10 @@ class PageGateway:
                     events = random.randrange(10, 40) * (1 + number % 3)
                     segment.data += bytes(events * 8)
                     segment.attributes[EVENT_COUNT] = segment.attributes.get(EVENT_COUNT, 0) + events
+
+
+def _decide_heartbeat(beat: Heartbeat, reader: Reader, context: Context) -> Decision:
+    return decide_heartbeat(reader, beat, context)
 
 
 class FreshFiles:

@@ -108,7 +108,8 @@ def do_scale(log: SampleLog, id: StreamId, seals: tuple[int, ...], ranges: list[
 
 
 def truncate(log: SampleLog, id: StreamId, cut: dict[int, int], policy: RetentionPolicy | None = None) -> None:
-    request, _ = log.ask(TruncateStream(*id, cut=cut, policy=policy))
+    known = log.stream(id).subscriptions
+    request, _ = log.ask(TruncateStream(*id, cut=cut, policy=policy, subscriptions=known, at=log.now))
     log.later(30)
     log.decide(id.key, lambda reader, _: streams.finish_truncate(reader, id), request)
 

@@ -1,9 +1,10 @@
 """What the page shows of reader groups that no reader has joined yet."""
 
 import re
+from functools import partial
 
 from page.fixtures import Open
-from page.gateway import InThread
+from page.gateway import InThread, PageGateway
 from playwright.sync_api import expect
 
 from sluice.domain.config import ReaderGroupConfig
@@ -13,7 +14,7 @@ from sluice.domain.reader_group.commands import CreateReaderGroup
 def test_a_group_without_readers_is_behind_by_all_it_will_read_or_it_is_unknown(sample: InThread, visit: Open) -> None:
     for group, stream in (("late", "demo/orders"), ("missing", "demo/nosuch")):
         config = ReaderGroupConfig(id=f"{group}-0000-0000-0000-000000000000", starts={stream: {}})
-        sample.do(lambda gateway, group=group, config=config: gateway.request(CreateReaderGroup("demo", group, config)))
+        sample.do(partial(PageGateway.request, command=CreateReaderGroup("demo", group, config)))
     late, missing, groups = (
         visit(sample.url).go(f"#/groups{name}") for name in ("/demo/late", "/demo/missing", "?q=demo")
     )

@@ -74,7 +74,7 @@ def test_a_failing_workflow_is_found_read_retried_and_seen_to_end_by_keys_alone(
     expect(failing.get_by_role("article").first).to_be_visible()
     page.keyboard.press("j")
     card = failing.locator(".card:focus")
-    expect(card).to_contain_text(f"container {SILENT} does not answer")
+    expect(card).to_contain_text(f"container {SILENT} of segment store")
     aggregate = card.get_attribute("data-aggregate")
     assert aggregate is not None
 

@@ -136,7 +136,7 @@ class Ready(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.send_response(200)
         self.end_headers()
-        self.wfile.write(b'{"not_ready": {}, "degraded": {}}')
+        self.wfile.write(b'{"not_ready": {}, "outage": {}, "degraded": {}}')
 
     def log_message(self, *_: object) -> None:
         """Nothing."""

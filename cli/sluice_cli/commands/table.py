@@ -25,11 +25,12 @@ def path(name: str) -> str:
 def list_tables(session: Session, scope: Scope, limit: Limit = None) -> None:
     """List the key-value tables of a scope."""
     from sluice_cli.api import path_of
+    from sluice_cli.rendering import state_text
 
     session.items(
         session.rest.pages(path_of("scopes", scope, "tables"), limit),
         ("table", "state", ">partitions"),
-        lambda t: (t["name"], t["state"], t["partitionCount"]),
+        lambda t: (t["name"], state_text(t), t["partitionCount"]),
         empty=f"scope {scope} has no tables",
     )
 

@@ -136,7 +136,7 @@ def _service(port: int, authority: str) -> Look:
     ready = response.status == http.HTTPStatus.OK
     try:
         page = json.loads(body)
-        wrong, lesser = _listed(page["not_ready"]), _listed(page["degraded"])
+        wrong, lesser = _listed(page["not_ready"]), _listed({**page["outage"], **page["degraded"]})
     except (ValueError, KeyError, TypeError, AttributeError):
         return Look(ready, "" if ready else f"/readyz answers {response.status}: {body[:300]}")
     if ready:

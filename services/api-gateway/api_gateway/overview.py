@@ -236,23 +236,22 @@ class Level(NamedTuple):
 
 
 def judged(
-    found: Found, oldest: FailingWorkflow | None, not_ready: Sequence[str], troubles: Sequence[str], cause: str = ""
+    found: Found, oldest: FailingWorkflow | None, cannot: Sequence[str], troubles: Sequence[str], cause: str = ""
 ) -> Level:
     """The sentence: what is wrong first, each cause once.
 
-    `oldest` is the failing workflow that began first, None for who may not see it. `not_ready` says why this process
-    cannot serve, `troubles` what else is wrong, `cause` which of these the oldest waits for; without one its last
-    error says why it fails.
+    `oldest` is the failing workflow that began first, None for who may not see it. `cannot` says why calls cannot be
+    served, `troubles` what else is wrong, `cause` why the oldest fails, as far as more is known than its last error.
     """
     failing = found.workflows.by_progress[Progress.FAILING]
-    wrong = list(not_ready)
+    wrong = list(cannot)
     if failing:
         wrong.append(_failing_in_words(failing, oldest, found.at, cause))
     if found.overdue_leases:
         wrong.append(f"{_some(found.overdue_leases, 'transaction')} open past the end of the lease")
     if found.dead_letters is not None and found.dead_letters.open:
         wrong.append(_some(found.dead_letters.open, "dead letter"))
-    wrong += [trouble for trouble in troubles if not (failing and oldest and trouble == cause)]
+    wrong += troubles
     if not wrong:
         counts = found.counts
         under_way = sum(found.workflows.by_progress.values())
@@ -260,7 +259,7 @@ def judged(
         sizes = f"{_some(counts.streams, 'stream')} in {_some(counts.scopes, 'scope')}"
         return Level("ok", f"All is well: {sizes}; {doing}.")
     sentence = "; ".join(wrong)
-    return Level("bad" if not_ready else "warn", f"{sentence[0].upper()}{sentence[1:]}.")
+    return Level("bad" if cannot else "warn", f"{sentence[0].upper()}{sentence[1:]}.")
 
 
 def _failing_in_words(failing: int, oldest: FailingWorkflow | None, at: int, cause: str) -> str:

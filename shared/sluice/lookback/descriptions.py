@@ -31,6 +31,7 @@ from sluice.domain.table.state import Table
 from sluice.domain.transaction.index import transactions_of
 from sluice.domain.workflow import Workflow, running
 from sluice.engine.fold import PartitionView
+from sluice.outages import Outage, outages
 from sluice.pravega.routing import container_of
 
 _SCALE_NAMES = {ScaleType.FIXED: "fixed", ScaleType.EVENTS: "events", ScaleType.KBYTES: "kbytes"}
@@ -164,15 +165,23 @@ def table_description(table: Table) -> dict[str, Any]:
 
 
 def containers_description(cluster: Cluster) -> dict[str, Any]:
-    """Which segment store ran which container; one that no store ran is left out."""
+    """Which segment store ran which container, and which did not answer; one that no store ran is left out."""
+    silent = outages(cluster, 0)
     return {
         "items": [
-            {"container": container, "store": f"{host.address}:{host.port}"}
+            {"container": container, "store": str(host), **_silence(silent.get(container))}
             for container, host in sorted(cluster.containers.items())
         ],
-        "stores": [f"{host.address}:{host.port}" for host in cluster.hosts],
+        "stores": [str(host) for host in cluster.hosts],
         "assignedAt": cluster.assigned_at,
     }
+
+
+def _silence(outage: Outage | None) -> dict[str, Any]:
+    if outage is None:
+        return {}
+    store = {"unresponsiveStore": str(outage.store)} if outage.store is not None else {}
+    return {"problem": outage.problem, "unresponsiveSince": outage.since, **store}
 
 
 def members_description(cluster: Cluster) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 Alive means the event loop answers; ready means the service can serve, and where it cannot the answer says why. What a
 service can do without for a while makes it `degraded`, not unready: taking every instance away because something that
-all of them use is away would only add to the outage.
+all of them use is away would only add to the outage. An `outage` is as bad as that for callers, and no instance is
+better off than another: it is said, as bad, by an instance that stays ready.
 """
 
 import asyncio
@@ -33,23 +34,27 @@ Facts = dict[str, Callable[[], str]]
 Problems = Mapping[str, str]
 
 
-def health_routes(checks: Checks, facts: Facts, degraded: Checks | None = None) -> list[Route]:
-    """All of `checks` must find nothing for the service to be ready; `degraded` and `facts` are shown in any case."""
+def health_routes(
+    checks: Checks, facts: Facts, degraded: Checks | None = None, outages: Checks | None = None
+) -> list[Route]:
+    """All of `checks` must find nothing for the service to be ready; the others are shown in any case."""
     lesser = degraded if degraded is not None else {}
+    shared = outages if outages is not None else {}
 
     async def live(_request: Request) -> Response:
         return PlainTextResponse("alive\n")
 
     async def ready(_request: Request) -> Response:
-        wrong = problems(checks)
-        body = {"ready": not wrong, "not_ready": wrong, "degraded": problems(lesser)}
+        wrong, out, less = problems(checks), problems(shared), problems(lesser)
+        level = "bad" if wrong or out else "warn" if less else "ok"
+        body = {"ready": not wrong, "level": level, "not_ready": wrong, "outage": out, "degraded": less}
         body.update({name: fact() for name, fact in facts.items()})
         return JSONResponse(body, status_code=503 if wrong else 200)
 
     async def metrics(_request: Request) -> Response:
         return await exposition()
 
-    on_scrape("health", partial(_publish, checks, lesser))
+    on_scrape("health", partial(_publish, {"not-ready": checks, "outage": shared, "degraded": lesser}))
     return [Route("/livez", live), Route("/readyz", ready), Route("/metrics", metrics)]
 
 
@@ -67,14 +72,13 @@ def problems(checks: Checks) -> Problems:
     return found
 
 
-def _publish(checks: Checks, degraded: Checks) -> None:
-    wrong, lesser = problems(checks), problems(degraded)
-    READY.set(not wrong)
+def _publish(by_effect: Mapping[str, Checks]) -> None:
+    found = {effect: problems(checks) for effect, checks in by_effect.items()}
+    READY.set(not found["not-ready"])
     CHECKS.clear()
-    for name in checks:
-        CHECKS.labels(name, "not-ready").set(name in wrong)
-    for name in degraded:
-        CHECKS.labels(name, "degraded").set(name in lesser)
+    for effect, checks in by_effect.items():
+        for name in checks:
+            CHECKS.labels(name, effect).set(name in found[effect])
 
 
 STOP_GRACE_S = 3
@@ -144,9 +148,11 @@ class HttpServer:
             await self._task
 
 
-def health_app(checks: Checks, facts: Facts, degraded: Checks | None = None) -> Starlette:
+def health_app(
+    checks: Checks, facts: Facts, degraded: Checks | None = None, outages: Checks | None = None
+) -> Starlette:
     """An application of these routes and nothing else."""
-    return Starlette(routes=health_routes(checks, facts, degraded))
+    return Starlette(routes=health_routes(checks, facts, degraded, outages))
 
 
 def health_server(

@@ -75,7 +75,6 @@ WORKFLOW_SECONDS = Histogram(
     buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120, 600),
 )
 WORKFLOW_RETRIES = Counter("sluice_workflow_retries", "Workflow steps tried again", ["workflow"])
-SILENT_CONTAINERS = Gauge("sluice_silent_containers", "Containers that did not answer when they were last probed")
 
 # Messages.
 
@@ -94,4 +93,9 @@ PRODUCER_QUEUE = Gauge("sluice_producer_queue_records", "Records handed to the p
 
 # The cluster.
 
+SILENT_CONTAINERS = Gauge(
+    "sluice_silent_containers",
+    "Containers that do not answer, by the segment store that ran them when they fell silent",
+    ["store"],
+)
 CONTAINER_MOVES = Counter("sluice_container_moves", "Containers given to another segment store")

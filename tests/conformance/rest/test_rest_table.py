@@ -10,7 +10,7 @@ from conformance.rest.table import CASES
 
 
 def test_every_path_of_the_interface_is_called() -> None:
-    process: Any = SimpleNamespace(checks={}, degraded={}, facts={})
+    process: Any = SimpleNamespace(checks={}, outages={}, degraded={}, facts={})
     described = build_app(cast(Any, process), 1).openapi()["paths"]
     called = {step.title.partition("?")[0] for case in CASES for step in case.steps}
     for template, operations in described.items():

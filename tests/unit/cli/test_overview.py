@@ -6,6 +6,7 @@ from typing import Any
 import httpx
 import pytest
 from unit.cli.conftest import Cli, problem
+from unit.cli.shown import ONE, STREAM, TABLE
 
 OVERVIEW = {
     "sentence": "2 dead letters.", "level": "warn", "ready": True, "problems": [],
@@ -89,3 +90,18 @@ def test_who_is_interrupted_learns_where_to_go_on(cli: Cli, answer: Any) -> None
     cli.answers["GET /events?of=%2A&since=5.7"] = second
     run = cli("follow")
     assert run.code != 0 and "Go on with --since 5.7." in run.err
+
+
+def test_what_cannot_be_reached_is_said_beside_the_state(cli: Cli) -> None:
+    lost = {"segments": 1, "since": 1_700_000_000_000, "stores": ["127.0.0.1:12345"], "gone": []}
+    cli.answers[f"GET {ONE}"] = {**STREAM, "unreachable": lost}
+    says = "1 of 2 segments since 2023-11-14 22:13:20.000Z: 127.0.0.1:12345 does not answer"
+    assert says in cli("stream", "show", "demo/orders").out
+    cli.answers["GET /scopes/demo/tables/kv"] = {**TABLE, "unreachable": {**lost, "gone": lost["stores"]}}
+    assert (
+        "1 of 1 partitions since 2023-11-14 22:13:20.000Z: 127.0.0.1:12345 has gone"
+        in cli("table", "show", "demo/kv").out
+    )
+    row = {"name": "orders", "state": "ACTIVE", "epoch": 0, "segments": 2, "unreachable": 1, "tags": []}
+    cli.answers["GET /scopes/demo/streams?limit=1000"] = {"items": [row]}
+    assert "ACTIVE, 1 unreachable" in cli("stream", "list", "demo").out

@@ -23,6 +23,7 @@ from sluice.domain.cluster.events import ContainersAssigned, MemberLeft
 from sluice.domain.cluster.state import CLUSTER, Cluster, cluster_of, uncovered
 from sluice.domain.decision import Context, Decision
 from sluice.domain.events import Event
+from sluice.outages import Outage, in_words, outages
 
 HOSTS = [Host(f"10.0.0.{n}", 12345 + p) for n in range(1, 5) for p in range(2)]
 A, B, C = HOSTS[0], HOSTS[2], HOSTS[4]
@@ -185,6 +186,47 @@ def test_a_member_that_ends_leaves_and_a_late_end_of_the_process_before_does_not
     view = View(*decide_heartbeat(View(), started, at(51)).events)
     assert decide_heartbeat(view, leaving(1), at(53)) == Decision()
     assert decide_heartbeat(view, leaving(50), at(54)) == Decision((MemberLeft(instance="gw-1", at=NOW + 54),))
+
+
+def test_a_container_is_out_from_its_first_silence_to_the_last_answer_that_was_missed() -> None:
+    def hears(instance: str, *unresponsive: int, ms: int, started: int = 0) -> None:
+        said = Heartbeat(instance, instance, {}, started_at=NOW + started, unresponsive=unresponsive)
+        view.fold(*decide_heartbeat(view, said, at(ms)).events)
+
+    view = View(assigned({0: A, 1: A, 2: B}, A, B))
+    hears("a", ms=1)
+    assert outages(cluster_of(view), 3) == {}
+    hears("a", 0, 1, ms=5)
+    hears("b", 1, ms=9)
+    assert decide_heartbeat(view, Heartbeat("b", "b", {}, NOW, unresponsive=(1,)), at(10)) == Decision(), "no news"
+    assert outages(cluster_of(view), 3) == {
+        0: Outage(NOW + 5, A, False, ("a",)),
+        1: Outage(NOW + 5, A, False, ("a", "b")),
+    }
+    view.fold(assigned({0: B, 1: B, 2: B}, B, ms=11))
+    hears("a", 1, 2, ms=12)
+    found = outages(cluster_of(view), 4)
+    assert found == {
+        1: Outage(NOW + 5, A, True, ("a", "b")), 2: Outage(NOW + 12, B, False, ("a",)), 3: Outage(NOW + 11, None),
+    }  # fmt: skip
+    assert in_words(found) == {
+        1: f"container 1 has not answered a, b since 2023-11-14T22:13:20Z, when segment store {A} went",
+        2: f"container 2 of segment store {B} has not answered a since 2023-11-14T22:13:20Z",
+        3: "no segment store runs container 3",
+    }
+    view.fold(MemberLeft(instance="a", at=NOW + 13))
+    hears("b", ms=14)
+    assert outages(cluster_of(view), 3) == {}
+
+
+def test_what_a_process_before_missed_is_not_said_of_the_one_that_was_started_anew() -> None:
+    late = Heartbeat("a", "a", {}, started_at=NOW + 1, unresponsive=(0,))
+    view = View(assigned({0: A}, A), *decide_heartbeat(View(), late, at(2)).events)
+    assert outages(cluster_of(view), 1)
+    anew = Heartbeat("a", "a", {}, started_at=NOW + 50)
+    view.fold(*decide_heartbeat(view, anew, at(51)).events)
+    assert not outages(cluster_of(view), 1)
+    assert decide_heartbeat(view, late, at(52)) == Decision()
 
 
 def test_members_and_containers_leave_each_other_alone() -> None:

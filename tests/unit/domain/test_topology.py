@@ -6,13 +6,16 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.stream_log import StreamLog
+from support.domain_log import Log
+from support.stream_log import STREAM, StreamLog
 from support.txn_log import worked_example
 from unit.domain.test_history import Twins
 
+from sluice.domain.config import StreamConfig
 from sluice.domain.segment import Segment
 from sluice.domain.stream import cuts, history
-from sluice.domain.stream.state import Stream
+from sluice.domain.stream.commands import CreateStream
+from sluice.domain.stream.state import Stream, find_stream
 from sluice.domain.stream.topology import Flag, Topology, snapshot, topology
 
 EVER = 2**62
@@ -118,3 +121,11 @@ def test_a_snapshot_stays_as_it_is() -> None:
     before = snapshot(log.stream)
     log.scale((0,), ((0.0, 0.5), (0.5, 1.0)))
     assert topology(before, 0, EVER, 1000).segments.end_epoch == [-1]
+
+
+def test_no_segment_is_there_before_its_stream_is_created() -> None:
+    log = Log(STREAM.scope)
+    log.decide(CreateStream(*STREAM, StreamConfig()))
+    creating = find_stream(log, STREAM)
+    assert creating is not None
+    assert topology(creating, 0, EVER, 1000).segments.flags == [Flag.CREATING]

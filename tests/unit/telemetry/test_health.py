@@ -31,7 +31,10 @@ async def test_ready_is_200_only_while_every_check_finds_nothing() -> None:
     async with client(health_app(checks, {"role": lambda: "standby"})) as http:
         answer = await http.get("/readyz")
         assert answer.status_code == 503
-        assert answer.json() == {"ready": False, "not_ready": {"journal": "loading"}, "degraded": {}, "role": "standby"}
+        assert answer.json() == {
+            "ready": False, "level": "bad", "not_ready": {"journal": "loading"}, "outage": {}, "degraded": {},
+            "role": "standby",
+        }  # fmt: skip
         assert (await http.get("/livez")).status_code == 200
         wrong["journal"] = None
         assert (await http.get("/readyz")).status_code == 200
@@ -48,6 +51,19 @@ async def test_a_degraded_check_shows_and_leaves_the_service_ready() -> None:
         away[0] = None
         await http.get("/metrics")
         assert failing("timers", "degraded") == 0
+
+
+async def test_an_outage_is_bad_and_leaves_the_service_ready() -> None:
+    away: list[str | None] = ["container 3 has not answered"]
+    checks: list[Checks] = [{"kafka": lambda: None}, {"timers": lambda: "away"}, {"containers": lambda: away[0]}]
+    async with client(health_app(checks[0], {}, *checks[1:])) as http:
+        answer = await http.get("/readyz")
+        assert (answer.status_code, answer.json()["ready"], answer.json()["level"]) == (200, True, "bad")
+        assert answer.json()["outage"] == {"containers": "container 3 has not answered"}
+        await http.get("/metrics")
+        assert failing("containers", "outage") == 1 and REGISTRY.get_sample_value("sluice_ready") == 1
+        away[0] = None
+        assert (await http.get("/readyz")).json()["level"] == "warn"
 
 
 async def test_a_check_that_raises_counts_as_failing() -> None:

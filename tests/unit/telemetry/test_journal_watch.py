@@ -8,6 +8,9 @@ from prometheus_client import REGISTRY
 from support.engine_world import EngineWorld, settle
 
 from sluice import journal_watch as module
+from sluice.domain.cluster.commands import Host
+from sluice.domain.cluster.events import ContainersAssigned, ContainersUnresponsive, MemberJoined, MemberLeft
+from sluice.domain.cluster.state import CLUSTER
 from sluice.domain.config import StreamConfig
 from sluice.domain.events import Event
 from sluice.domain.model import DomainModel
@@ -32,7 +35,7 @@ async def world(virtual_time: None) -> AsyncIterator[EngineWorld]:
 
 @pytest.fixture
 def watch(world: EngineWorld) -> JournalWatch:
-    return JournalWatch(world.journal)
+    return JournalWatch(world.journal, 4)
 
 
 async def seed(world: EngineWorld, *events: Event, key: str = KEY) -> None:
@@ -60,6 +63,26 @@ def workflows(workflow: str) -> dict[str, tuple[float | None, float]]:
             oldest = REGISTRY.get_sample_value("sluice_workflow_oldest_seconds", labels)
             found[state] = (count, round(oldest or 0.0, 1))
     return found
+
+
+async def test_silent_containers_show_by_the_store_that_ran_them(world: EngineWorld, watch: JournalWatch) -> None:
+    first, second = Host("first", 1), Host("second", 1)
+    assigned = ContainersAssigned(containers={0: first, 1: second, 2: first}, hosts=(first, second), at=5)
+    joined = MemberJoined(service="txn-manager", instance="a", endpoints={}, at=5)
+    await seed(world, assigned, joined, ContainersUnresponsive("a", (0, 2), at=7_000), key=CLUSTER)
+    watch.publish_containers()
+    assert [silent(store) for store in ("first:1", "second:1", "none")] == [2, 0, 1]
+    assert watch.silent_containers() == (
+        "containers 0, 2 of segment store first:1 have not answered a since 1970-01-01T00:00:07Z; "
+        "no segment store runs container 3"
+    )
+    await seed(world, MemberLeft("a", at=9_000), key=CLUSTER)
+    watch.publish_containers()
+    assert (silent("first:1"), watch.silent_containers()) == (0, "no segment store runs container 3")
+
+
+def silent(store: str) -> float | None:
+    return REGISTRY.get_sample_value("sluice_silent_containers", {"store": store})
 
 
 async def test_a_process_that_does_not_fold_is_behind_until_it_has(world: EngineWorld, watch: JournalWatch) -> None:

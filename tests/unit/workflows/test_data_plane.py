@@ -3,12 +3,13 @@
 import asyncio
 import shutil
 from collections.abc import Awaitable
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
 from support.wait import eventually_async
 
-from sluice.domain.cluster.commands import Heartbeat
+from sluice.domain.cluster.commands import Heartbeat, Host
 from sluice.kafka.requests import decode_request
 from sluice.kafka.topics import REQUESTS_CLUSTER
 from sluice.memory.broker import MemoryBroker
@@ -32,10 +33,11 @@ async def test_ready_when_the_last_container_answers() -> None:
                 raise ConnectionFailure(Failure.CLOSED_BY_PEER)
 
     data_plane = DataPlane(InMemorySegmentStore(fault), 4)
-    problem = data_plane.problem()
+    problem = data_plane.never_answered()
     assert problem is not None and "0, 1, 2, 3" in problem
+    assert not data_plane.silent, "none was asked"
     await data_plane.wait()
-    assert data_plane.problem() is None
+    assert data_plane.never_answered() is None and data_plane.problem() is None
     assert calls == {0: 2, 1: 3, 2: 4, 3: 5}, "and created"
 
 
@@ -43,7 +45,7 @@ async def test_a_store_with_another_signing_key_is_a_problem_in_words() -> None:
     store = InMemorySegmentStore()
     data_plane = DataPlane(store, 4)
     watching = asyncio.create_task(data_plane.watch())
-    await eventually_async(lambda: not data_plane.silent, 10, "all have answered")
+    await eventually_async(lambda: data_plane.never_answered() is None, 10, "all have answered")
     store.token_refusal = 0
     await asyncio.sleep(2 * ROUND_S)
     problem = data_plane.problem()
@@ -62,13 +64,16 @@ async def test_heartbeats_say_which_containers_do_not_answer_and_that_the_disk_i
     monkeypatch.setattr(shutil, "disk_usage", lambda _folder: SimpleNamespace(free=0))
     async with running.stack:
         running.spawn(running.heartbeats.run(), "heartbeat")
-        sent = await eventually_async(
-            lambda: [beat for log in broker.logs(REQUESTS_CLUSTER.name) for beat in log], 10, "a heartbeat is sent"
-        )
-    beat = decode_request(sent[0].value()).command
-    assert isinstance(beat, Heartbeat) and beat.unresponsive == (0, 1)
+        (beat,) = await eventually_async(partial(unresponsive, broker), 10, "a heartbeat says so")
+    assert beat.unresponsive == (0, 1)
     assert "containers 0, 1 do not answer" in beat.problems["segment stores"]
     assert "no space left on device: 0 MiB are free" in beat.problems["disk"]
+
+
+def unresponsive(broker: MemoryBroker) -> list[Heartbeat]:
+    """The heartbeats that miss containers."""
+    said = [decode_request(beat.value()).command for log in broker.logs(REQUESTS_CLUSTER.name) for beat in log]
+    return [beat for beat in said if isinstance(beat, Heartbeat) and beat.unresponsive]
 
 
 async def test_containers_are_probed_with_segments_that_are_there() -> None:
@@ -86,6 +91,30 @@ async def test_containers_are_probed_with_segments_that_are_there() -> None:
     assert sorted(missing) == sorted(store.segments) and len(missing) == 4, "only until the first probe has created it"
 
 
+async def test_when_a_store_goes_all_its_containers_are_known_to_be_silent_soon() -> None:
+    """Not one in each turn: of many containers the last one would be known only at the end of a round."""
+    here, there, count = Host("here", 1), Host("there", 2), 100
+    gone: list[Host] = []
+
+    def host_of(container: int) -> Host:
+        return there if container % 2 else here
+
+    def fault(moment: Moment, _request: str, segment: str) -> None:
+        if moment == "before" and host_of(container_of(segment, count)) in gone:
+            raise ConnectionFailure(Failure.CLOSED_BY_PEER)
+
+    data_plane = DataPlane(InMemorySegmentStore(fault), count, host_of)
+    watching = asyncio.create_task(data_plane.watch())
+    await eventually_async(lambda: data_plane.never_answered() is None, 10, "all have answered")
+    gone.append(there)
+    await asyncio.sleep(ROUND_S / 5)
+    assert set(data_plane.silent) == set(range(1, count, 2))
+    gone.clear()
+    await asyncio.sleep(ROUND_S)
+    assert not data_plane.silent
+    watching.cancel()
+
+
 async def test_a_container_that_hangs_hides_no_other_one() -> None:
     failing: set[int] = set()
 
@@ -99,7 +128,7 @@ async def test_a_container_that_hangs_hides_no_other_one() -> None:
 
     data_plane = DataPlane(InMemorySegmentStore(fault), 4)
     watching = asyncio.create_task(data_plane.watch())
-    await eventually_async(lambda: not data_plane.silent, 10, "all have answered")
+    await eventually_async(lambda: data_plane.never_answered() is None, 10, "all have answered")
     failing.update((0, 1))
     await asyncio.sleep(2 * ROUND_S)
     assert set(data_plane.silent) == {1}, "0 has not timed out yet"

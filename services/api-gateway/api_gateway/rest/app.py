@@ -70,7 +70,7 @@ def build_app(
     app.add_middleware(Compressed)
     app.add_middleware(BrowserCheck, browsers=browsers)
     app.add_middleware(HttpTelemetry)
-    app.router.routes.extend(health_routes(runtime.checks, runtime.facts, runtime.degraded))
+    app.router.routes.extend(health_routes(runtime.checks, runtime.facts, runtime.degraded, runtime.outages))
     for router in (*pravega_v1.ROUTERS, *sluice_v1.ROUTERS):
         app.include_router(router)
     app.router.routes.extend(page_routes(browsers.mode))

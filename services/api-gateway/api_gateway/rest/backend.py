@@ -25,6 +25,7 @@ from api_gateway.worker import Worker
 from sluice.domain.commands import Command
 from sluice.domain.decision import Reply
 from sluice.engine.ports import Clock
+from sluice.outages import Outage, outages
 from sluice.pravega.store import SegmentStore
 
 
@@ -49,6 +50,10 @@ class Backend(msgspec.Struct, frozen=True):
     overview: Overview
     partitions: Partitions
     what_ifs: WhatIfs = msgspec.field(default_factory=WhatIfs)
+
+    def outages(self) -> dict[int, Outage]:
+        """The segment containers that do not answer, as far as this process knows."""
+        return outages(self.reads.cluster(), self.container_count)
 
 
 async def _backend(request: Request) -> Backend:

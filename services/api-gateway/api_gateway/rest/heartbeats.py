@@ -1,4 +1,4 @@
-"""When each instance of our services sent its last heartbeat, and what it said of itself and of the segment containers.
+"""When each instance of our services sent its last heartbeat, and what it said of itself.
 
 The journal knows who is a member and since when, but not each heartbeat; those pass through the cluster's topic, which
 is followed here from its latest records on. Belongs to the event loop.
@@ -42,15 +42,10 @@ class LastHeartbeats:
         at, beat = self._last.get(instance, (0, None))
         return dict(beat.problems) if beat is not None and self._is_current(at) else {}
 
-    def container_problem(self, container: int) -> str | None:
-        """Say which instances get no answer from a segment container; None if there are none at present."""
-        found = self.silent_to(container)
-        return f"does not answer {', '.join(found)}" if found else None
-
-    def silent_to(self, container: int) -> tuple[str, ...]:
-        """The instances that get no answer from a segment container at present."""
-        beats = self._last.items()
-        return tuple(sorted(i for i, (at, beat) in beats if self._is_current(at) and container in beat.unresponsive))
+    def is_missed(self, instance: str) -> bool:
+        """Whether the instance has sent none for long, while others have."""
+        at = self.last(instance)
+        return at is not None and not self._is_current(at)
 
     def _is_current(self, at: int) -> bool:
         return self._newest_at - at <= CURRENT_MS

@@ -18,7 +18,7 @@ from sluice.catalog.examples.history import SUCCESS, History
 from sluice.catalog.examples.restored_records import restored
 from sluice.catalog.examples.transaction_records import ended, prepared, rolled, transactions
 from sluice.domain.cluster.commands import Host
-from sluice.domain.cluster.events import ContainersAssigned, MemberJoined, MemberLeft
+from sluice.domain.cluster.events import ContainersAssigned, ContainersUnresponsive, MemberJoined, MemberLeft
 from sluice.domain.config import ReaderGroupConfig, StreamConfig
 from sluice.domain.decision import Reply
 from sluice.domain.ids import StreamId
@@ -111,6 +111,8 @@ def _cluster(history: History) -> None:
     assigned = ContainersAssigned({0: east, 1: west, 2: east, 3: west}, (east, west), at=n.at(0.1))
     history.append(0.1, n.CLUSTER, assigned)
     history.append(0.2, n.CLUSTER, MemberLeft(instance="api-gateway-1", at=n.at(0.2)))
+    silent = ContainersUnresponsive(instance="txn-manager-0", containers=(1, 3), at=n.at(0.3))
+    history.append(0.3, n.CLUSTER, silent)
 
 
 def _created(history: History) -> None:

@@ -9,6 +9,9 @@ class Host(msgspec.Struct, frozen=True, order=True):
     address: str
     port: int
 
+    def __str__(self) -> str:
+        return f"{self.address}:{self.port}"
+
 
 HEARTBEAT_S = 60.0
 """How often an instance sends a heartbeat that says nothing new."""

@@ -83,7 +83,8 @@ def _joined(beat: Heartbeat, context: Context) -> ev.MemberJoined:
 
 
 def decide_heartbeat(reader: Reader, command: Heartbeat, context: Context) -> Decision:
-    """Only a new member, or one that was started anew, leaves, or has other endpoints, is worth a record.
+    """Only a new member, or one that was started anew, leaves, has other endpoints, or gets no answer from other
+    containers than before, is worth a record.
 
     A heartbeat of the process before it, which comes late, is no start and no end.
     """
@@ -92,13 +93,22 @@ def decide_heartbeat(reader: Reader, command: Heartbeat, context: Context) -> De
         if known is None or command.started_at < known.since:
             return Decision()
         return Decision((ev.MemberLeft(instance=command.instance, at=context.now),))
+    found: list[ev.Event] = []
+    unresponsive = known.unresponsive if known is not None else {}
     if (
-        known is not None
-        and (known.service, known.endpoints) == (command.service, command.endpoints)
-        and command.started_at <= known.since
+        known is None
+        or (known.service, known.endpoints) != (command.service, command.endpoints)
+        or command.started_at > known.since
     ):
+        found.append(_joined(command, context))
+        unresponsive = {}
+    elif 0 < command.started_at < known.since:
         return Decision()
-    return Decision((_joined(command, context),))
+    if set(command.unresponsive) != unresponsive.keys():
+        found.append(
+            ev.ContainersUnresponsive(instance=command.instance, containers=command.unresponsive, at=context.now)
+        )
+    return Decision(tuple(found))
 
 
 def decide_departures(reader: Reader, silent: Iterable[str], context: Context) -> Decision:

@@ -34,4 +34,12 @@ class MemberLeft(ClusterEvent, frozen=True):
     at: int
 
 
-Event = ContainersAssigned | MemberJoined | MemberLeft
+class ContainersUnresponsive(ClusterEvent, frozen=True):
+    """These containers, and no others, do not answer the member from now on; epoch ms."""
+
+    instance: str
+    containers: tuple[int, ...]
+    at: int
+
+
+Event = ContainersAssigned | MemberJoined | MemberLeft | ContainersUnresponsive

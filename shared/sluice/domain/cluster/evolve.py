@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sluice.domain.cluster import events as ev
-from sluice.domain.cluster.state import Cluster, Member
+from sluice.domain.cluster.state import Cluster, Member, Unresponsive
 
 
 def _assigned(state: Cluster | None, event: ev.ContainersAssigned) -> Cluster:
@@ -26,8 +26,20 @@ def _left(state: Cluster | None, event: ev.MemberLeft) -> Cluster:
     return state
 
 
+def _unresponsive(state: Cluster | None, event: ev.ContainersUnresponsive) -> Cluster:
+    state = state or Cluster()
+    if (member := state.members.get(event.instance)) is not None:
+        before = member.unresponsive
+        member.unresponsive = {
+            container: before.get(container) or Unresponsive(event.at, state.containers.get(container))
+            for container in event.containers
+        }
+    return state
+
+
 EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
     ev.ContainersAssigned: _assigned,
     ev.MemberJoined: _joined,
     ev.MemberLeft: _left,
+    ev.ContainersUnresponsive: _unresponsive,
 }

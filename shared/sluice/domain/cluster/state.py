@@ -12,16 +12,25 @@ from sluice.domain.decision import Reader
 CLUSTER = "cluster"
 
 
+class Unresponsive(msgspec.Struct, array_like=True, frozen=True):
+    """A container has not answered since then, epoch ms; `store` ran it at that time, None if none did."""
+
+    since: int
+    store: Host | None
+
+
 class Member(msgspec.Struct, array_like=True):
     """One instance of a service; `endpoints` maps a protocol to host:port.
 
-    `since` is when its process was started, or when it joined if it does not say; epoch ms.
+    `since` is when its process was started, or when it joined if it does not say; epoch ms. `unresponsive` are the
+    containers that do not answer it.
     """
 
     service: str
     instance: str
     endpoints: dict[str, str]
     since: int
+    unresponsive: dict[int, Unresponsive] = {}
 
 
 class Cluster(msgspec.Struct, array_like=True):

@@ -17,7 +17,7 @@ import msgspec
 from sluice.domain.segment import Segment, epoch_of, number_of
 from sluice.domain.stream.cuts import lies_before
 from sluice.domain.stream.history import History
-from sluice.domain.stream.state import Stream
+from sluice.domain.stream.state import Stream, StreamState
 
 MAX_RECTANGLES = 20_000
 
@@ -211,13 +211,14 @@ def _thinned(numbers: list[int], most: int) -> list[int]:
 
 def _columns(stream: Stream, lives: list[_Life]) -> SegmentColumns:
     history, is_truncated = stream.history, lies_before(stream, stream.cut)
+    is_creating = stream.state is StreamState.CREATING
     created_at, reference = _remembering(history.created_at), _remembering(history.reference)
     columns = SegmentColumns()
     for life in lives:
         segment = life.segment
         epoch = epoch_of(segment.id)
         flags = Flag.TRUNCATED * is_truncated(segment) | Flag.MERGED * life.is_merged
-        flags |= Flag.DUPLICATE * (reference(epoch) != epoch)
+        flags |= Flag.DUPLICATE * (reference(epoch) != epoch) | Flag.CREATING * is_creating
         is_active = life.end_epoch < 0
         columns.id.append(segment.id)
         columns.number.append(number_of(segment.id))

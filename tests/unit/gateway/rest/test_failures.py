@@ -59,7 +59,7 @@ def test_what_is_said_has_a_bound() -> None:
 
 
 def test_every_pattern_of_the_interface_is_said_in_words() -> None:
-    process: Any = SimpleNamespace(checks={}, degraded={}, facts={})
+    process: Any = SimpleNamespace(checks={}, outages={}, degraded={}, facts={})
     waiting: list[Any] = [build_app(process, connections=10).openapi()]
     patterns = set()
     while waiting:

@@ -12,9 +12,10 @@ from api_gateway import overview
 from api_gateway.feed import watch
 from api_gateway.overview import Counts, FailingWorkflow, Found, Workflows, judged
 from api_gateway.rest.dead_letters import LetterCounts
+from api_gateway.rest.heartbeats import CURRENT_MS
+from api_gateway.rest.pravega_v1.health import SERVICES
 from api_gateway.tally import Tally
-from sluice.domain.cluster.commands import Host
-from sluice.domain.cluster.events import ContainersAssigned
+from sluice.domain.cluster.events import ContainersUnresponsive, MemberJoined
 from sluice.domain.ids import StreamId
 from sluice.domain.stream.commands import DecisionKind
 from sluice.domain.stream.events import DecisionRecorded, StreamSealStarted
@@ -89,24 +90,45 @@ async def test_the_sentence_names_what_fails(world: World, stream: str) -> None:
     hot = DecisionRecorded(*ST, kind=DecisionKind.SCALE, code="split", reason="hot", at=now, acts=True)
     await world.system.append(ST.key, hot)
     found = await world.get(f"{S}/overview")
-    assert found["level"] == "warn" and found["ready"]
-    assert found["sentence"].startswith("1 workflow failing, the oldest for ")
+    assert found["level"] == "bad" and not found["ready"]
     # Nothing runs in this world: what the workflow waits for says more than its last error.
-    assert "d: no segment store runs containers 0, 1, 2, 3; 1 dead letter" in found["sentence"]
-    assert found["sentence"].count("no segment store") == 1
+    said = found["sentence"].split("; ")
+    assert said[-3:-1] == ["no segment store runs containers 0, 1, 2, 3", said[-2]]
+    assert said[-2].startswith("1 workflow failing, the oldest for ") and "it waits for container" in said[-2]
+    assert said[-1] == "1 dead letter."
     assert found["workflows"]["oldestFailing"]["aggregate"] == f"stream:{ST}"
     assert (found["deadLetters"], found["hotStreams"]) == (1, ["sc/st"])
 
 
 async def test_containers_with_the_same_trouble_are_named_together(world: World) -> None:
-    host = Host("store", 1)
-    assigned = ContainersAssigned(containers=dict.fromkeys(range(4), host), hosts=(host,), at=5)
-    await world.system.append("cluster", assigned)
-    world.last_heartbeats.observe(
-        [heartbeat("a", 7, unresponsive=(0, 1, 3)), heartbeat("b", 7, unresponsive=(0, 1)), heartbeat("c", 7)]
+    await world.cover_containers()
+    joined = [MemberJoined(service=name, instance=name, endpoints={}, at=5) for name in SERVICES]
+    await world.system.append("cluster", *joined)
+    assert (await world.get(f"{S}/overview"))["level"] == "ok"
+    first, second = SERVICES[0], SERVICES[1]
+    await world.system.append(
+        "cluster",
+        ContainersUnresponsive(instance=first, containers=(0, 1, 3), at=7_000),
+        ContainersUnresponsive(instance=second, containers=(0, 1), at=9_000),
     )
     found = await world.get(f"{S}/overview")
-    assert found["sentence"].endswith("; containers 0, 1 do not answer a, b; container 3 does not answer a.")
+    assert (found["level"], found["ready"]) == ("bad", False)
+    assert found["problems"] == [
+        f"containers 0, 1 of segment store store:1 have not answered {first}, {second} since 1970-01-01T00:00:07Z",
+        f"container 3 of segment store store:1 has not answered {first} since 1970-01-01T00:00:07Z",
+    ]
+    assert found["sentence"] == f"C{'; '.join(found['problems'])[1:]}."
+
+
+async def test_a_service_whose_heartbeats_are_all_missed_is_missing(world: World) -> None:
+    await world.cover_containers()
+    joined = [MemberJoined(service=name, instance=name, endpoints={}, at=5) for name in SERVICES]
+    await world.system.append("cluster", *joined)
+    world.last_heartbeats.observe([heartbeat("cluster-manager", 7)])
+    assert (await world.get(f"{S}/overview"))["level"] == "ok"
+    world.last_heartbeats.observe([heartbeat("txn-manager", 7 + CURRENT_MS + 1)])
+    found = await world.get(f"{S}/overview")
+    assert (found["level"], found["problems"]) == ("bad", ["cluster-manager: no instance"])
 
 
 async def test_a_gateway_that_cannot_serve_is_bad(world: World) -> None:
@@ -183,10 +205,12 @@ def test_the_sentence_has_the_first_clause_of_an_error(error: str, says: str) ->
 def test_the_sentence_has_a_cause_once_and_not_the_error_that_it_led_to() -> None:
     container = "container 2 does not answer txn-manager-a"
     found = failing_with("RouteStale: later")
-    seen = judged(found, found.workflows.oldest_failing, [], [container, "store: away"], container)
-    assert seen.sentence == f"1 workflow failing, the oldest for 12 min: {container}; store: away."
-    hidden = judged(found, None, [], [container])
-    assert hidden.sentence == f"1 workflow failing; {container}."
+    seen = judged(found, found.workflows.oldest_failing, [container], ["store: away"], "it waits for container 2")
+    assert seen.level == "bad"
+    assert seen.sentence == (
+        "Container 2 does not answer txn-manager-a; "
+        "1 workflow failing, the oldest for 12 min: it waits for container 2; store: away."
+    )
 
 
 def failing_with(error: str) -> Found:

@@ -47,7 +47,7 @@ async def test_each_description_of_this_moment_is_that_of_now(world: World, stre
     assert (await world.call("PUT", f"{base}/readergroups/g", group)).status_code == 201
     table = {"partitionCount": 2, "primaryKeyLength": 4}
     assert (await world.call("PUT", f"{base}/tables/t", table)).status_code == 201
-    await world.system.append("cluster", ContainersAssigned({0: Host("a", 1)}, (Host("a", 1),), at=1))
+    await world.cover_containers()
     await world.system.append("cluster", MemberJoined("stream-workflows", "x", {"http": "h:1"}, at=1))
     models: dict[str, type[BaseModel]] = {
         base: ScopeDescription,

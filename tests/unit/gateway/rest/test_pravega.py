@@ -124,7 +124,7 @@ async def test_health_is_about_this_process_and_shows_the_others(world: World) -
         ev.ContainersAssigned(containers={0: host, 1: host}, hosts=(host, Host("spare", 2)), at=5),
     )
     whole = await world.get("/v1/health")
-    assert (whole["name"], whole["status"], whole["readiness"], whole["liveness"]) == ("", "UP", True, True)
+    assert (whole["name"], whole["status"], whole["readiness"], whole["liveness"]) == ("", "DOWN", False, True)
     assert {name: child["status"] for name, child in whole["children"].items()} == {
         "journal": "UP",
         "disk": "UP",
@@ -133,13 +133,15 @@ async def test_health_is_about_this_process_and_shows_the_others(world: World) -
         "cluster-manager": "DOWN",
         "stream-workflows": "DOWN",
         "txn-manager": "UP",
-        "segment-stores": "UP",
+        "segment-stores": "DOWN",
     }
     assert await world.get("/v1/health/details/txn-manager") == {"txn-1": "rest h:1"}
     assert await world.get("/v1/health/details/segment stores") == {"problem": "container 3 does not answer"}
     assert await world.get("/v1/health/details/segment-stores") == {
         "spare:2": "0 containers",
         "store:1": "2 containers",
+        "container 2": "no segment store runs it",
+        "container 3": "no segment store runs it",
     }
     assert await world.get("/v1/health/liveness/segment stores") is False
     world.runtime.checks["journal"] = lambda: "loading"

@@ -34,7 +34,7 @@ from sluice.telemetry.health import HttpServer
 EXAMPLES = 6
 EXAMPLES_OF_A_USER = 2
 
-_PROCESS: Any = SimpleNamespace(checks={}, degraded={}, facts={})
+_PROCESS: Any = SimpleNamespace(checks={}, outages={}, degraded={}, facts={})
 _GUARD = Guard(Callers(reader={ALL: READ}), readers_write=False)
 SCHEMA = schemathesis.openapi.from_dict(build_app(_PROCESS, connections=10).openapi())
 GUARDED = schemathesis.openapi.from_dict(build_app(_PROCESS, connections=10, guard=_GUARD).openapi())

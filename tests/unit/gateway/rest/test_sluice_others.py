@@ -7,9 +7,8 @@ from unit.gateway.rest.test_sluice_streams import S, problem
 from unit.gateway.rest.world import World
 from unit.gateway.support import creation_started
 
-from api_gateway.rest.heartbeats import CURRENT_MS
 from sluice.domain.cluster.commands import Heartbeat, Host
-from sluice.domain.cluster.events import ContainersAssigned, MemberJoined
+from sluice.domain.cluster.events import ContainersAssigned, ContainersUnresponsive, MemberJoined, MemberLeft
 from sluice.domain.decision import Reply
 from sluice.domain.scope.commands import CreateScope
 from sluice.domain.status import Status
@@ -72,11 +71,15 @@ async def test_a_wrong_reader_group_is_a_wrong_request(world: World, stream: str
 
 
 async def test_a_reader_group_of_a_missing_stream_or_scope_is_refused(world: World, scope: str) -> None:
-    assert problem(await world.call("PUT", RG, BODY)) == (409, "FAILURE")
+    for retention in ("none", "manual"):
+        body: dict[str, Any] = {"config": {"streams": {"sc/st": {}}, "retention": retention}}
+        assert problem(await world.call("PUT", RG, body)) == (409, "STREAM_NOT_FOUND")
+    assert problem(await world.call("GET", RG)) == (404, "RG_NOT_FOUND")
     assert problem(await world.call("PUT", f"{S}/scopes/no/readergroups/rg", BODY)) == (404, "SCOPE_NOT_FOUND")
 
 
 async def test_the_life_of_a_table(world: World, scope: str) -> None:
+    await world.cover_containers()
     config = {"partitionCount": 2, "primaryKeyLength": 8}
     assert (await world.call("PUT", KV, config)).status_code == 201
     assert (await world.call("PUT", KV, config)).json() == {"status": "TABLE_EXISTS"}
@@ -179,7 +182,8 @@ async def test_nothing_is_cancelled_blindly_while_the_journal_is_away(world: Wor
 
 async def test_the_container_map(world: World) -> None:
     empty = await world.get(f"{S}/containers")
-    assert empty == {"items": [{"container": n} for n in range(4)], "stores": [], "assignedAt": 0}
+    nowhere = {"problem": "no segment store runs it", "unresponsiveSince": 0}
+    assert empty == {"items": [{"container": n, **nowhere} for n in range(4)], "stores": [], "assignedAt": 0}
     host = Host("store", 1)
     assigned = ContainersAssigned(containers={0: host, 2: host}, hosts=(host,), at=5)
     await world.system.append("cluster", assigned)
@@ -189,24 +193,40 @@ async def test_the_container_map(world: World) -> None:
 
 
 async def test_a_container_that_does_not_answer_shows_wherever_it_matters(world: World, stream: str) -> None:
-    host = Host("store", 1)
-    joined = MemberJoined(service="txn-manager", instance="a", endpoints={}, at=3)
-    assigned = ContainersAssigned(containers=dict.fromkeys(range(4), host), hosts=(host,), at=5)
-    await world.system.append("cluster", joined, assigned)
+    await world.cover_containers()
+    table = {"partitionCount": 8, "primaryKeyLength": 16}
+    assert (await world.call("PUT", KV, table)).status_code == 201
+    await world.system.append("cluster", MemberJoined(service="txn-manager", instance="a", endpoints={}, at=3))
+    assert "unreachable" not in await world.get(stream) and "unreachable" not in await world.get(KV)
     silent: int = (await world.get(stream))["segments"][0]["container"]
     problems = {"segment stores": f"containers {silent} do not answer: closed"}
-    world.last_heartbeats.observe([heartbeat("a", 7, problems=problems, unresponsive=(silent,))])
+    world.last_heartbeats.observe([heartbeat("a", 7, problems=problems)])
+    await world.system.append("cluster", ContainersUnresponsive(instance="a", containers=(silent,), at=7_000))
+    says = "has not answered a since 1970-01-01T00:00:07Z"
 
-    shown = {item["container"]: item.get("problem") for item in (await world.get(f"{S}/containers"))["items"]}
-    assert shown == {n: "does not answer a" if n == silent else None for n in range(4)}
+    items = {item["container"]: item for item in (await world.get(f"{S}/containers"))["items"]}
+    since = {"unresponsiveSince": 7_000, "unresponsiveStore": "store:1"}
+    assert items.pop(silent) == {"container": silent, "store": "store:1", "problem": says, **since}
+    assert not any("problem" in item for item in items.values())
     assert (await world.all_items(f"{S}/members"))[0]["problems"] == problems
-    for segment in (await world.get(stream))["segments"]:
-        assert ("problem" in segment) == (segment["container"] == silent)
-    assert (await world.get("/v1/health/details/segment-stores"))[f"container {silent}"] == "does not answer a"
+    shown = await world.get(stream)
+    for segment in shown["segments"]:
+        assert segment.get("problem") == (says if segment["container"] == silent else None)
+    many = sum("problem" in segment for segment in shown["segments"])
+    assert shown["unreachable"] == {"segments": many, "since": 7_000, "stores": ["store:1"], "gone": []}
+    assert [one["unreachable"] for one in await world.all_items(f"{S}/streams")] == [many]
+    assert [one["unreachable"] for one in await world.all_items(f"{S}/scopes/sc/streams")] == [many]
+    of_table = (await world.get(KV))["unreachable"]["segments"]
+    assert [one["unreachable"] for one in await world.all_items(f"{S}/scopes/sc/tables")] == [of_table]
+    assert (await world.get("/v1/health/details/segment-stores"))[f"container {silent}"] == says
     assert "closed" in (await world.get("/v1/health/details/txn-manager"))["a"]
 
-    world.last_heartbeats.observe([heartbeat("b", 7 + CURRENT_MS + 1)])
-    assert all("problem" not in item for item in (await world.get(f"{S}/containers"))["items"]), "a is silent itself"
+    spare = Host("spare", 2)
+    moved = ContainersAssigned(containers=dict.fromkeys(range(4), spare), hosts=(spare,), at=8_000)
+    await world.system.append("cluster", moved)
+    assert (await world.get(stream))["unreachable"]["gone"] == ["store:1"], "it is recovering on another one"
+    await world.system.append("cluster", MemberLeft(instance="a", at=9_000))
+    assert "unreachable" not in await world.get(stream), "no other member misses it"
 
 
 def heartbeat(instance: str, at: int, **more: Any) -> MemoryMessage:

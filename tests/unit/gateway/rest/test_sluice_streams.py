@@ -208,6 +208,7 @@ async def test_a_body_of_another_type_is_not_read(world: World, scope: str) -> N
 
 
 async def test_streams_are_listed_by_tag_and_in_pages(world: World, scope: str) -> None:
+    await world.cover_containers()
     for name, tags in (("a", ["x"]), ("b", []), ("c", ["x", "y"])):
         assert (await world.call("PUT", f"{S}/scopes/sc/streams/{name}", {"tags": tags})).status_code == 201
     whole = await world.get(f"{S}/scopes/sc/streams")

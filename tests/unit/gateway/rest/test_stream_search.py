@@ -84,6 +84,7 @@ async def test_too_many_streams_are_not_sorted_but_listed(tree: World, monkeypat
 
 
 async def test_the_columns_show_work_and_decisions(world: World, stream: str) -> None:
+    await world.cover_containers()
     id = StreamId("sc", "st")
     (found,) = (await world.get(f"{S}/streams"))["items"]
     created = (await world.get(ST))["createdAt"]

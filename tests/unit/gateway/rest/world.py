@@ -28,6 +28,8 @@ from api_gateway.security.sessions import Sessions
 from api_gateway.settings import GatewaySettings
 from api_gateway.tally import Tally
 from api_gateway.worker import Worker
+from sluice.domain.cluster.commands import Host
+from sluice.domain.cluster.events import ContainersAssigned
 from sluice.engine.ports import Message
 from sluice.kafka.dead_letters import DeadLettersUnavailableError
 from sluice.kafka.group_progress import GroupsUnavailableError, PartitionProgress
@@ -149,6 +151,14 @@ class World:
     def sent(self) -> list[tuple[str, Request]]:
         """The requests of this gateway, each with its topic."""
         return self.system.sent
+
+    async def cover_containers(self) -> Host:
+        """The segment store that runs all containers from now on."""
+        host = Host("store", 1)
+        await self.system.append(
+            "cluster", ContainersAssigned(containers=dict.fromkeys(range(CONTAINERS), host), hosts=(host,), at=5)
+        )
+        return host
 
     async def start(self) -> None:
         """Load the journal and answer from then on."""

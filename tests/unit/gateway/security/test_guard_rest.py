@@ -157,7 +157,7 @@ async def test_what_a_group_has_to_read_of_foreign_streams_is_not_counted(filled
 
 
 async def test_credentials_are_asked_for_while_the_journal_is_loaded(callers: Callers) -> None:
-    process: Any = SimpleNamespace(checks={}, degraded={}, facts={})
+    process: Any = SimpleNamespace(checks={}, outages={}, degraded={}, facts={})
     app = build_app(process, connections=10, guard=Guard(callers, readers_write=True))
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway") as client:
         assert (await client.get("/v1/scopes")).status_code == 401

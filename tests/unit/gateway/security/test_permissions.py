@@ -35,7 +35,7 @@ RESOURCES = {
 
 
 def routes() -> Iterator[Any]:
-    process: Any = SimpleNamespace(checks={}, degraded={}, facts={})
+    process: Any = SimpleNamespace(checks={}, outages={}, degraded={}, facts={})
     return iter_route_contexts(build_app(process, connections=10).routes)
 
 

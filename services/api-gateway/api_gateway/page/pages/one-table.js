@@ -6,7 +6,7 @@ import {under} from '../core/api.js';
 import {bytes, count, key, segment} from '../core/format.js';
 import {href} from '../core/router.js';
 import {useResource} from '../core/store.js';
-import {Badge, State} from '../parts/badges.js';
+import {Badge, State, Unreachable} from '../parts/badges.js';
 import {cli, Cli} from '../parts/cli.js';
 import {act, ActionButton, allowedOf} from '../parts/dialog.js';
 import {Age, ScopeLink, Time} from '../parts/link.js';
@@ -20,18 +20,19 @@ export const title = ({scope, table}) => `${scope}/${table}`;
 export default function OneTable({params: {scope, table}, at}) {
   const name = `${scope}/${table}`;
   const path = under`scopes/${scope}/tables/${table}`;
-  const found = useResource(path, {of: [`table:${name}`], past: true});
+  const found = useResource(path, {of: [`table:${name}`, 'cluster'], past: true});
   const remove = () => act({
     title: `Delete table ${name}`, what: 'All its entries are gone.', verb: 'Delete', danger: true, confirm: name,
     method: 'DELETE', path, cli: cli`table delete ${name}`,
   });
   return html`<div class="page">
-    <div class="title"><h1><span class="muted"><${ScopeLink} scope=${scope} />/</span>${table}</h1><${State} state=${found.data?.state} />
+    <div class="title"><h1><span class="muted"><${ScopeLink} scope=${scope} />/</span>${table}</h1><${State} state=${found.data?.state} unreachable=${found.data?.unreachable?.segments} />
       <span class="tools"><${Cli} line=${at === null ? cli`table show ${name}` : cli`table show ${name} --at ${at}`} />
         <${ActionButton} danger=${true} onClick=${remove} allowed=${allowedOf(found.data, 'delete')}>Delete<//></span></div>
     <${TimeSlider} name=${`table ${name}`} query=${{key: `table:${name}`}} />
     <${Panel} title="Table" of=${found} gone=${(/** @type {any} */ problem) => html`<${Gone} problem=${problem}><a href=${href('/journal', {key: `table:${name}`, from: '-7d'})}>What the journal has of it</a><//>`}>
       ${(/** @type {any} */ data) => html`<dl class="facts">
+        ${data.unreachable ? html`<dt>Unreachable</dt><dd><${Unreachable} found=${data.unreachable} of=${data.segments.length} what="partitions" /></dd>` : null}
         <dt>Created</dt><dd><${Time} at=${data.createdAt} /></dd>
         <dt>Keys</dt><dd>${count(data.config.primaryKeyLength, 'byte')}${data.config.secondaryKeyLength ? ` and ${count(data.config.secondaryKeyLength, 'byte')} of a secondary key` : ''}</dd>
         <dt>Rollover</dt><dd>${data.config.rolloverSizeBytes ? `at ${bytes(data.config.rolloverSizeBytes)}` : 'as stores do'}</dd>

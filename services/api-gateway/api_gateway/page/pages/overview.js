@@ -45,7 +45,8 @@ const WORDS = /** @type {Record<string, string>} */ ({ok: 'all well', warn: 'loo
 /** @param {{data: any}} props */
 function Sentence({data}) {
   const {oldestFailing} = data.workflows ?? {};
-  const problems = (data.problems ?? []).filter((/** @type {string} */ one) => !data.sentence.includes(one));
+  const said = data.sentence.toLowerCase();
+  const problems = (data.problems ?? []).filter((/** @type {string} */ one) => !said.includes(one.toLowerCase()));
   return html`<section class=${`sentence ${data.level}`} aria-label="State of the system">
     <${Badge} tone=${TONES[data.level]}>${WORDS[data.level] ?? data.level}<//>
     <div><p class="says">${data.sentence}</p>

@@ -40,6 +40,7 @@ const COUNTS = /^(txn|prepared|commits):/;
  * @property {string} state
  * @property {number} epoch
  * @property {number} segments
+ * @property {number} [unreachable] how many of them can be neither written nor read
  * @property {string[]} tags
  * @property {string} [workflow]
  * @property {boolean} [failing]
@@ -144,6 +145,7 @@ export class StreamList {
   take(changes) {
     if (changes === null) return this.reloadSoon(0);
     for (const {aggregate, types} of changes) {
+      if (aggregate === 'cluster') this.reloadSoon(0);
       const name = STREAM.exec(aggregate)?.[2];
       if (!name || name.split('/')[1].startsWith('_')) continue;
       // Filters look for a commit that fails, whether its row is seen or not.
@@ -254,7 +256,7 @@ function textOf(row) {
 
 /** @param {Row} row @param {string} state */
 function isOf(row, state) {
-  if (state === 'odd') return Boolean(row.failing) || row.gone || HOT.has(row.lastDecision?.code ?? '');
+  if (state === 'odd') return Boolean(row.unreachable || row.failing) || row.gone || HOT.has(row.lastDecision?.code ?? '');
   if (state === 'failing') return Boolean(row.failing);
   if (state === 'busy') return Boolean(row.workflow);
   return row.state === state;

@@ -8,7 +8,7 @@ import {href} from '../core/router.js';
 import {useResource} from '../core/store.js';
 import {clock, moment} from '../core/time.js';
 import {deleteStream, sealStream} from '../parts/actions.js';
-import {Badge, State, Tag} from '../parts/badges.js';
+import {Badge, State, Tag, Unreachable} from '../parts/badges.js';
 import {Cli, cli} from '../parts/cli.js';
 import {ActionButton, allowedOf} from '../parts/dialog.js';
 import {Age, ScopeLink, Time} from '../parts/link.js';
@@ -41,14 +41,14 @@ export const title = ({scope, stream}) => `${scope}/${stream}`;
 export default function StreamPage({params: {scope, stream}, query, at}) {
   const name = `${scope}/${stream}`;
   const path = under`scopes/${scope}/streams/${stream}`;
-  const found = useResource(path, {of: [`stream:${name}`], past: true});
+  const found = useResource(path, {of: [`stream:${name}`, 'cluster'], past: true});
   const then = useMemo(() => (at === null ? null : moment(at)), [at]);
   const live = at === null;
   const show = live ? cli`stream show ${name}` : cli`stream show ${name} --at ${at}`;
   const {data, problem} = found;
   return html`<div class="page stream-page">
     <div class="title"><h1><span class="muted"><${ScopeLink} scope=${scope} />/</span>${stream}</h1>
-      <${State} state=${data?.state} />${(data?.config?.tags ?? []).map((/** @type {string} */ tag) => html`<${Tag} key=${tag} text=${tag} />`)}
+      <${State} state=${data?.state} unreachable=${data?.unreachable?.segments} />${(data?.config?.tags ?? []).map((/** @type {string} */ tag) => html`<${Tag} key=${tag} text=${tag} />`)}
       <span class="tools"><${Cli} line=${show} />
         <${ActionButton} danger=${true} allowed=${allowedOf(data, 'seal')} onClick=${() => sealStream(scope, stream)}>Seal…<//>
         <${ActionButton} danger=${true} allowed=${allowedOf(data, 'delete')} onClick=${() => deleteStream(scope, stream)}>Delete…<//></span></div>
@@ -68,6 +68,7 @@ function Status({data, live}) {
   const watermark = watermarkOf(data);
   const scaled = decisions?.find((/** @type {any} */ one) => one.kind === 'scale');
   return html`<p class="status-line">
+    ${data.unreachable ? html`<${Unreachable} found=${data.unreachable} of=${data.segments.length} what="segments" />` : null}
     <span>epoch <b class="num">${number(data.epoch)}</b></span>
     <span><b class="num">${number(data.segments.length)}</b> ${data.segments.length === 1 ? 'segment' : 'segments'}</span>
     ${workflow ? html`<span><a href=${href('/workflows', {q: `${data.scope}/${data.name}`})}>${words(workflow.kind)}</a>${workflow.step ? `, ${words(workflow.step)}` : ''} for <${Age} at=${workflow.since} />
@@ -76,7 +77,7 @@ function Status({data, live}) {
     ${transactions ? html`<span>transactions: ${number(transactions.open)} open, ${number(transactions.waiting)} to commit${transactions.aborting ? `, ${number(transactions.aborting)} aborting` : ''}</span>` : null}
     <span>${count(data.subscribers?.length ?? 0, 'reader group')}</span>
     ${watermark && live ? html`<span title="in the writers' own time">watermark ${duration(Math.max(clock.value - watermark.upper, 0))} behind</span>` : null}
-    ${scaled ? html`<span class="cut" title=${scaled.reason}>${words(scaled.code)}: ${scaled.reason}</span>` : null}
+    ${scaled && !data.unreachable ? html`<span class="cut" title=${scaled.reason}>${words(scaled.code)}: ${scaled.reason}</span>` : null}
     <span class="muted">since <${Time} at=${data.createdAt} /></span>
   </p>`;
 }

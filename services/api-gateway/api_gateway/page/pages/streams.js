@@ -14,13 +14,13 @@ import {chosen, listKey, MAX_ROWS, StreamList} from './stream-list.js';
 
 /** @typedef {import('./stream-list.js').Row} Row */
 
-const STATES = [['', 'any state'], ['odd', 'odd: failing or hot'], ['failing', 'failing'], ['busy', 'with a workflow'], ['ACTIVE', 'active'], ['SEALED', 'sealed'],
+const STATES = [['', 'any state'], ['odd', 'odd: unreachable, failing or hot'], ['failing', 'failing'], ['busy', 'with a workflow'], ['ACTIVE', 'active'], ['SEALED', 'sealed'],
   ['CREATING', 'creating'], ['SCALING', 'scaling'], ['UPDATING', 'updating'], ['TRUNCATING', 'truncating'], ['SEALING', 'sealing'], ['COMMITTING', 'committing'], ['DELETING', 'deleting']];
 
 /** @type {import('../parts/table.js').Column[]} */
 const COLUMNS = [
   {key: 'name', title: 'Stream', sort: true, cell: (/** @type {Row} */ row) => html`<a href=${href(['streams', row.scope, row.name])} title=${row.key}><span class="muted">${row.scope}/</span><span>${row.name}</span></a>`},
-  {key: 'state', title: 'State', width: '112px', sort: true, cell: (row) => (row.gone ? html`<${Badge} tone="idle">gone<//>` : html`<${State} state=${row.state} />`)},
+  {key: 'state', title: 'State', width: '112px', sort: true, cell: (row) => (row.gone ? html`<${Badge} tone="idle">gone<//>` : html`<${State} state=${row.state} unreachable=${row.unreachable} />`)},
   {key: 'segments', title: 'Segments', width: '90px', num: true, sort: true, hint: 'that are written to', cell: (row) => number(row.segments)},
   {key: 'epoch', title: 'Epoch', width: '78px', num: true, sort: true, cell: (row) => number(row.epoch)},
   {key: 'transactions', title: 'Transactions', width: '108px', num: true, sort: true, hint: 'open, waiting or ending', cell: (row) => (row.transactions ? number(row.transactions) : html`<span class="muted">–</span>`)},

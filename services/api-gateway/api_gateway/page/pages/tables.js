@@ -34,6 +34,6 @@ export default function Tables({query}) {
 
 const COLUMNS = [
   {key: 'name', title: 'Table', cell: (/** @type {any} */ row) => html`<a href=${href(['tables', row.scope, row.name])}><span class="muted">${row.scope}/</span>${row.name}</a>`},
-  {key: 'state', title: 'State', width: '108px', cell: (/** @type {any} */ row) => html`<${State} state=${row.state} />`},
+  {key: 'state', title: 'State', width: '108px', cell: (/** @type {any} */ row) => html`<${State} state=${row.state} unreachable=${row.unreachable} />`},
   {key: 'partitions', title: 'Partitions', width: '108px', num: true, cell: (/** @type {any} */ row) => number(row.partitionCount)},
 ];

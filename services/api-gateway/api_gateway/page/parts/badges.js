@@ -1,7 +1,8 @@
 // @ts-check
 /** Small marks: a word with a tone and a shape, so that colour alone says nothing. */
 import {html} from '../core/html.js';
-import {words} from '../core/format.js';
+import {number, words} from '../core/format.js';
+import {Age} from './link.js';
 
 /** @typedef {'ok' | 'warn' | 'bad' | 'busy' | 'idle' | 'info'} Tone */
 
@@ -19,10 +20,24 @@ const STATES = {
   open: 'info', committing: 'busy', committed: 'ok', aborting: 'busy', aborted: 'idle',
 };
 
-/** The state of a stream, group, table, workflow or transaction. @param {{state: string | undefined, title?: string}} props */
-export function State({state, title}) {
+/**
+ * The state of a stream, group, table, workflow or transaction. Of a stream or table of which segments cannot be
+ * reached that is said instead. @param {{state: string | undefined, title?: string, unreachable?: number}} props
+ */
+export function State({state, title, unreachable}) {
   if (!state) return null;
+  if (unreachable) return html`<${Badge} tone="bad" title=${`${words(state)}, ${unreachable} unreachable`}>unreachable<//>`;
   return html`<${Badge} tone=${STATES[state] ?? 'info'} title=${title}>${words(state)}<//>`;
+}
+
+/**
+ * How many segments can be neither written nor read, since when and why.
+ * @param {{found: {segments: number, since: number, stores: string[], gone: string[]}, of: number, what: string}} props
+ */
+export function Unreachable({found, of, what}) {
+  const why = found.stores.map((store) => `${store} ${found.gone.includes(store) ? 'has gone' : 'does not answer'}`).join(', ');
+  return html`<span><${Badge} tone="bad">${number(found.segments)} of ${number(of)} ${what} unreachable<//>
+    ${found.since > 0 ? html` for <${Age} at=${found.since} />` : null}: ${why || 'no segment store runs them'}</span>`;
 }
 
 /** A tag, foreign text. @param {{text: string}} props */

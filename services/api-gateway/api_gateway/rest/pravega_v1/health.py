@@ -2,9 +2,11 @@
 
 The components are what the readiness of this process consists of, and the other parts of the system as far as this
 process knows them: each service by the instances that are members of the cluster, and the segment stores by the
-container map. The root is about this process alone: restarting it because another one is away gains nothing.
+container map and the containers that do not answer. The root is up while all of that is, but for what this process does
+without. It is alive in any case: restarting this process because another one is away gains nothing.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Annotated
 
@@ -58,22 +60,25 @@ class HealthTree:
         found = {**problems(self._checks), **problems(self._degraded)}
         return "; ".join(f"{name}: {problem}" for name, problem in found.items())
 
-    def not_ready(self) -> list[str]:
-        """Why this process cannot serve, in words; empty if it can."""
-        return [f"{name}: {problem}" for name, problem in problems(self._checks).items()]
-
-    def troubles(self) -> list[str]:
-        """What this process does without, and which of the other services have no instance."""
-        found = [f"{name}: {problem}" for name, problem in problems(self._degraded).items()]
+    def cannot(self) -> list[str]:
+        """Why this process cannot serve, and which of the other services have no instance, in words."""
+        found = [f"{name}: {problem}" for name, problem in problems(self._checks).items()]
         others = self._others()
         return found + [f"{name}: no instance" for name in SERVICES if others[name].status == "DOWN"]
 
+    def troubles(self) -> list[str]:
+        """What this process does without, in words."""
+        return [f"{name}: {problem}" for name, problem in problems(self._degraded).items()]
+
     def root(self) -> HealthResult:
-        """Up if the process is ready, starting as long as something is missing for that."""
+        """Up if calls can be served, starting as long as this process is not ready for that."""
         wrong, lesser = problems(self._checks), problems(self._degraded)
         own = {name: _own(name, wrong.get(name)) for name in self._checks}
         own |= {name: _own(name, lesser.get(name)) for name in self._degraded}
-        return _result("", "STARTING" if wrong else "UP", {}, {**own, **self._others()})
+        others = self._others()
+        is_down = any(other.status == "DOWN" for other in others.values())
+        found = _result("", "STARTING" if wrong else "DOWN" if is_down else "UP", {}, {**own, **others})
+        return found.model_copy(update={"liveness": True})
 
     def component(self, id: str) -> HealthResult:
         """Raises NotFoundError."""
@@ -93,16 +98,15 @@ class HealthTree:
             details = {m.instance: ", ".join(f"{k} {v}" for k, v in sorted(m.endpoints.items())) for m in members}
             for member in members:
                 wrong = [f"{check}: {problem}" for check, problem in heartbeats.problems(member.instance).items()]
+                wrong += ["its heartbeats are missed"] * heartbeats.is_missed(member.instance)
                 details[member.instance] = "; ".join(filter(None, (details[member.instance], *wrong)))
-            found[service] = _result(service, "UP" if members else "DOWN", details, {})
-        stores = {f"{host.address}:{host.port}": 0 for host in cluster.hosts}
-        for host in cluster.containers.values():
-            stores[f"{host.address}:{host.port}"] = stores.get(f"{host.address}:{host.port}", 0) + 1
-        details = {store: f"{count} containers" for store, count in sorted(stores.items())}
-        for container in cluster.containers:
-            if problem := heartbeats.container_problem(container):
-                details[f"container {container}"] = problem
-        found["segment-stores"] = _result("segment-stores", "UP" if cluster.containers else "DOWN", details, {})
+            is_there = not all(heartbeats.is_missed(member.instance) for member in members)
+            found[service] = _result(service, "UP" if is_there else "DOWN", details, {})
+        silent = backend.outages()
+        counts = Counter(str(host) for host in cluster.containers.values())
+        details = {store: f"{counts[store]} containers" for store in sorted({*counts, *map(str, cluster.hosts)})}
+        details |= {f"container {container}": outage.problem for container, outage in silent.items()}
+        found["segment-stores"] = _result("segment-stores", "DOWN" if silent else "UP", details, {})
         return found
 
 

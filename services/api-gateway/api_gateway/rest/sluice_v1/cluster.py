@@ -7,7 +7,9 @@ from api_gateway.rest.backend import Served, as_document, as_json
 from api_gateway.rest.looking_back import At, LookBack
 from api_gateway.rest.paging import DEFAULT, After, Limit, position_in, token_of
 from api_gateway.rest.sluice_v1.base import Model, Moment, refusals, router
+from sluice.domain.cluster.commands import Host
 from sluice.lookback.describing import CLUSTER_AT, ClusterQuestion
+from sluice.outages import Outage
 
 routes = router("cluster")
 
@@ -17,8 +19,12 @@ class ContainerItem(Model):
 
     container: int
     store: str | None = Field(default=None, description="host:port of the segment store that runs it, if any does.")
-    problem: str | None = Field(
-        default=None, description="Which instances of our services it does not answer; left out if there are none."
+    problem: str | None = Field(default=None, description="What is wrong with it, in words; left out if it answers.")
+    unresponsive_since: int | None = Field(
+        default=None, description="Since when it does not answer, epoch ms; left out if it does."
+    )
+    unresponsive_store: str | None = Field(
+        default=None, description="host:port of the segment store that ran it then, if any did."
     )
 
 
@@ -60,15 +66,24 @@ async def containers(backend: Served, look_back: LookBack, at: At = None) -> Res
         with_store = {item["container"]: item for item in found["items"]}
         shown = sorted({*range(backend.container_count), *with_store})
         return as_document({**found, "items": [with_store.get(c, {"container": c}) for c in shown]})
-    cluster = backend.reads.cluster()
-    items = []
-    for container in range(backend.container_count):
-        host = cluster.containers.get(container)
-        store = f"{host.address}:{host.port}" if host else None
-        problem = backend.last_heartbeats.container_problem(container)
-        items.append(ContainerItem(container=container, store=store, problem=problem))
-    stores = [f"{host.address}:{host.port}" for host in cluster.hosts]
+    cluster, silent = backend.reads.cluster(), backend.outages()
+    items = [
+        _item(container, cluster.containers.get(container), silent.get(container))
+        for container in range(backend.container_count)
+    ]
+    stores = [str(host) for host in cluster.hosts]
     return as_json(ContainerMap(items=items, stores=stores, assigned_at=cluster.assigned_at))
+
+
+def _item(container: int, host: Host | None, outage: Outage | None) -> ContainerItem:
+    was = outage.store if outage is not None else None
+    return ContainerItem(
+        container=container,
+        store=str(host) if host is not None else None,
+        problem=outage.problem if outage is not None else None,
+        unresponsive_since=outage.since if outage is not None else None,
+        unresponsive_store=str(was) if was is not None else None,
+    )
 
 
 @routes.get("/members", operation_id="listMembers", response_model=MemberList, responses=refusals())

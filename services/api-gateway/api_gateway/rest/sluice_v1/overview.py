@@ -3,7 +3,6 @@
 Numbers are of everything; what the caller may not READ is not named.
 """
 
-from collections.abc import Sequence
 from itertools import islice
 from typing import Literal
 
@@ -20,15 +19,13 @@ from api_gateway.security.aggregates import may_see
 from api_gateway.security.rest_permissions import WORKFLOWS
 from sluice.domain.ids import StreamId
 from sluice.domain.workflow import Progress, is_under_way
+from sluice.outages import in_words
 from sluice.security.resources import stream_resource
 
 routes = router("cluster")
 
 MAX_HOT = 20
 """How many hot streams are named."""
-
-MAX_CONTAINERS = 8
-"""How many containers with the same trouble are named."""
 
 
 class CountsModel(Model):
@@ -66,8 +63,11 @@ class OverviewModel(Model):
     """Whether anything is wrong, as this gateway sees it."""
 
     sentence: str = Field(examples=["2 workflows failing, the oldest for 12 min: container 2 does not answer."])
-    level: Literal["ok", "warn", "bad"] = Field(description="Bad: this gateway cannot serve.")
-    ready: bool = Field(description="Whether this gateway can serve.")
+    level: Literal["ok", "warn", "bad"] = Field(description="Bad: some calls cannot be served.")
+    ready: bool = Field(
+        description="Whether all calls can be served: false while this gateway cannot, a service has no instance, or a "
+        "segment container does not answer."
+    )
     problems: list[str] = Field(description="What is wrong with this gateway, the other services and segment stores.")
     counts: CountsModel
     workflows: WorkflowsModel
@@ -109,20 +109,20 @@ async def get_overview(request: Request, backend: Served) -> Response:
     """Say whether anything is wrong, in one sentence and in numbers; not older than some seconds."""
     found = await backend.overview.found()
     health: HealthTree = request.app.state.health
-    silent = _data_plane(backend)
-    not_ready, troubles = health.not_ready(), [*health.troubles(), *dict.fromkeys(silent.values())]
+    cannot = [*health.cannot(), *dict.fromkeys(in_words(backend.outages()).values())]
+    troubles = health.troubles()
     oldest = found.workflows.oldest_failing
     if oldest is not None and not (may_read(WORKFLOWS) or may_see(oldest.aggregate)):
         oldest = None
-    level = overview.judged(found, oldest, not_ready, troubles, _cause(backend, oldest, silent))
+    level = overview.judged(found, oldest, cannot, troubles, _cause(backend, oldest))
     counts, progress = found.counts, found.workflows.by_progress
     hot = (name for name in found.hot_streams if may_read(stream_resource(*StreamId.of(name))))
     return as_json(
         OverviewModel(
             sentence=level.sentence,
             level=level.level,
-            ready=not not_ready,
-            problems=[*not_ready, *troubles],
+            ready=not cannot,
+            problems=[*cannot, *troubles],
             counts=CountsModel.model_validate(counts, from_attributes=True),
             workflows=WorkflowsModel(
                 running=progress[Progress.RUNNING],
@@ -140,36 +140,18 @@ async def get_overview(request: Request, backend: Served) -> Response:
     )
 
 
-def _cause(backend: Backend, failing: overview.FailingWorkflow | None, silent: dict[int, str]) -> str:
-    """What is wrong with the segment container that a workflow waits for; empty if that is none, or it has ended."""
+def _cause(backend: Backend, failing: overview.FailingWorkflow | None) -> str:
+    """Why a workflow fails that waits for a segment container; empty if it does not, or has ended.
+
+    What is wrong with the container is in the sentence already.
+    """
     if failing is None:
         return ""
     state, view = backend.reads.known(failing.aggregate)
     wait = Waits(backend, ()).of(view, state) if is_under_way(state) else None
     while wait is not None and wait.then is not None:
         wait = wait.then
-    return silent.get(wait.container, "") if wait is not None and wait.container is not None else ""
-
-
-def _data_plane(backend: Backend) -> dict[int, str]:
-    """What is wrong with segment containers, by container; those with the same trouble share its words."""
-    containers = backend.reads.cluster().containers
-    bare = [c for c in range(backend.container_count) if c not in containers]
-    found = dict.fromkeys(bare, f"no segment store runs {_named(bare)}")
-    silent: dict[tuple[str, ...], list[int]] = {}
-    for container in sorted(containers):
-        if instances := backend.last_heartbeats.silent_to(container):
-            silent.setdefault(instances, []).append(container)
-    for instances, some in silent.items():
-        answers = "does not answer" if len(some) == 1 else "do not answer"
-        found |= dict.fromkeys(some, f"{_named(some)} {answers} {', '.join(instances)}")
-    return found
-
-
-def _named(containers: Sequence[int]) -> str:
-    shown = ", ".join(map(str, containers[:MAX_CONTAINERS]))
-    more = len(containers) - MAX_CONTAINERS
-    return f"container{'s' if len(containers) > 1 else ''} {shown}{f' and {more} more' if more > 0 else ''}"
+    return f"it waits for container {wait.container}" if wait is not None and wait.container is not None else ""
 
 
 @routes.get("/partitions", operation_id="listPartitions", response_model=PartitionList, responses=refusals())

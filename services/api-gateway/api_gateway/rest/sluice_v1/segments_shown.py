@@ -16,14 +16,14 @@ class Shown:
         self._stream = id
         self._count = backend.container_count
         self._hosts = backend.reads.cluster().containers
-        self._heartbeats = backend.last_heartbeats
+        self._outages = backend.outages()
 
     def container(self, segment: int) -> int:
         return container_of(segment_name(*self._stream, segment), self._count)
 
     def store(self, container: int) -> str | None:
         host = self._hosts.get(container)
-        return f"{host.address}:{host.port}" if host is not None else None
+        return str(host) if host is not None else None
 
     def models(self, segments: Iterable[Segment]) -> Iterator[SegmentModel]:
         for segment in segments:
@@ -36,5 +36,5 @@ class Shown:
                 high=segment.high,
                 container=container,
                 store=self.store(container),
-                problem=self._heartbeats.container_problem(container),
+                problem=outage.problem if (outage := self._outages.get(container)) is not None else None,
             )

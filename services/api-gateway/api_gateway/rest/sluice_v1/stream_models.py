@@ -7,6 +7,7 @@ from pydantic import AllowInfNan, Field
 from api_gateway.rest.sluice_v1.actions import Allowed
 from api_gateway.rest.sluice_v1.base import INT64_MAX, Body, Cut, Model, Moment
 from api_gateway.rest.sluice_v1.config_models import StreamConfiguration
+from api_gateway.rest.sluice_v1.unreachable import Unreachable
 from api_gateway.rest.sluice_v1.why_models import DecisionModel
 from api_gateway.rest.sluice_v1.workflow_models import RunningWorkflow
 
@@ -18,6 +19,9 @@ class StreamItem(Model):
     state: str = Field(description="What is being done with it.", examples=["ACTIVE"])
     epoch: int = Field(description="The epoch that is written to.")
     segments: int = Field(description="How many segments are written to.")
+    unreachable: int | None = Field(
+        default=None, description="How many of them can be neither written nor read; left out if all can."
+    )
     tags: list[str] = Field(description="Its tags, in the order in which they were given.")
 
 
@@ -41,8 +45,7 @@ class SegmentModel(Model):
         default=None, description="host:port of the segment store that runs the container, if known."
     )
     problem: str | None = Field(
-        default=None,
-        description="Which instances of our services its container does not answer; left out if there are none.",
+        default=None, description="What is wrong with its container, in words; left out if that answers."
     )
 
 
@@ -120,6 +123,9 @@ class StreamDescription(Moment):
     truncated_bytes: int = Field(description="How many bytes lie before the head.")
     workflow: RunningWorkflow | None = Field(default=None, description="What changes it at the moment, or commits.")
     waiting: WaitingWorkflow | None = Field(default=None, description="The workflow that waits.")
+    unreachable: Unreachable | None = Field(
+        default=None, description="Its segments that can be neither written nor read; left out if all can."
+    )
     transactions: TransactionCounts
     subscribers: list[SubscriberModel]
     decisions: list[DecisionModel] = Field(description="The last decision on scaling and on retention.")

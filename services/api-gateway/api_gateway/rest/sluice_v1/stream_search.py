@@ -20,6 +20,7 @@ from api_gateway.rest.failures import RefusedError
 from api_gateway.rest.paging import DEFAULT, After, Limit, position_in, token_of
 from api_gateway.rest.places import SCAN
 from api_gateway.rest.sluice_v1.base import Model, refusals, router
+from api_gateway.rest.sluice_v1.unreachable import Reach, how_many
 from api_gateway.slices import Slices
 from sluice.domain.ids import StreamId
 from sluice.domain.listings import members_of
@@ -56,6 +57,9 @@ class FoundStream(Model):
     state: str = Field(examples=["ACTIVE"])
     epoch: int = Field(description="The epoch that is written to.")
     segments: int = Field(description="How many segments are written to.")
+    unreachable: int | None = Field(
+        default=None, description="How many of them can be neither written nor read; left out if all can."
+    )
     tags: list[str]
     workflow: str | None = Field(
         default=None,
@@ -78,13 +82,14 @@ class FoundStreams(Model):
 
 
 class _Wanted(msgspec.Struct, frozen=True):
-    """Which streams are wanted; an empty text, and None, are for all."""
+    """Which streams are wanted; an empty text, and None, are for all. `reach` says what of them can be reached."""
 
     text: str
     state: StreamState | None
     scope: str | None
     tag: str | None
     internal: bool
+    reach: Reach
 
     def names(self, behind: str) -> Names:
         if self.tag is not None:
@@ -120,7 +125,7 @@ async def find_streams(
     after: After = "",
 ) -> Response:
     """List the streams of all scopes, or of one."""
-    wanted = _Wanted(q.casefold(), state, scope, tag, internal)
+    wanted = _Wanted(q.casefold(), state, scope, tag, internal, Reach(backend))
     if name:
         return as_json(FoundStreams(items=await while_caller_waits(request, _named(backend.reads, wanted, name))))
     behind = position_in(after)
@@ -221,7 +226,7 @@ def _shown(view: PartitionView, id: StreamId, wanted: _Wanted) -> FoundStream | 
     found = view.peek(id.aggregate)
     if not isinstance(found, Stream) or wanted.state not in (None, found.state):
         return None
-    return _model(view, found)
+    return _model(view, found, wanted.reach)
 
 
 def _has_text(view: PartitionView, id: StreamId, text: str) -> bool:
@@ -229,7 +234,7 @@ def _has_text(view: PartitionView, id: StreamId, text: str) -> bool:
     return text in f"{id}".casefold() or any(text in tag.casefold() for tag in tags)
 
 
-def _model(view: PartitionView, stream: Stream) -> FoundStream:
+def _model(view: PartitionView, stream: Stream, reach: Reach) -> FoundStream:
     workflow = running(stream) or running(view.peek(stream.id.commits))
     kind = workflow.kind.value if workflow is not None else None
     if kind is None and stream.waiting is not None:
@@ -244,6 +249,7 @@ def _model(view: PartitionView, stream: Stream) -> FoundStream:
         state=stream.state.value,
         epoch=active.number,
         segments=0 if stream.state is StreamState.SEALED else len(active.segments),
+        unreachable=how_many(reach.stream(stream)),
         tags=list(stream.config.tags),
         workflow=kind,
         failing=is_failing or None,

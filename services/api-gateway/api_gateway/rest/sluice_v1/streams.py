@@ -39,6 +39,7 @@ from api_gateway.rest.sluice_v1.stream_models import (
     WaitingWorkflow,
     WatermarkModel,
 )
+from api_gateway.rest.sluice_v1.unreachable import Reach, how_many
 from api_gateway.rest.sluice_v1.why_models import decision_model
 from api_gateway.rest.sluice_v1.workflow_models import workflow_model
 from sluice.domain.ids import StreamId
@@ -76,19 +77,20 @@ async def list_streams(
     def fetch(behind: str) -> Awaitable[Iterator[Stream] | None]:
         return backend.reads.streams_in(scope, wanted(behind, internal=internal))
 
-    listing = Listing(fetch, lambda one: one.id.name, partial(stream_resource, scope), _item)
+    listing = Listing(fetch, lambda one: one.id.name, partial(stream_resource, scope), partial(_item, Reach(backend)))
     page = await page_of(listing, limit, after, prefix)
     if page is None:
         raise missing_scope(scope)
     return as_json(StreamList(items=page[0], next=page[1]))
 
 
-def _item(stream: Stream) -> StreamItem:
+def _item(reach: Reach, stream: Stream) -> StreamItem:
     return StreamItem(
         name=stream.id.name,
         state=stream.state.value,
         epoch=stream.active_epoch.number,
         segments=0 if stream.state is StreamState.SEALED else len(stream.active_epoch.segments),
+        unreachable=how_many(reach.stream(stream)),
         tags=list(stream.config.tags),
     )
 
@@ -118,6 +120,7 @@ async def describe_stream(
             truncated_bytes=found.cut_size,
             workflow=workflow_model(full.workflow),
             waiting=WaitingWorkflow(kind=waiting.kind, at=waiting.at) if waiting is not None else None,
+            unreachable=Reach(backend).stream(found),
             transactions=TransactionCounts(
                 open=len(transactions.open), waiting=len(transactions.committing), aborting=len(transactions.aborting)
             ),

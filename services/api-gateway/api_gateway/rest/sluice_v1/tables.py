@@ -26,6 +26,7 @@ from api_gateway.rest.sluice_v1.base import (
     router,
 )
 from api_gateway.rest.sluice_v1.replies import done
+from api_gateway.rest.sluice_v1.unreachable import Reach, Unreachable, how_many
 from api_gateway.rest.sluice_v1.workflow_models import RunningWorkflow, workflow_model
 from sluice.domain.config import MAX_KEY_LENGTH, MAX_SEGMENTS, TableConfig, check_table_config
 from sluice.domain.ids import TableId
@@ -75,6 +76,9 @@ class TableDescription(Moment):
     created_at: int = Field(description="When it was created, epoch ms.")
     config: TableSettings
     segments: list[TablePartition] = Field(description="Its partitions, by key range.")
+    unreachable: Unreachable | None = Field(
+        default=None, description="Partitions that can be neither written nor read; left out if all can."
+    )
     workflow: RunningWorkflow | None = Field(default=None, description="What changes it at the moment.")
     allowed: list[Allowed] | None = Field(
         default=None,
@@ -88,6 +92,9 @@ class TableItem(Model):
     name: str = Field(examples=["settings"])
     state: str
     partition_count: int
+    unreachable: int | None = Field(
+        default=None, description="How many of them can be neither written nor read; left out if all can."
+    )
 
 
 class TableList(Model):
@@ -103,15 +110,20 @@ async def list_tables(
 ) -> Response:
     """List the key-value tables of a scope, by name."""
     fetch = partial(backend.reads.tables_in, scope)
-    listing = Listing(fetch, lambda one: one.id.name, partial(table_resource, scope), _item)
+    listing = Listing(fetch, lambda one: one.id.name, partial(table_resource, scope), partial(_item, Reach(backend)))
     page = await page_of(listing, limit, after, prefix)
     if page is None:
         raise missing_scope(scope)
     return as_json(TableList(items=page[0], next=page[1]))
 
 
-def _item(table: Table) -> TableItem:
-    return TableItem(name=table.id.name, state=table.state.value, partition_count=table.config.partitions)
+def _item(reach: Reach, table: Table) -> TableItem:
+    return TableItem(
+        name=table.id.name,
+        state=table.state.value,
+        partition_count=table.config.partitions,
+        unreachable=how_many(reach.table(table)),
+    )
 
 
 @routes.get(_ONE, operation_id="describeTable", response_model=TableDescription, responses={**SHOWN, **refusals(404)})
@@ -132,6 +144,7 @@ async def describe_table(
             created_at=found.created_at,
             config=_settings(found.config),
             segments=[TablePartition(id=s.id, low=s.low, high=s.high) for s in found.segments],
+            unreachable=Reach(backend).table(found),
             workflow=workflow_model(found.workflow),
             allowed=judged(
                 [(_DELETE, why_not_now(found.state)), *on_workflow(found)], {"scope": scope, "table": table}

@@ -1,6 +1,6 @@
 """What keeps workflows, for operators: other work, whose own reason follows in turn, or a segment container.
 
-Built from the views and the heartbeats; belongs to one answer.
+Built from the views; belongs to one answer.
 """
 
 from collections.abc import Sequence
@@ -13,6 +13,7 @@ from sluice.domain.decision import Reader
 from sluice.domain.scope.state import Scope
 from sluice.domain.waits import segments_at_work, waits_for
 from sluice.domain.workflow import Progress, progress_of, running
+from sluice.outages import in_words
 from sluice.pravega.routing import container_of
 
 MAX_CHAIN = 5
@@ -27,17 +28,7 @@ class Waits:
         self._backend = backend
         self._busy = busy
         self._hosts = backend.reads.cluster().containers
-        self._troubled = {
-            container: why
-            for container in range(backend.container_count)
-            if (why := self._trouble_of(container)) is not None
-        }
-
-    def _trouble_of(self, container: int) -> str | None:
-        if container not in self._hosts:
-            return f"no segment store runs container {container}"
-        problem = self._backend.last_heartbeats.container_problem(container)
-        return f"container {container} {problem}" if problem is not None else None
+        self._troubled = in_words(backend.outages())
 
     def of(self, view: Reader, state: Any) -> Wait | None:
         """What keeps the work on an aggregate of this state; None if it runs, or that is not known."""
@@ -69,6 +60,6 @@ class Waits:
             container = container_of(name, self._backend.container_count)
             if container in self._troubled:
                 host = self._hosts.get(container)
-                store = f"{host.address}:{host.port}" if host is not None else None
+                store = str(host) if host is not None else None
                 return Wait(container=container, store=store, why=self._troubled[container])
         return None

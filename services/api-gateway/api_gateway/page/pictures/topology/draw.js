@@ -220,7 +220,7 @@ function drawStates(context, model, visible, theme, truncated) {
   for (let i = 0; i < count; i++) {
     if (!(model.flags[rect[i]] & CREATING)) continue;
     const at = i * 4;
-    context.clearRect(box[at], box[at + 1], box[at + 2] - 1, box[at + 3] - 1);
+    context.clearRect(box[at], box[at + 1], box[at + 2], box[at + 3]);
     if (box[at + 3] >= DASHED_FROM) context.strokeRect(box[at] + 1, box[at + 1] + 1, Math.max(box[at + 2] - 3, 1), Math.max(box[at + 3] - 3, 1));
   }
   context.setLineDash([]);

@@ -246,7 +246,7 @@ function rectangles(source, rows, parts, known, epochs, moment) {
     bytes: Float64Array.from(parts, (chain) => sum(chain.map((place) => known.bytes[place]))),
     flags: Uint8Array.from(parts, (chain) => {
       const flags = chain.reduce((all, place) => all | (source.flags[row(place)] & ~DUPLICATE), source.flags[firstOf(chain)]);
-      return moment === Infinity ? flags : flags & ~(TRUNCATED | CREATING);
+      return moment === Infinity ? flags : flags & ~TRUNCATED;
     }),
   };
 }
