@@ -42,7 +42,7 @@ def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LocalSettings:
     monkeypatch.setenv("SLUICE_WATERMARK_INTERVAL_S", "20")
     supervisor.store(settings)
     SupervisorRecord(os.getpid(), start_ticks(os.getpid()) or 0, "ready", "", 1).write(settings.home)
-    kafka = KnownPart("kafka", "127.0.0.1:9092", "kafka.log", Probe(ProbeKind.KAFKA, 9092), may_be_late=False)
+    kafka = KnownPart("kafka", "127.0.0.1:9092", "kafka.log", "data", Probe(ProbeKind.KAFKA, 9092), may_be_late=False)
     ready = Status(kafka, os.getpid(), True, "ready")
     monkeypatch.setattr(background, "statuses", lambda _home: iter([ready]))
     return settings

@@ -118,12 +118,12 @@ def test_a_missing_java_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_a_state_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UnusableState, match=r"file/state .*SLUICE_HOME"):
-        checks.require_state_folder(tmp_path / "file" / "state")
+        checks.require_folders(tmp_path / "file" / "state")
 
 
 def test_a_full_disk_is_named(tmp_path: Path) -> None:
     with pytest.raises(UnusableState, match=r"nearly full.*SLUICE_HOME"):
-        checks.require_state_folder(tmp_path, least_bytes=2**62)
+        checks.require_folders(tmp_path, least_bytes=2**62)
 
 
 def test_a_stamp_is_current_until_an_input_changes(tmp_path: Path) -> None:

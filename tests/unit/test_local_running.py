@@ -1,10 +1,12 @@
 """`down` and `status` by a Python without any package, in an environment with invalid settings."""
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,7 +19,7 @@ from sluice_local.ownership import SupervisorRecord
 from sluice_local.part import Part, StopRank
 from sluice_local.probes import Probe, ProbeKind
 from sluice_local.process import ProcessRecord, start_ticks
-from sluice_local.running import process_record_path, status_table, write_parts
+from sluice_local.running import process_record_path, settings_path, status_table, write_parts
 
 ENDS_S = 30.0
 
@@ -106,6 +108,30 @@ def test_status_names_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(shutil, "disk_usage", lambda _folder: SimpleNamespace(free=5 * 2**20))
     table, ready = status_table(tmp_path)
     assert "no space left on device: 5 MiB are free" in table and not ready
+
+
+@pytest.mark.usefixtures("supervisor")
+def test_status_looks_at_the_disk_of_the_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = tmp_path / "data"
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as elsewhere:
+        data.symlink_to(elsewhere)
+        write_parts(tmp_path, [part(data, "kafka", ProbeKind.KAFKA, 1)])
+        monkeypatch.setattr(shutil, "disk_usage", lambda folder: SimpleNamespace(free=0 if folder == data else 2**40))
+        table, ready = status_table(tmp_path)
+    rows = [line.split() for line in table.splitlines() if line.startswith("disk")]
+    assert [(row[-2], "left" in row) for row in rows] == [(str(tmp_path), False), (str(data), True)]
+    assert not ready
+
+
+@pytest.mark.usefixtures("supervisor")
+@pytest.mark.parametrize(("wanted", "is_secured", "says"), [("1", False, True), ("1", True, False), ("", False, False)])
+def test_status_says_that_a_system_is_not_secured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: str, is_secured: bool, says: bool
+) -> None:
+    monkeypatch.setenv("SECURE", wanted)
+    write_parts(tmp_path, [])
+    settings_path(tmp_path).write_text(json.dumps({"secure": is_secured}))
+    assert ("This system is not secured" in status_table(tmp_path)[0]) == says
 
 
 def test_status_without_a_system_says_how_to_start_one(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def up(settings: LocalSettings) -> None:
     has ended before another is started. Raises LocalError if the system is not ready, or if it is up with other
     settings.
     """
-    checks.require_state_folder(settings.home)
+    checks.require_folders(settings.home, settings.data_dir)
     log = settings.logs_dir / "supervisor.log"
     record = _unless_stopping(settings.home)
     if record is not None:
@@ -128,12 +128,7 @@ def _converge(settings: LocalSettings, record: SupervisorRecord, log: Path) -> N
         _PAUSE.wait(_LOOK_S)
     if now is None:
         raise PartFailed(f"the system ended: see {log}")
-    if now.message:
-        raise PartFailed(now.message)
     _show_from(log, offset)
-    unready = [status for status in statuses(settings.home) if not status.ready]
-    text = "\n".join(f"{one.part.name} is not ready: {one.reason}; log {one.part.log}" for one in unready)
-    if any(not one.part.may_be_late or one.pid is None for one in unready):
-        raise PartFailed(text)
-    if unready:
-        print(f"{text}\nnothing else needs it")
+    if now.message:
+        # The supervisor of `run` says it on its own terminal.
+        raise PartFailed(f"not all is ready: see above, or {log}" if log.exists() else now.message)

@@ -60,21 +60,25 @@ def require_maven() -> None:
         )
 
 
-def require_state_folder(home: Path, least_bytes: int = FREE_AT_LEAST_BYTES) -> None:
-    """Make the state folder; raise UnusableState if it cannot be written or its disk is nearly full."""
+def require_folders(*folders: Path, least_bytes: int = FREE_AT_LEAST_BYTES) -> None:
+    """Make the state folder, and that of the data, which may be on another disk.
+
+    Raises UnusableState if one cannot be written or its disk is nearly full.
+    """
     hint = "or name another folder with SLUICE_HOME"
-    try:
-        home.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=home) as probe:
-            probe.write(b"\0")
-            probe.flush()
-        free = shutil.disk_usage(home).free
-    except OSError as error:
-        raise UnusableState(
-            f"the state folder {home} cannot be written ({error.strerror}): make it writable, {hint}"
-        ) from error
-    if free < least_bytes:
-        raise UnusableState(
-            f"the disk of the state folder {home} is nearly full: {free // 2**20} MiB are free, "
-            f"{least_bytes // 2**20} MiB are needed; make room, {hint}"
-        )
+    for folder in folders:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder) as probe:
+                probe.write(b"\0")
+                probe.flush()
+            free = shutil.disk_usage(folder).free
+        except OSError as error:
+            raise UnusableState(
+                f"the state folder {folder} cannot be written ({error.strerror}): make it writable, {hint}"
+            ) from error
+        if free < least_bytes:
+            raise UnusableState(
+                f"the disk of the state folder {folder} is nearly full: {free // 2**20} MiB are free, "
+                f"{least_bytes // 2**20} MiB are needed; make room, {hint}"
+            )

@@ -10,7 +10,7 @@ import os
 import shutil
 import signal
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -26,6 +26,8 @@ _LOOK_S = 0.1
 _NO_SPACE = "no space left on device"
 _FULL_BYTES = 64 * 2**20
 """Kafka and BookKeeper allocate files in larger pieces than that."""
+_TRUE = ("1", "true", "yes", "on", "t", "y")
+"""As the settings read a truth value."""
 _PAUSE = threading.Event()
 """Never set: waiting for it is waiting for the time limit."""
 
@@ -37,6 +39,7 @@ class KnownPart:
     name: str
     address: str
     log: str
+    folder: str
     probe: Probe
     may_be_late: bool
 
@@ -48,7 +51,10 @@ class KnownPart:
 
 def write_parts(home: Path, parts: Iterable[Part]) -> None:
     """Write to `run/parts.json` what other processes need to know of the parts; replace the file at once."""
-    known = [KnownPart(part.name, part.address, str(part.log), part.probe, part.may_be_late) for part in parts]
+    known = [
+        KnownPart(part.name, part.address, str(part.log), str(part.folder), part.probe, part.may_be_late)
+        for part in parts
+    ]
     path = _parts_path(home)
     new = path.with_suffix(f".{os.getpid()}.new")
     new.write_text(json.dumps([asdict(part) for part in known], indent=2) + "\n")
@@ -57,6 +63,11 @@ def write_parts(home: Path, parts: Iterable[Part]) -> None:
 
 def _parts_path(home: Path) -> Path:
     return run_dir(home) / "parts.json"
+
+
+def settings_path(home: Path) -> Path:
+    """Return the file with the settings that the system was started with."""
+    return run_dir(home) / "settings.json"
 
 
 def process_record_path(home: Path, name: str) -> Path:
@@ -95,15 +106,31 @@ def _no_space_in(log: str) -> str:
     return f": {_NO_SPACE}" if _NO_SPACE in log_tail(Path(log), lines=100, limit_bytes=65_536).lower() else ""
 
 
-def _disk(home: Path) -> Look:
-    """Whether the disk of the state folder has room."""
-    free = shutil.disk_usage(home).free
+def _disks(home: Path, parts: Iterable[KnownPart]) -> Mapping[Path, Look]:
+    """Whether each disk that the system writes to has room, by the first folder on it: data may be linked elsewhere."""
+    folders = [home, logs_dir(home), *(Path(part.folder) for part in parts)]
+    by_disk: dict[int, Path] = {}
+    for folder in filter(Path.exists, folders):
+        by_disk.setdefault(folder.stat().st_dev, folder)
+    return {folder: _room(folder) for folder in by_disk.values()}
+
+
+def _room(folder: Path) -> Look:
+    free = shutil.disk_usage(folder).free
     text = f"{free // 2**20:,} MiB are free"
     return Look(False, f"{_NO_SPACE}: {text}") if free < _FULL_BYTES else Look(True, text)
 
 
+def _other_kind(home: Path) -> str:
+    """What to say to one who wants a secured system to be shown, where this is none."""
+    wanted = os.environ.get("SECURE", "").lower() in _TRUE
+    if not wanted or json.loads(settings_path(home).read_text())["secure"]:
+        return ""
+    return "\nThis system is not secured: end it with `make down`, then `make up SECURE=1` starts one that is."
+
+
 def status_table(home: Path) -> tuple[str, bool]:
-    """Return the table for people, and whether all parts are ready and the disk has room.
+    """Return the table for people, and whether all parts are ready and the disks have room.
 
     Raises NotUp if there is no system.
     """
@@ -114,11 +141,12 @@ def status_table(home: Path) -> tuple[str, bool]:
     rows = [("part", "pid", "state", "address", "log")]
     rows += [(one.part.name, str(one.pid or "-"), one.reason, one.part.address, one.part.log) for one in found]
     rows.append(("supervisor", str(supervisor.pid), supervisor.state, "-", str(logs_dir(home) / "supervisor.log")))
-    disk = _disk(home)
-    rows.append(("disk", "-", disk.remark, str(home), "-"))
+    disks = _disks(home, (one.part for one in found))
+    rows += [("disk", "-", disk.remark, str(folder), "-") for folder, disk in disks.items()]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    return "\n".join(lines), disk.ready and all(one.ready for one in found)
+    ready = all(one.ready for one in disks.values()) and all(one.ready for one in found)
+    return "\n".join(lines) + _other_kind(home), ready
 
 
 def down(home: Path) -> bool:

@@ -46,7 +46,7 @@ def set_up(home: Path) -> None:
     checks.require_python()
     version = checks.require_java()
     checks.require_maven()
-    checks.require_state_folder(home)
+    checks.require_folders(home)
     folder = Path(os.environ.get("SLUICE_JARS") or home / "jars").absolute()
     with stamp.alone(home), stamp.alone(folder):
         # Both wait for the network most of the time.

@@ -23,7 +23,7 @@ from sluice_local import checks, security, services
 from sluice_local.errors import LocalError
 from sluice_local.ownership import Ownership, State, SupervisorRecord
 from sluice_local.process import start_ticks
-from sluice_local.running import write_parts
+from sluice_local.running import settings_path, write_parts
 from sluice_local.settings import LocalSettings, variable_of
 from sluice_local.system import Report, System, addresses
 
@@ -74,7 +74,7 @@ def settings_of_running(settings: LocalSettings) -> tuple[LocalSettings, dict[st
 
 
 def _paths(settings: LocalSettings) -> tuple[Path, Path]:
-    return settings.run_dir / "settings.json", settings.run_dir / "passed-on.json"
+    return settings_path(settings.home), settings.run_dir / "passed-on.json"
 
 
 def store(settings: LocalSettings) -> None:
@@ -89,7 +89,7 @@ def store(settings: LocalSettings) -> None:
 def supervise(settings: LocalSettings, report: Report) -> int:
     """Run a system until a signal ends it. Return the exit code: 0 if it was ready before."""
     checks.require_java()
-    checks.require_state_folder(settings.home)
+    checks.require_folders(settings.home, settings.data_dir)
     with Ownership(settings.home):
         wishes = _Wishes()
         wishes.install()

@@ -8,6 +8,7 @@ children is guarded by one lock that is never held while waiting.
 """
 
 import os
+import re
 import signal
 import threading
 import time
@@ -24,10 +25,12 @@ from sluice_local.parts import parts_of
 from sluice_local.ports import require_free
 from sluice_local.process import Child, ProcessRecord, Spawner, log_tail
 from sluice_local.running import process_record_path
-from sluice_local.settings import LocalSettings
+from sluice_local.settings import LocalSettings, variable_of
 
 _POLL_S = 0.05
 _MAX_POLL_S = 0.25
+_NOT_SAID = "?"
+_SECONDS = re.compile(r"\d+ s\b")
 _POLLS = 20
 """A part is looked at again after that fraction of the time it took so far: each look takes time from the start."""
 Report = Callable[[str], None]
@@ -35,6 +38,29 @@ Report = Callable[[str], None]
 
 def say_nothing(_line: str) -> None:
     """Report nothing."""
+
+
+class _Progress:
+    """What the parts lack that are waited for, and when that changed last. May be used from any thread."""
+
+    def __init__(self) -> None:
+        self._lacks: dict[str, str] = {}
+        self._changed_at = time.monotonic()
+
+    def lacks(self, name: str, reason: str) -> None:
+        """Seconds in a reason say how long it has been so, which is no progress."""
+        if _SECONDS.sub("", self._lacks.get(name, _NOT_SAID)) != _SECONDS.sub("", reason):
+            self._changed_at = time.monotonic()
+        self._lacks[name] = reason
+
+    def lacking(self) -> Mapping[str, str]:
+        """What the parts lack that are not ready."""
+        return {name: reason for name, reason in sorted(self._lacks.items()) if reason}
+
+    @property
+    def still_s(self) -> float:
+        """How long nothing has changed."""
+        return time.monotonic() - self._changed_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +71,7 @@ class _Start:
     ready: Mapping[str, threading.Event]
     cancelled: threading.Event
     waits_for_late: bool
+    progress: _Progress
 
 
 class System:
@@ -64,18 +91,19 @@ class System:
     # --- all parts
 
     def start(self, *, wait_for_late: bool = True) -> None:
-        """Start everything that does not run and return when all is ready.
+        """Start everything that does not run and return when all is ready, also what ran before.
 
-        A part that may be late is left to itself when it is not ready in time, without `wait_for_late` as soon as it
-        runs. Raises PortTaken before anything is started, or PartFailed for the first part that fails; what was started
-        stays, so that the caller can look at it, until `close`.
+        It is given up when nothing has changed for the time limit, neither that a part is ready nor what one lacks. A
+        part that may be late is then left to itself, without `wait_for_late` as soon as it runs. Raises PortTaken
+        before anything is started, or PartFailed for the first part that fails; what was started stays, so that the
+        caller can look at it, until `close`.
         """
-        missing = [part for part in self.parts.values() if not self.is_running(part.name)]
-        require_free([claim for part in missing for claim in part.claims])
-        ready = {part.name: threading.Event() for part in missing}
-        start = _Start(time.monotonic(), ready, threading.Event(), wait_for_late)
-        with ThreadPoolExecutor(max(1, len(missing)), thread_name_prefix="start") as pool:
-            outcomes = [pool.submit(self._start_in_turn, part, start) for part in missing]
+        parts = list(self.parts.values())
+        require_free([claim for part in parts if not self.is_running(part.name) for claim in part.claims])
+        ready = {part.name: threading.Event() for part in parts}
+        start = _Start(time.monotonic(), ready, threading.Event(), wait_for_late, _Progress())
+        with ThreadPoolExecutor(max(1, len(parts)), thread_name_prefix="start") as pool:
+            outcomes = [pool.submit(self._start_in_turn, part, start) for part in parts]
             failures = [error for outcome in outcomes if (error := outcome.exception()) is not None]
         # A part that gave up because another one failed is not the cause.
         for failure in sorted(failures, key=lambda error: isinstance(error, _GivenUp)):
@@ -127,7 +155,7 @@ class System:
 
     def wait_ready(self, name: str, deadline_s: float | None = None) -> None:
         """Wait until the part is ready; raise PartFailed if it ends before, or is not ready in time."""
-        self._wait_ready(self.parts[name], deadline_s or self.settings.start_timeout_s, threading.Event())
+        self._wait_ready(self.parts[name], deadline_s or self.settings.start_timeout_s, threading.Event(), _Progress())
 
     def stop_part(self, name: str) -> None:
         """End the part gently and wait for its end; nothing happens if it does not run."""
@@ -184,11 +212,15 @@ class System:
                 self._await_event(start.ready.get(name), part, start)
             if start.cancelled.is_set() or self._closing.is_set():
                 raise _GivenUp(f"{part.name} was not started")
-            self.start_part(part.name)
+            if not self.is_running(part.name):
+                self.start_part(part.name)
+            elif part.probe.look().ready:
+                start.ready[part.name].set()
+                return
             if part.may_be_late and not start.waits_for_late:
                 self._report(f"{part.name:<20} follows, nothing else needs it   {part.address}")
                 return
-            self._wait_ready(part, self.settings.start_timeout_s, start.cancelled)
+            self._wait_ready(part, self.settings.start_timeout_s, start.cancelled, start.progress)
         except NotReadyInTime as error:
             if part.may_be_late:
                 self._report(f"{error}\nnothing else needs {part.name}, so the start goes on without it")
@@ -199,6 +231,7 @@ class System:
             start.cancelled.set()
             raise
         start.ready[part.name].set()
+        start.progress.lacks(part.name, "")
         self._report(f"{part.name:<20} ready after {time.monotonic() - start.began:5.1f} s   {part.address}")
 
     def _await_event(self, event: threading.Event | None, part: Part, start: _Start) -> None:
@@ -206,23 +239,27 @@ class System:
             if start.cancelled.is_set() or self._closing.is_set():
                 raise _GivenUp(f"{part.name} was not started")
 
-    def _wait_ready(self, part: Part, limit_s: float, cancelled: threading.Event) -> None:
+    def _wait_ready(self, part: Part, limit_s: float, cancelled: threading.Event, progress: _Progress) -> None:
         child = self.child(part.name)
         began = time.monotonic()
         while (reason := part.probe.problem()) is not None:
             waited_s = time.monotonic() - began
+            progress.lacks(part.name, reason)
             if child.wait(min(max(_POLL_S, waited_s / _POLLS), _MAX_POLL_S)):
                 raise PartFailed(self.obituary(part.name))
-            if waited_s > limit_s:
-                raise NotReadyInTime(
-                    f"{part.name} is not ready after {limit_s:.0f} s: {reason}; log {part.log}, its last lines:\n"
-                    + _indented(log_tail(part.log))
-                )
+            if progress.still_s > limit_s:
+                raise NotReadyInTime(self._standing_still(progress, limit_s))
             if cancelled.is_set() or self._closing.is_set():
                 raise _GivenUp(f"{part.name} was stopped before it was ready: {reason}")
         # The port may be another process's while our own process is already gone.
         if child.exit_code is not None:
             raise PartFailed(self.obituary(part.name))
+
+    def _standing_still(self, progress: _Progress, limit_s: float) -> str:
+        lacks = progress.lacking()
+        lines = (f"    {name}: {reason}; log {self.parts[name].log}" for name, reason in lacks.items())
+        setting = variable_of("start_timeout_s")
+        return "\n".join((f"not ready, and nothing has changed for {limit_s:g} s ({setting}):", *lines))
 
     def _record_path(self, name: str) -> Path:
         return process_record_path(self.settings.home, name)

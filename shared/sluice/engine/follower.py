@@ -106,7 +106,7 @@ class Follower:
             return None
         if half := self._half_restored:
             return f"a restore is not complete: partitions {', '.join(map(str, half))} lack records"
-        return "loading"
+        return f"loading, {sum(view.next_offset for view in self.views):,} records so far"
 
     @property
     def _half_restored(self) -> list[int]:
