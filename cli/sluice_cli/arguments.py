@@ -30,6 +30,12 @@ At = Annotated[
     ),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say in numbers what it would do, and do nothing.")]
+EventTypes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--type", metavar="NAME", help="Only that type of event; repeated, or with commas.", show_default=False
+    ),
+]
 Begin = Annotated[
     str | None, typer.Option("--from", metavar="TIME", help="From then on; TIME as in --at.", show_default=False)
 ]

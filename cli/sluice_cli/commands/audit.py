@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from sluice_cli.arguments import EventTypes
 from sluice_cli.session import Session
 
 
@@ -16,18 +17,20 @@ def audit(
         str, typer.Option("--from", metavar="TIME", help="From then on; TIME as in --at of `stream show`.")
     ] = "-1d",
     end: Annotated[str, typer.Option("--to", metavar="TIME", help="Up to then, without it.")] = "now",
-    type: Annotated[str | None, typer.Option("--type", metavar="NAME", help="Only that type of event.")] = None,
+    type: EventTypes = None,
 ) -> None:
     """Show who changed what, when, and on whose request: from the journal, and from the archive what is older.
 
     `principal` is who called, if the gateway knows callers; `by` is the instance that
     recorded it; `sluice trace REQUEST` shows a request's whole history.
     """
+    from sluice.lookback.filters import event_types
     from sluice.lookback.times import show_time, since_of, time_of
     from sluice_cli.records.audit import Subject
     from sluice_cli.records.audit import audit as audited
     from sluice_cli.units import scoped
 
+    types = event_types(type or ())
     wanted = Subject(*scoped(subject)) if "/" in subject else Subject(subject)
     since_ms, until_ms = since_of(begin, session.now_ms), time_of(end, session.now_ms)
     found = audited(session.records, wanted, since_ms, until_ms, session.out.progress)
@@ -35,7 +38,7 @@ def audit(
         (
             {name: getattr(one, name) for name in one.__struct_fields__}
             for one in found
-            if type is None or one.type == type
+            if not types or one.type in types
         ),
         ("at", "name", "event", "facts", "principal", "by", "request"),
         lambda c: (show_time(c["at"]), c["name"], c["type"], c["facts"], c["principal"], c["by"], c["request"]),

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sluice_cli.arguments import Begin, End, Stream
+from sluice_cli.arguments import Begin, End, EventTypes, Stream
 from sluice_cli.command import command, group
 from sluice_cli.commands.stream import path
 from sluice_cli.session import Session
@@ -12,12 +12,6 @@ from sluice_cli.session import Session
 app = group("The journal: what happened, the latest first.")
 streams = typer.Typer()
 
-_Types = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--type", metavar="NAME", help="Only that type of event; repeated, or with commas.", show_default=False
-    ),
-]
 _Most = Annotated[int, typer.Option("--limit", min=1, metavar="N", help="At most so many events.")]
 _LONGEST = 120
 
@@ -34,7 +28,7 @@ def list_events(
             show_default=False,
         ),
     ] = None,
-    type: _Types = None,
+    type: EventTypes = None,
     begin: Begin = None,
     end: End = None,
     limit: _Most = 100,
@@ -47,7 +41,7 @@ def list_events(
 
 @command(streams, "history")
 def history(
-    session: Session, stream: Stream, type: _Types = None, begin: Begin = None, end: End = None, limit: _Most = 100
+    session: Session, stream: Stream, type: EventTypes = None, begin: Begin = None, end: End = None, limit: _Most = 100
 ) -> None:
     """List what happened to a stream, its transactions and commits, the latest first; also after its end."""
     _show(session, path(stream, "history"), limit, _parameters(type, begin, end))

@@ -65,7 +65,8 @@ def tail(
         str | None, typer.Option("--request", metavar="ID", help="Only what belongs to that request.")
     ] = None,
     type: Annotated[
-        str | None, typer.Option("--type", metavar="NAME", help="Only that type of command or event.")
+        list[str] | None,
+        typer.Option("--type", metavar="NAME", help="Only that type of command or event; repeated, or with commas."),
     ] = None,
     count: Annotated[int | None, typer.Option("--count", min=1, metavar="N", help="End after so many.")] = None,
     follow: Annotated[bool, typer.Option("--follow/--no-follow", help="Go on with what comes.")] = True,
@@ -74,10 +75,11 @@ def tail(
 
     Whatever cannot be decoded is shown as it is, with the reason. JSON: one object per line.
     """
+    from sluice.lookback.filters import record_types
     from sluice.lookback.wording import document
     from sluice_cli.records.tailing import Filter, full_name, line_of, tailed
 
-    wanted = Filter(stream=stream, request=request, type=type)
+    wanted = Filter(stream=stream, request=request, types=record_types(type or ()))
     name = full_name(topic, session.records)
     start = begin or ("end" if follow else "start")
     try:

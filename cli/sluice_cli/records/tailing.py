@@ -21,7 +21,7 @@ class Filter(msgspec.Struct, frozen=True):
 
     stream: str | None = None
     request: str | None = None
-    type: str | None = None
+    types: tuple[str, ...] = ()
 
     def takes(self, found: Decoded) -> bool:
         return self._takes_name(found) and self._takes_request(found) and self._takes_type(found)
@@ -35,7 +35,7 @@ class Filter(msgspec.Struct, frozen=True):
         return found.content is None and not found.requests and self.request.encode() in (found.record.value or b"")
 
     def _takes_type(self, found: Decoded) -> bool:
-        if self.type is None or self.type.lower() in (name.lower() for name in found.types):
+        if not self.types or not set(self.types).isdisjoint(found.types):
             return True
         return found.content is None and not found.types
 

@@ -36,6 +36,25 @@ REQUEST_TOPICS = tuple(
     )
 )
 REFUSAL = "Refusal"
+DEAD_LETTER = "DeadLetter"
+OTHER_TYPES = (
+    REFUSAL,
+    DEAD_LETTER,
+    *(
+        kind.__name__
+        for kind in (
+            DeadLetterSettled,
+            RetentionReport,
+            ScaleReport,
+            SnapshotConfirmation,
+            SnapshotManifest,
+            StatisticsMark,
+            StreamStatistics,
+            WindowStatistics,
+        )
+    ),
+)
+"""What `types` of a record may be besides those of commands and events."""
 
 Content = (
     Request
@@ -209,7 +228,7 @@ def _dead_letter(record: KafkaRecord) -> Decoded:
     )
     return Decoded(
         record,
-        types=("DeadLetter", *source.types),
+        types=(DEAD_LETTER, *source.types),
         names=source.names,
         requests=source.requests,
         by=record.header("sluice_service"),

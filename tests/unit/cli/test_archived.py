@@ -97,6 +97,14 @@ def test_an_audit_is_bounded_by_times_and_type(cli: Cli, history: History) -> No
     since = cli("audit", "demo", "--from", at, "--json").document
     assert since == [c for c in everything if c["at"] >= at], "what a workflow does later belongs to its request still"
     assert {c["type"] for c in audit(cli, "demo", "--type", "StreamScaled")} == {"StreamScaled"}
+    of_two = audit(cli, "demo", "--type", "streamscaled,StreamCreated", "--type", "StreamSealed")
+    assert {c["type"] for c in of_two} == {"StreamScaled", "StreamCreated", "StreamSealed"}
+
+
+@pytest.mark.parametrize("command", [("audit", "demo"), ("topic", "tail", "journal", "--no-follow")])
+def test_a_type_that_there_is_not_is_refused(cli: Cli, history: History, command: tuple[str, ...]) -> None:
+    found = cli(*command, "--type", "StreamScaled,StreamScald")
+    assert found.code == 2 and "'StreamScald' is no type" in found.err and "StreamScaled, StreamSealed" in found.err
 
 
 def test_an_audit_for_people_is_a_table_or_a_sentence(cli: Cli, history: History) -> None:

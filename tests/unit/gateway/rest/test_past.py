@@ -101,6 +101,21 @@ async def test_a_place_that_no_journal_has_is_no_token(world: World, stream: str
     assert answer.status_code == 400
 
 
+@pytest.mark.parametrize(
+    ("path", "problem"),
+    [
+        ("journal?types=StreamUpdated,StreamUpdatd", "'StreamUpdatd' is no type of event; near to it: StreamUpdated"),
+        ("scopes/sc/streams/st/history?types=Nonsense", "'Nonsense' is no type of event"),
+        ("journal?key=steam:sc/st", "'steam:sc/st' is no aggregate"),
+        ("decisions?code=splitt", "'splitt' is no case of a decision; near to it: split"),
+        ("scopes/sc/streams/st/decisions?kind=scale", "kind and code need from"),
+    ],
+)
+async def test_a_filter_that_nothing_can_fit_is_refused(world: World, stream: str, path: str, problem: str) -> None:
+    answer = await world.call("GET", f"/sluice/v1/{path}")
+    assert (answer.status_code, problem in answer.text) == (400, True), answer.text
+
+
 async def test_the_journal_of_an_interval_has_nothing_else(world: World, stream: str) -> None:
     begin = await later(world)
     assert (await world.call("PUT", stream, {"tags": ["within"]})).status_code == 200

@@ -16,6 +16,7 @@ from api_gateway.rest.looking_back import From, LookBack, LookingBack, To
 from api_gateway.rest.paging import DEFAULT, MAX_ITEMS, After, Limit, numbers_in, token_of
 from api_gateway.rest.sluice_v1.base import Model, ScopeName, StreamName, refusals, router
 from api_gateway.security.aggregates import may_see
+from sluice.lookback.filters import event_types, journal_key
 from sluice.lookback.searching import JOURNAL_SEARCH, FoundEvent, FoundEvents, SearchQuestion, is_aggregate
 from sluice.security.caller import CALLER
 
@@ -111,7 +112,7 @@ async def _answer(
     look_back: LookingBack, key: str, types: list[str] | None, from_: str, to: str, limit: int, after: str
 ) -> Response:
     position = numbers_in(after, 5)
-    names = tuple(name for text in types or () for name in text.split(",") if name)
+    key, names = journal_key(key), event_types(types or ())
     before = (position[0], position[1], position[2], position[3], position[4]) if position is not None else None
     readable = [may_see(aggregate) for aggregate in _named(key)]
     shows_all = CALLER.get() is None or (all(readable) and (is_aggregate(key) or "/" in key))

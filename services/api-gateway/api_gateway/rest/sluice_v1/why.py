@@ -28,6 +28,7 @@ from sluice.domain.ids import StreamId
 from sluice.domain.stream.commands import DecisionKind
 from sluice.domain.stream.decisions import last_decisions
 from sluice.lookback.deciding import DECISIONS, Decisions, DecisionsQuestion, PastDecision
+from sluice.lookback.filters import decision_code
 from sluice.lookback.what_if import WHAT_IF, WhatIfQuestion
 from sluice.policies.policy_parser import NO_TARGET
 from sluice.policies.replay import OtherScaling
@@ -59,6 +60,8 @@ async def stream_decisions(
     """List decisions on scaling and retention, with reasons: the last ones or, with `from`, all since then."""
     id = StreamId(scope, stream)
     if not from_:
+        if kind or code or to:
+            raise BadRequestError("to, kind and code need from: without it the last decisions are listed")
         found = last_decisions(await backend.reads.stream(id))
         return as_json(DecisionList(items=[decision_model(kind, decision) for kind, decision in found]))
     question = _question(look_back, from_, to, kind, code, limit, after, id)
@@ -96,7 +99,7 @@ def _question(
         until=look_back.time(to) + 1 if to else INT64_MAX,
         stream=stream,
         kind=DecisionKind(kind) if kind is not None else None,
-        code=code or "",
+        code=decision_code(code) if code else "",
         before=(position[0], position[1], position[2], position[3], position[4]) if position is not None else None,
         limit=limit,
     )
