@@ -11,6 +11,8 @@ from itertools import count
 from types import TracebackType
 from typing import Self
 
+from sluice.addresses import host_and_port
+
 _CHUNK = 65_536
 _CONNECTS_S = 0.5
 
@@ -19,7 +21,7 @@ class Balancer:
     """Listens on a free port of 127.0.0.1. As a context it is up inside."""
 
     def __init__(self, backends: Sequence[str]) -> None:
-        self._backends = [(host, int(port)) for host, _, port in (b.rpartition(":") for b in backends)]
+        self._backends = list(map(host_and_port, backends))
         self._turn = count()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="balancer", daemon=True)

@@ -27,6 +27,7 @@ from bench import floors, secured
 from bench.figures import Figures
 from bench.load import LoadFailedError
 from bench.stopwatch import WARM_UP_CALLS, quantiles
+from sluice.addresses import host_and_port
 from sluice.domain.decision import Context, Decision, Reader
 from sluice.domain.model import DomainModel
 from sluice.domain.scope.commands import CreateScope
@@ -228,11 +229,10 @@ async def measure(
 ) -> dict[str, Figures]:
     """Every part, by its name."""
     few = 4 if quick else 1
-    host, _, port = store.rpartition(":")
     rounds = _KAFKA_ROUNDS // few + WARM_UP_CALLS
     times = {floors.GRPC: empty_calls(grpc_address, rounds)} | await over_kafka(kafka, partitions, rounds)
     tls = ServiceSettings().store_client_tls()
-    client = SegmentStoreClient(_only(Host(host, int(port))), containers, tokens=secured.tokens(), tls=tls)
+    client = SegmentStoreClient(_only(Host(*host_and_port(store))), containers, tokens=secured.tokens(), tls=tls)
     store_rounds = StoreRounds(client)
     for _ in range(_STORE_ROUNDS // few + WARM_UP_CALLS):
         await store_rounds.round()

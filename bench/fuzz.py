@@ -26,6 +26,7 @@ from support.wait import eventually
 from bench.figures import quantile
 from bench.processor_time import memory_mib
 from harness import System
+from sluice.addresses import host_and_port
 from sluice.controller_api import controller_pb2 as pb
 from sluice.controller_api.controller_pb2_grpc import ControllerServiceStub
 from sluice.security.passwords import hash_password
@@ -134,9 +135,7 @@ def run(system: System, minutes: float, seed: int) -> list[str]:
 
 
 def _targets(system: System) -> dict[tuple[str, int], tuple[Conversation, ...]]:
-    grpc_host, _, grpc_port = system.grpc_address.rpartition(":")
-    host, _, port = system.rest_url.removeprefix("http://").rpartition(":")
-    return {(grpc_host, int(grpc_port)): GRPC, (host, int(port)): HTTP}
+    return {host_and_port(system.grpc_address): GRPC, host_and_port(system.rest_url.removeprefix("http://")): HTTP}
 
 
 def _tells_nothing(answer: bytes) -> None:

@@ -170,15 +170,19 @@ class Session:
 
     def controller(self, given: str | None) -> str:
         """The controller's address; `given` is that of the command's own option. Raises UsageError."""
+        from sluice.addresses import host_and_port
         from sluice.security.hiding import shown
         from sluice_cli.errors import UsageError
 
         address, source = find(Address.CONTROLLER, {"controller": given} if given else {})
-        scheme, separator, _ = address.rpartition("://")
-        if separator and scheme not in ("tcp", "tls"):
-            raise UsageError(
-                f"{shown(address)!r} ({source}) is no controller", "write it as tcp://HOST:PORT or tls://HOST:PORT"
-            )
+        scheme, separator, rest = address.rpartition("://")
+        try:
+            if separator and scheme not in ("tcp", "tls"):
+                raise ValueError(scheme)
+            host_and_port(rest)
+        except ValueError:
+            way = "write it as tcp://HOST:PORT or tls://HOST:PORT, an IPv6 address in brackets"
+            raise UsageError(f"{shown(address)!r} ({source}) is no controller", way) from None
         return address
 
     @cached_property

@@ -17,7 +17,7 @@ ENV JAVA_HOME=/opt/java/openjdk \
 USER 10001:10001
 WORKDIR /tmp
 HEALTHCHECK NONE
-ENTRYPOINT ["java", "-XX:+UseSerialGC", "-Djava.net.preferIPv4Stack=true", "-Djava.awt.headless=true"]
+ENTRYPOINT ["java", "-XX:+UseSerialGC", "-Djava.awt.headless=true"]
 ARG TITLE
 ARG VERSION
 LABEL org.opencontainers.image.title="${TITLE}" \

@@ -22,7 +22,7 @@ ENV MALLOC_ARENA_MAX=2 \
     PYTHONPATH=/opt/sluice/app:/opt/sluice/lib \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \
-    SLUICE_HOST=0.0.0.0
+    SLUICE_HOST=::
 # By number, so that Kubernetes can see that it is not root.
 USER 10001:10001
 WORKDIR /tmp

@@ -16,6 +16,7 @@ from pydantic import AfterValidator, Field, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 
+from sluice.addresses import LOOPBACK, bare
 from sluice.kafka_config import clients
 from sluice.kafka_config.conf import VARIABLE as KAFKA_CONF
 from sluice.kafka_config.conf import Conf, certificates_of, files_of, read_conf
@@ -44,6 +45,7 @@ Count = Annotated[int, Field(ge=1)]
 CountOrZero = Annotated[int, Field(ge=0)]
 Seconds = Annotated[float, Field(gt=0)]
 SecondsOrZero = Annotated[float, Field(ge=0)]
+HostName = Annotated[str, AfterValidator(bare)]
 Port = Annotated[int, Field(ge=0, le=65535)]
 
 
@@ -71,6 +73,8 @@ class _PravegaSource(PydanticBaseSettingsSource):
 class ServiceSettings(BaseSettings):
     """One instance of a service. Addresses are host:port; the health port serves /livez, /readyz and /metrics.
 
+    With the `host` localhost it listens where only this machine reaches it, with :: everywhere; both are of IPv4 and of
+    IPv6, where the machine has them.
     `kafka_conf` is more of librdkafka's configuration, as JSON or as the path of a file with JSON; it may hold
     passwords. A member of a group that is gone is missed after `kafka_session_timeout_s`, or after 6 s if the broker
     allows no session as short as that.
@@ -105,7 +109,7 @@ class ServiceSettings(BaseSettings):
     partitions: Count = 16
     warm_aggregates: int = Field(default=10_000, ge=0)
     instance: str = ""
-    host: str = "127.0.0.1"
+    host: HostName = LOOPBACK
     health_port: Port = 10100
     log_level: Annotated[str, AfterValidator(_level)] = "info"
     archive: str = ""

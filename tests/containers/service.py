@@ -59,7 +59,7 @@ class ServiceContainer(Backing):
             pids_limit=512,
         )
         self.with_tmpfs_mount("/tmp", f"exec,size={scratch},mode=1777")
-        shared = {"SLUICE_HOST": "0.0.0.0", "SLUICE_HEALTH_PORT": str(HEALTH_PORT), "SLUICE_INSTANCE": INSTANCE}
+        shared = {"SLUICE_HEALTH_PORT": str(HEALTH_PORT), "SLUICE_INSTANCE": INSTANCE}
         self.with_envs(**(shared | environment))
         self.with_exposed_ports(HEALTH_PORT, *ports)
         self._logs = logs

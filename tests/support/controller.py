@@ -11,6 +11,7 @@ from uuid import uuid4
 
 import grpc
 
+from sluice.addresses import address_of
 from sluice.controller_api import controller_pb2 as pb
 from sluice.controller_api.controller_pb2_grpc import ControllerServiceStub
 
@@ -81,7 +82,7 @@ class Controller:
     def store_of(self, scope: str, stream: str, segment: int = 0) -> str:
         """`host:port` of the segment store that a segment is, or would be, on."""
         uri = self.call("getURI", segment_id(scope, stream, segment))
-        return f"{uri.endpoint}:{uri.port}"
+        return address_of(uri.endpoint, uri.port)
 
 
 @contextmanager

@@ -16,13 +16,13 @@ from sluice_local.ports import FREE, PortClaim, find_block, is_free, require_fre
 @contextmanager
 def listening(host: str = HOST, port: int = 0) -> Iterator[int]:
     """The port of a listener that is there meanwhile."""
-    with socket.socket() as server:
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as server:
         server.bind((host, port))
         server.listen()
         yield server.getsockname()[1]
 
 
-@pytest.mark.parametrize("host", [HOST, "0.0.0.0"])
+@pytest.mark.parametrize("host", [HOST, "0.0.0.0", *(["::1"] if socket.has_dualstack_ipv6() else [])])
 def test_a_port_is_taken_while_it_has_a_listener(host: str) -> None:
     with listening(host) as port:
         assert not is_free(port)

@@ -165,7 +165,7 @@ def test_a_service_with_tls_is_ready_to_who_knows_its_authority(secured: LocalSe
     with serving(Ready, context) as port:
         assert Probe(ProbeKind.SERVICE, port, security.authority(secured)).look() == (True, "")
         other = Probe(ProbeKind.SERVICE, port, security.authority(stranger)).look()
-    assert not other.ready and other.remark.startswith(f"https://127.0.0.1:{port}/readyz: ")
+    assert not other.ready and other.remark.startswith(f"https://localhost:{port}/readyz: ")
 
 
 def test_redis_is_ready_to_who_has_its_password(secured: LocalSettings) -> None:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from sluice.addresses import host_and_port
 from sluice.pravega.host import Host
 from sluice_cli.errors import CommandError, RefusedError, UnreachableError
 
@@ -44,7 +45,4 @@ def _hosts(found: Any) -> list[Host | None]:
 
 
 def _host(address: str | None) -> Host | None:
-    if address is None:
-        return None
-    name, _, port = address.rpartition(":")
-    return Host(name, int(port))
+    return None if address is None else Host(*host_and_port(address))

@@ -18,6 +18,10 @@ from sluice_local.home import HOST
 FREE = range(20_000, 32_000)
 _ATTEMPTS = 200
 
+_LOOPBACK = ((socket.AF_INET, HOST), (socket.AF_INET6, "::1"))
+_NO_FAMILY = (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL)
+"""The machine has no addresses of it, so no server listens there."""
+
 
 @dataclass(frozen=True, slots=True)
 class PortClaim:
@@ -28,17 +32,22 @@ class PortClaim:
     setting: str
 
 
-def is_free(port: int, host: str = HOST) -> bool:
-    """Whether a server could listen on the port now."""
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        # As the servers do: connections that are still closing are no obstacle, a listener is.
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
+def is_free(port: int) -> bool:
+    """Whether a server could listen on the port now, in both families of addresses."""
+    return all(_is_free(family, host, port) for family, host in _LOOPBACK)
+
+
+def _is_free(family: socket.AddressFamily, host: str, port: int) -> bool:
+    try:
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            # As the servers do: connections that are still closing are no obstacle, a listener is.
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((host, port))
             probe.listen(1)
-        except OSError as error:
-            if error.errno in (errno.EADDRINUSE, errno.EACCES):
-                return False
+    except OSError as error:
+        if error.errno in (errno.EADDRINUSE, errno.EACCES):
+            return False
+        if error.errno not in _NO_FAMILY:
             raise
     return True
 

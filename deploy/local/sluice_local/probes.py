@@ -14,7 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sluice_local.home import HOST
+from sluice_local.home import HOST, NAME
 
 _LIMIT_S = 2.0
 _PAGE_BYTES = 65_536
@@ -121,16 +121,16 @@ def _trusting(authority: str) -> ssl.SSLContext:
 
 def _service(port: int, authority: str) -> Look:
     """The page says what is missing for readiness, and what the service does without for a while."""
-    connection = http.client.HTTPConnection(HOST, port, timeout=_LIMIT_S)
+    connection = http.client.HTTPConnection(NAME, port, timeout=_LIMIT_S)
     try:
         if authority:
-            connection = http.client.HTTPSConnection(HOST, port, timeout=_LIMIT_S, context=_trusting(authority))
+            connection = http.client.HTTPSConnection(NAME, port, timeout=_LIMIT_S, context=_trusting(authority))
         connection.request("GET", "/readyz")
         response = connection.getresponse()
         body = response.read(_PAGE_BYTES).decode(errors="replace").strip()
     except (OSError, http.client.HTTPException) as error:
         scheme = "https" if authority else "http"
-        return Look(False, f"{scheme}://{HOST}:{port}/readyz: {error}")
+        return Look(False, f"{scheme}://{NAME}:{port}/readyz: {error}")
     finally:
         connection.close()
     ready = response.status == http.HTTPStatus.OK

@@ -17,6 +17,7 @@ from distributed_ingest.feed import Reach, Scene
 from distributed_ingest.records import MAX_EVENT_BYTES, LineSplitter
 from distributed_ingest.settle import together
 from distributed_ingest.sink import SinkError
+from sluice import addresses
 from sluice_cli.errors import UsageError
 from sluice_coordination import Functions, SingleSource, SourceState, Task, TaskContext
 
@@ -31,10 +32,13 @@ PROBE_AFTER_S, PROBE_EVERY_S, PROBES = 60, 10, 6
 
 def address_of(text: str) -> tuple[str, int]:
     """Return host and port of `host:port` or `[::1]:port`. Raises UsageError."""
-    host, colon, port = text.removeprefix("tcp://").rpartition(":")
-    if not colon or not port.isdecimal() or not 0 <= int(port) < 65536:
-        raise UsageError(f"{text!r} is no address", "write it as HOST:PORT")
-    return host.strip("[]"), int(port)
+    try:
+        host, port = addresses.host_and_port(text.removeprefix("tcp://"))
+        if not 0 <= port < 65536:
+            raise ValueError("no port")
+    except ValueError as error:
+        raise UsageError(f"{text!r} is no address", "write it as HOST:PORT, an IPv6 address in brackets") from error
+    return host, port
 
 
 class Tcp:
@@ -43,6 +47,7 @@ class Tcp:
     def __init__(self, scene: Scene, address: str, *, listen: bool) -> None:
         self._scene = scene
         self._host, self._port = address_of(address)
+        self._address = addresses.address_of(self._host, self._port)
         self._listen = listen
 
     async def open(self) -> None:
@@ -68,7 +73,7 @@ class Tcp:
         try:
             await (self._serve(context) if self._listen else self._connect(context))
         except OSError as error:
-            self._scene.outlet.tally.problem(f"{self._host}:{self._port}: {error}")
+            self._scene.outlet.tally.problem(f"{self._address}: {error}")
             raise
 
     async def _connect(self, context: TaskContext) -> None:
@@ -79,15 +84,15 @@ class Tcp:
                 async with asyncio.timeout(CONNECT_S):
                     reader, writer = await asyncio.open_connection(self._host, self._port, limit=READ_BYTES)
             except (OSError, TimeoutError) as error:
-                self._scene.outlet.tally.problem(f"cannot connect to {self._host}:{self._port}: {error!r}")
+                self._scene.outlet.tally.problem(f"cannot connect to {self._address}: {error!r}")
                 await asyncio.sleep(pause_s)
                 pause_s = min(LONGEST_PAUSE_S, 2 * pause_s)
                 continue
             pause_s = FIRST_PAUSE_S
             probe(writer)
-            self._scene.tell(f"connected to {self._host}:{self._port}")
-            await self._copy(context, reader, writer, f"{self._host}:{self._port}")
-            self._scene.tell(f"{self._host}:{self._port} has closed the connection")
+            self._scene.tell(f"connected to {self._address}")
+            await self._copy(context, reader, writer, self._address)
+            self._scene.tell(f"{self._address} has closed the connection")
             await asyncio.sleep(pause_s)
 
     async def _serve(self, context: TaskContext) -> None:
@@ -109,7 +114,7 @@ class Tcp:
             server = await asyncio.start_server(accept, self._host, self._port, limit=READ_BYTES)
             try:
                 port = server.sockets[0].getsockname()[1]
-                self._scene.tell(f"listening on {self._host}:{port}")
+                self._scene.tell(f"listening on {addresses.address_of(self._host, port)}")
                 await asyncio.Event().wait()
             finally:
                 # Not as a context: from Python 3.12 on its end waits until every connection has been closed.

@@ -18,9 +18,11 @@ from grpc_reflection.v1alpha import reflection
 from api_gateway.handlers import Handler
 from api_gateway.rpc import guarded
 from api_gateway.security.guard import Guard
+from sluice.addresses import address_of
 from sluice.controller_api import controller_pb2 as pb
 from sluice.security.tls import Identity
 from sluice.security.watched import Watched
+from sluice.telemetry.listening import listening_addresses
 
 INTERFACE = pb.DESCRIPTOR.services_by_name["ControllerService"]
 
@@ -59,14 +61,11 @@ class ControllerServer:
 
         Raises OSError if it is taken.
         """
-        address = f"{host}:{port}"
+        # gRPC calls back into the credentials without holding on to them.
+        self._credentials = None if identity is None else reloading_credentials(identity)
         try:
-            if identity is None:
-                bound = self._server.add_insecure_port(address)
-            else:
-                # gRPC calls back into the credentials without holding on to them.
-                self._credentials = reloading_credentials(identity)
-                bound = self._server.add_secure_port(address, self._credentials)
+            for address in listening_addresses(host):
+                port = self._add_port(address_of(address, port))
         except RuntimeError as error:
             raise OSError(errno.EADDRINUSE, f"cannot listen on gRPC port {port} of {host}: is it taken?") from error
         await self._server.start()
@@ -74,7 +73,12 @@ class ControllerServer:
         self._listening = True
         for service in ("", INTERFACE.full_name):
             await self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
-        return bound
+        return port
+
+    def _add_port(self, address: str) -> int:
+        if self._credentials is None:
+            return self._server.add_insecure_port(address)
+        return self._server.add_secure_port(address, self._credentials)
 
     def problem(self) -> str | None:
         """Why no call can come in, for operators; None while it can."""

@@ -5,9 +5,10 @@ from enum import StrEnum
 
 from pydantic import Field
 
+from sluice.addresses import LOOPBACK, address_of
 from sluice.security.tls import Identity, watched_identity
 from sluice.security.watched import Watched
-from sluice.settings import Count, PolicySettings, Port, Seconds, SecondsOrZero
+from sluice.settings import Count, HostName, PolicySettings, Port, Seconds, SecondsOrZero
 
 
 class PageMode(StrEnum):
@@ -47,7 +48,7 @@ class GatewaySettings(PolicySettings):
 
     health_port: Port = 10080
     grpc_port: Port = 9090
-    grpc_published_host: str = "127.0.0.1"
+    grpc_published_host: HostName = "127.0.0.1"
     grpc_published_port: Port | None = None
     max_pending: Count = 10_000
     max_calls: Count = 20_000
@@ -100,7 +101,7 @@ class GatewaySettings(PolicySettings):
     @property
     def is_loopback(self) -> bool:
         """Whether only this machine reaches the ports."""
-        if self.host == "localhost":
+        if self.host == LOOPBACK:
             return True
         try:
             return ipaddress.ip_address(self.host).is_loopback
@@ -122,9 +123,9 @@ class GatewaySettings(PolicySettings):
     @property
     def grpc_endpoint(self) -> str:
         """host:port of the gRPC interface, as clients reach it."""
-        return f"{self.grpc_published_host}:{self.grpc_published_port or self.grpc_port}"
+        return address_of(self.grpc_published_host, self.grpc_published_port or self.grpc_port)
 
     @property
     def rest_endpoint(self) -> str:
         """host:port of the HTTP interface, as operators and tools reach it."""
-        return f"{self.grpc_published_host}:{self.health_port}"
+        return address_of(self.grpc_published_host, self.health_port)

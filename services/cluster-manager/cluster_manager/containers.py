@@ -236,4 +236,4 @@ def _owners(node: MapNode | None) -> dict[int, Host]:
 
 
 def _names(hosts: Iterable[Host]) -> list[str]:
-    return [f"{host.address}:{host.port}" for host in hosts]
+    return list(map(str, hosts))

@@ -14,7 +14,7 @@ from sluice.kafka_config.java import java_options
 from sluice.security.watched import SecurityConfigError
 
 # Spark searches the text of an interrupted batch's error by a recursion as deep as the text is long.
-_JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:MaxMetaspaceSize=384m -Xss8m -Djava.net.preferIPv4Stack=true"
+_JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:MaxMetaspaceSize=384m -Xss8m"
 _ON_THIS_MACHINE = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",

@@ -9,6 +9,7 @@ from typing import Self
 import grpc
 import msgspec
 
+from sluice.addresses import address_of, host_and_port
 from sluice.security.contexts import ClientTls, client_context
 from sluice.security.credentials import CA_VARIABLE, Credentials, credentials_of
 from sluice.security.hiding import shown
@@ -64,9 +65,12 @@ OPEN_ACCESS = Access()
 def host_in(address: str) -> str:
     """`host:port` of an address. Raises ValueError for one that is no controller's."""
     scheme, separator, rest = address.rpartition("://")
-    if separator and scheme not in (_PLAIN, _SECURED):
-        raise ValueError(f"not the address of a controller: {shown(address)!r}")
-    return rest
+    try:
+        if separator and scheme not in (_PLAIN, _SECURED):
+            raise ValueError(scheme)
+        return address_of(*host_and_port(rest))
+    except ValueError:
+        raise ValueError(f"not the address of a controller: {shown(address)!r}") from None
 
 
 def is_secured(address: str) -> bool:

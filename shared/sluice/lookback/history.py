@@ -114,7 +114,7 @@ class _Holders:
 
 
 def _holding(container: int, host: Host, since: int, to: int | None) -> Holding:
-    return Holding(container, f"{host.address}:{host.port}", since, to)
+    return Holding(container, str(host), since, to)
 
 
 class _Members:

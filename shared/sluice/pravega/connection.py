@@ -18,6 +18,7 @@ from uuid import UUID
 
 import msgspec
 
+from sluice.addresses import bare
 from sluice.pravega.failure import ConnectionFailure, Failure
 from sluice.pravega.host import Host
 from sluice.pravega.wire.appends import (
@@ -108,7 +109,7 @@ class Connection(asyncio.Protocol):
         connection = cls(host, limits, on_gone)
         try:
             async with asyncio.timeout(limits.connect_timeout_s):
-                await connection._loop.create_connection(lambda: connection, host.address, host.port, ssl=tls)
+                await connection._loop.create_connection(lambda: connection, bare(host.address), host.port, ssl=tls)
                 await connection._greeted
         except (OSError, OverflowError, ValueError) as error:
             # A store may have published what is neither a name nor a port.

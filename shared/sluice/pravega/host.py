@@ -2,6 +2,8 @@
 
 import msgspec
 
+from sluice.addresses import address_of
+
 
 class Host(msgspec.Struct, frozen=True, order=True):
     """Address and port exactly as the segment store published them; `endpoint_id` is empty for segment stores.
@@ -14,4 +16,4 @@ class Host(msgspec.Struct, frozen=True, order=True):
     endpoint_id: str = ""
 
     def __str__(self) -> str:
-        return f"{self.address}:{self.port}"
+        return address_of(self.address, self.port)

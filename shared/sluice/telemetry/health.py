@@ -9,7 +9,6 @@ better off than another: it is said, as bad, by an instance that stays ready.
 import asyncio
 import contextlib
 import logging
-import socket
 from collections.abc import Callable, Mapping
 from functools import partial
 
@@ -22,6 +21,7 @@ from starlette.routing import Route
 from sluice.security.tls import Identity, serving_context
 from sluice.security.watched import Watched
 from sluice.telemetry.http_connections import BoundedConnection, HttpBounds, InPieces
+from sluice.telemetry.listening import listen
 from sluice.telemetry.metrics import CHECKS, READY
 from sluice.telemetry.process import VERSION
 from sluice.telemetry.scrape import exposition, on_scrape
@@ -115,7 +115,8 @@ class HttpServer:
         identity: Watched[Identity] | None = None,
         bounds: HttpBounds | None = None,
     ) -> None:
-        self._addresses = [(host, port) for port in ports]
+        self._host = host
+        self._ports = ports
         bounds = bounds or HttpBounds()
         config = uvicorn.Config(
             InPieces(app),
@@ -137,9 +138,7 @@ class HttpServer:
     async def start(self) -> None:
         """Raises OSError if a port is taken."""
         # Bound here, because uvicorn would end the process for a taken port.
-        with contextlib.ExitStack() as bound:
-            listening = [bound.enter_context(socket.create_server(address)) for address in self._addresses]
-            bound.pop_all()
+        listening = listen(self._host, *self._ports)
         self._task = asyncio.get_running_loop().create_task(self._server.serve(listening))
 
     async def stop(self) -> None:

@@ -4,12 +4,12 @@ import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
-from grpc._cython import cygrpc
 from support.fuzzing import converse, grpc_call
 from support.wait import SOON_S, eventually_async
 from unit.gateway.support import failure
@@ -188,7 +188,7 @@ async def test_a_client_may_ping_about_as_often_as_is_said_and_one_that_floods_i
 
 def test_every_option_of_grpc_is_one_that_the_library_knows() -> None:
     """It takes any other in silence. Those of the clients and of the tests, too."""
-    library = Path(cygrpc.__file__).read_bytes()
+    library = Path(str(import_module("grpc._cython.cygrpc").__file__)).read_bytes()
     folders = ("bench", "cli", "examples", "services", "shared", "tests")
     sources = [file.read_text() for folder in folders for file in (CLONE / folder).rglob("*.py")]
     options = {name for source in sources for name in re.findall(r'\("(grpc\.[\w.]+)",', source)}

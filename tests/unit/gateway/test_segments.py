@@ -83,12 +83,12 @@ async def _join(gateway: Gateway, service: str, instance: str, **endpoints: str)
 
 async def test_the_list_of_controllers_always_has_the_one_that_answers(gateway: Gateway) -> None:
     assert _servers(await gateway.stub.getControllerServerList(pb.ServerRequest())) == [("gw.example", 9090)]
-    await _join(gateway, "api-gateway", "g2", grpc="other.example:9091", rest="other.example:1")
+    await _join(gateway, "api-gateway", "g2", grpc="[fd00::2]:9091", rest="[fd00::2]:1")
     await _join(gateway, "api-gateway", "g1", grpc="gw.example:9090")
     await _join(gateway, "api-gateway", "g3")
     await _join(gateway, "txn-manager", "t1", grpc="not.a.gateway:1")
     answer = await gateway.stub.getControllerServerList(pb.ServerRequest())
-    assert _servers(answer) == [("gw.example", 9090), ("other.example", 9091)]
+    assert _servers(answer) == [("gw.example", 9090), ("fd00::2", 9091)]
 
 
 async def test_all_streams_are_one_bucket_of_those_who_work_on_them(gateway: Gateway) -> None:

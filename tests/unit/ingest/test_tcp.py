@@ -204,7 +204,7 @@ async def test_an_address_in_use_is_reported(world: World) -> None:
     assert "address already in use" in world.tally.problems[0]
 
 
-@pytest.mark.parametrize("text", ["", "host", "host:", "host:x", "host:99999"])
+@pytest.mark.parametrize("text", ["", "host", "host:", "host:x", "host:99999", "::1:80"])
 def test_what_is_no_address(text: str) -> None:
     with pytest.raises(UsageError, match="no address"):
         address_of(text)

@@ -86,6 +86,13 @@ async def test_what_is_no_address_is_no_connection(host: Host) -> None:
     assert await failure_to_open(host) is Failure.CONNECT_FAILED
 
 
+async def test_a_store_that_published_brackets_is_reached() -> None:
+    async with fake_store(sealed) as store:
+        store.host = Host(f"[{store.host.address}]", store.host.port)
+        async with connect(store) as connection:
+            assert connection.host is store.host
+
+
 async def test_replies_out_of_order_find_their_calls() -> None:
     kept: list[SealSegment] = []
 

@@ -7,6 +7,7 @@ from api_gateway.convert import stream_of
 from api_gateway.errors import BadRequestError, NoOwnerError
 from api_gateway.handlers import Context, Handler
 from api_gateway.reads import Reads
+from sluice.addresses import host_and_port
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.segment import segment_name
 from sluice.pravega.routing import container_of
@@ -49,8 +50,8 @@ class ClusterHandlers:
         known = (m.endpoints.get(PROTOCOL) for m in members if m.service == SERVICE)
         response = pb.ServerResponse()
         for endpoint in dict.fromkeys((self._own, *sorted(filter(None, known)))):
-            host, _, port = endpoint.rpartition(":")
-            response.nodeURI.add(endpoint=host, port=int(port))
+            host, port = host_and_port(endpoint)
+            response.nodeURI.add(endpoint=host, port=port)
         return response
 
     async def buckets(

@@ -2,6 +2,8 @@
 
 import msgspec
 
+from sluice.addresses import address_of
+
 
 class Host(msgspec.Struct, frozen=True, order=True):
     """Where a segment store listens, exactly as it registered itself."""
@@ -10,7 +12,7 @@ class Host(msgspec.Struct, frozen=True, order=True):
     port: int
 
     def __str__(self) -> str:
-        return f"{self.address}:{self.port}"
+        return address_of(self.address, self.port)
 
 
 HEARTBEAT_S = 60.0
