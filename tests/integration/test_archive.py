@@ -75,6 +75,27 @@ def spark_system(runs_folder: Path) -> Iterator[System]:
         system.down()
 
 
+SYNCED = """
+import os, sys
+from pathlib import Path
+from retention_spark.files import write_once
+from retention_spark.session import open_session
+from retention_spark.settings import SparkSettings
+
+folder, jars, fsync = Path(sys.argv[1]), Path(sys.argv[2]), os.fsync
+
+def noted(descriptor):
+    print("synced", Path(os.readlink(f"/proc/self/fd/{descriptor}")).name, (folder / "file").exists())
+    fsync(descriptor)
+
+os.fsync = noted
+session = open_session("t", SparkSettings(instance="t", spark_jars=jars, spark_local=folder / "local"))
+write_once(session, f"{folder}", "file", b"1")
+session.stop()
+"""
+"""Writes a file as the archive and its checkpoint are written, and says what is synced before it has its name."""
+
+
 def scope(number: int) -> bytes:
     event = ScopeCreated(f"scope-{number}", "0" * 32, 1)
     return encode_record(JournalRecord(f"r-{number}", 1, "test/0", (JournalEntry({event.aggregate: 0}, (event,)),)))
@@ -193,3 +214,10 @@ def run_job(system: System, name: str, *arguments: str) -> str:
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def test_a_file_is_on_the_disk_before_it_has_its_name(spark_system: System, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", SYNCED, str(tmp_path), spark_system.environment(SPARK)["SLUICE_SPARK_JARS"]]
+    said = subprocess.run(command, check=True, capture_output=True, text=True, timeout=READY_S, cwd=tmp_path).stdout
+    synced = [line.split()[1:] for line in said.splitlines() if line.startswith("synced")]
+    assert synced == [[".file.unfinished", "False"], [tmp_path.name, "True"]]

@@ -197,6 +197,39 @@ def test_kafka_away_for_a_while(spark_system: System) -> None:
     assert spark_system.pid(SPARK) == pid
 
 
+@pytest.mark.parametrize(
+    "newest", [{"scale": "commits/[0-9]*", "retention": "offsets/[0-9]*"}, {"scale": "state/0/0/[0-9]*.changelog"}]
+)
+def test_a_checkpoint_that_a_power_loss_left_with_a_damaged_file_is_begun_anew(
+    spark_system: System, newest: dict[str, str]
+) -> None:
+    checkpoints = spark_system.settings.decisions_dir / "checkpoints"
+    spark_system.kill(SPARK)
+    damaged = []
+    for query, pattern in newest.items():
+        [folder] = checkpoints.glob(f"{query}-*")
+        done = max(int(file.name) for file in folder.glob("commits/[0-9]*"))
+        # The state of the last batch that ended is one version further.
+        files = {int(file.name.partition(".")[0]): file for file in folder.glob(pattern)}
+        file = files[done + 1 if "state" in pattern else max(files)]
+        if "offsets" in pattern:
+            # Its checksum is that of the whole.
+            file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+        else:
+            file.with_name(f".{file.name}.crc").write_bytes(b"")
+            file.write_bytes(b"")
+        damaged.append(file)
+    start(spark_system)
+    name = f"after-{'-'.join(newest)}"
+    tell(spark_system.kafka_bootstrap, hot(name, now_ms()), sampled(name, now_ms(), 500, AT_ONCE))
+    eventually(lambda: len(decided(spark_system.kafka_bootstrap).get(name, ())) == 2, READY_S, "both queries decide")
+    log = spark_system.log(SPARK).read_text().splitlines()
+    warnings = [line for line in log if "a checkpoint cannot be read" in line]
+    for file in damaged:
+        assert any(f"{file}" in line for line in warnings), f"{file} is named in {warnings}"
+        assert (checkpoints / f"unreadable-{file.relative_to(checkpoints)}").exists()
+
+
 def test_neither_its_log_nor_a_command_line_shows_the_password(spark_system: System) -> None:
     assert shows_password(spark_system, [SPARK]) == []
 
