@@ -49,8 +49,8 @@ run: setup ## the whole system in the foreground; Ctrl-C stops it; SECURE=1: wit
 up: setup ## the whole system in the background; returns when it is ready
 	@$(LOCAL) up
 
-down: ## stop what `make up` started
-	$(call BARE,down)
+down: ## stop what `make up` started; ONLY=services: those alone, Kafka and the data plane go on
+	$(call BARE,down $(if $(ONLY),--only $(ONLY)))
 
 status: ## every part with its process, address, readiness and log
 	$(call BARE,status)

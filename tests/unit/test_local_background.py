@@ -3,7 +3,7 @@
 import os
 import signal
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import MappingProxyType
@@ -19,6 +19,7 @@ from sluice_local import background, checks, services, supervisor
 from sluice_local.cli import main
 from sluice_local.errors import LocalError
 from sluice_local.ownership import SupervisorRecord
+from sluice_local.part import Part, StopRank
 from sluice_local.probes import Probe, ProbeKind
 from sluice_local.process import start_ticks
 from sluice_local.running import KnownPart, Status
@@ -42,7 +43,7 @@ def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LocalSettings:
     monkeypatch.setenv("SLUICE_WATERMARK_INTERVAL_S", "20")
     supervisor.store(settings)
     SupervisorRecord(os.getpid(), start_ticks(os.getpid()) or 0, "ready", "", 1).write(settings.home)
-    kafka = KnownPart("kafka", "127.0.0.1:9092", "kafka.log", "data", Probe(ProbeKind.KAFKA, 9092), may_be_late=False)
+    kafka = KnownPart("kafka", "127.0.0.1:9092", "kafka.log", "data", Probe(ProbeKind.KAFKA, 9092), False, False)
     ready = Status(kafka, os.getpid(), True, "ready")
     monkeypatch.setattr(background, "statuses", lambda _home: iter([ready]))
     return settings
@@ -179,3 +180,35 @@ def test_a_supervisor_says_that_it_stops(running: LocalSettings, monkeypatch: py
     monkeypatch.setattr(signal, "signal", lambda *_: None)
     assert supervisor.supervise(running, say_nothing) == 1
     assert states == ["stopping"]
+
+
+def test_a_supervisor_stops_the_services_and_nothing_else_when_it_is_told_to(
+    running: LocalSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handlers: dict[int, Callable[[int, None], None]] = {}
+    stopped: list[StopRank] = []
+
+    class System:
+        parts: Mapping[str, Part] = MappingProxyType({})
+
+        def __init__(self, *_: object) -> None:
+            """As a system is made."""
+
+        def start(self, *, wait_for_late: bool) -> None:
+            handlers[signal.SIGUSR2](signal.SIGUSR2, None)
+
+        def ended(self) -> list[str]:
+            return []
+
+        def stop_all(self, rank: StopRank) -> None:
+            stopped.append(rank)
+            handlers[signal.SIGTERM](signal.SIGTERM, None)
+
+        def close(self) -> None:
+            """Nothing runs."""
+
+    monkeypatch.setattr(supervisor, "System", System)
+    monkeypatch.setattr(checks, "require_java", lambda: "17")
+    monkeypatch.setattr(signal, "signal", handlers.__setitem__)
+    assert supervisor.supervise(running, say_nothing) == 0
+    assert stopped == [StopRank.SERVICE]

@@ -4,10 +4,12 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -34,7 +36,7 @@ def supervisor(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
         process.kill()
 
 
-def bare(command: str, home: Path) -> subprocess.CompletedProcess[str]:
+def bare(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """Run a command by a Python without packages (-S), with a setting that is invalid."""
     environment = {
         "PATH": os.environ["PATH"],
@@ -42,21 +44,36 @@ def bare(command: str, home: Path) -> subprocess.CompletedProcess[str]:
         "SLUICE_HOME": str(home),
         "SLUICE_KAFKA_PORT": "none",
     }
-    command_line = [sys.executable, "-S", "-m", "sluice_local", command]
+    command_line = [sys.executable, "-S", "-m", "sluice_local", *words]
     return subprocess.run(command_line, env=environment, capture_output=True, text=True, timeout=ENDS_S, check=False)
 
 
 def test_down_needs_no_packages_and_no_valid_settings(supervisor: subprocess.Popen[bytes], tmp_path: Path) -> None:
-    done = bare("down", tmp_path)
+    done = bare(tmp_path, "down")
     assert (done.returncode, done.stdout, done.stderr) == (0, "stopped\n", "")
     assert supervisor.wait(ENDS_S) != 0
+
+
+@pytest.mark.parametrize("services_run", [True, False])
+def test_down_of_services_tells_the_supervisor_and_waits_for_their_end(
+    supervisor: subprocess.Popen[bytes], tmp_path: Path, services_run: bool
+) -> None:
+    """What stands for the supervisor ends by the signal: then nothing is left to wait for."""
+    kafka, gateway = (part(tmp_path, name, ProbeKind.TCP, 1) for name in ("kafka", "gateway"))
+    write_parts(tmp_path, [kafka, replace(gateway, stop_rank=StopRank.SERVICE)])
+    for name in ("kafka", *(["gateway"] if services_run else [])):
+        ProcessRecord(os.getpid(), 0).write(process_record_path(tmp_path, name))
+    done = bare(tmp_path, "down", "--only", "services")
+    assert (done.returncode, done.stderr) == (0, "") and "`make up` starts them again" in done.stdout
+    assert supervisor.wait(ENDS_S) == -signal.SIGUSR2
+    assert bare(tmp_path, "down", "--only", "services").returncode == 3, "no system is up"
 
 
 def test_clean_removes_a_linked_state_folder_and_the_link(tmp_path: Path) -> None:
     folder, link = tmp_path / "folder", tmp_path / "link"
     folder.mkdir()
     link.symlink_to(folder)
-    done = bare("clean", link)
+    done = bare(link, "clean")
     assert done.returncode == 0, done.stderr
     assert not folder.exists() and not link.is_symlink()
 
@@ -90,7 +107,7 @@ def test_status_needs_no_packages_and_no_valid_settings(tmp_path: Path) -> None:
         ticks = start_ticks(os.getpid()) or 0
         ProcessRecord(os.getpid(), ticks).write(process_record_path(tmp_path, "kafka"))
         write_parts(tmp_path, [kafka, part(tmp_path, "redis", ProbeKind.REDIS, port)])
-        done = bare("status", tmp_path)
+        done = bare(tmp_path, "status")
     assert (done.returncode, done.stderr) == (3, "")
     states = {cells[0]: cells[2] for line in done.stdout.splitlines() if (cells := re.split(r"\s{2,}", line))}
     assert (states["kafka"], states["redis"]) == ("ready", "not started")
@@ -135,6 +152,6 @@ def test_status_says_that_a_system_is_not_secured(
 
 
 def test_status_without_a_system_says_how_to_start_one(tmp_path: Path) -> None:
-    done = bare("status", tmp_path)
+    done = bare(tmp_path, "status")
     assert done.returncode == 3
     assert "make up" in done.stderr

@@ -31,11 +31,13 @@ def main() -> int:
         command = commands.add_parser(name, help=text)
         if name == "run":
             command.add_argument("--with-parent", action="store_true", help="stop when the calling process ends")
+        if name == "down":
+            command.add_argument("--only", choices=["services"], help="leave Kafka and the data plane")
     arguments = parser.parse_args()
     try:
         if arguments.command in ("run", "up", "supervise"):
             return _start(arguments.command, getattr(arguments, "with_parent", False))
-        return _look(arguments.command)
+        return _look(arguments.command, getattr(arguments, "only", None))
     except NotUp as error:
         print(error, file=sys.stderr)
         return 3
@@ -46,9 +48,12 @@ def main() -> int:
         return 130
 
 
-def _look(command: str) -> int:
+def _look(command: str, only: str | None) -> int:
     home = home_of_environment()
     match command:
+        case "down" if only:
+            running.stop_services(home)
+            print("the services are stopped: `make up` starts them again, `make down` ends all else")
         case "down":
             print("stopped" if running.down(home) else "nothing to stop: no system is up")
         case "status":

@@ -18,7 +18,7 @@ from typing import Any, Self
 from sluice_local.errors import AlreadyUp, NotUp
 from sluice_local.home import logs_dir, run_dir
 from sluice_local.ownership import Ownership, SupervisorRecord
-from sluice_local.part import Part
+from sluice_local.part import Part, StopRank
 from sluice_local.probes import Look, Probe
 from sluice_local.process import ProcessRecord, log_tail
 
@@ -42,6 +42,7 @@ class KnownPart:
     folder: str
     probe: Probe
     may_be_late: bool
+    is_service: bool
 
     @classmethod
     def of(cls, described: dict[str, Any]) -> Self:
@@ -52,7 +53,15 @@ class KnownPart:
 def write_parts(home: Path, parts: Iterable[Part]) -> None:
     """Write to `run/parts.json` what other processes need to know of the parts; replace the file at once."""
     known = [
-        KnownPart(part.name, part.address, str(part.log), str(part.folder), part.probe, part.may_be_late)
+        KnownPart(
+            part.name,
+            part.address,
+            str(part.log),
+            str(part.folder),
+            part.probe,
+            part.may_be_late,
+            part.stop_rank is StopRank.SERVICE,
+        )
         for part in parts
     ]
     path = _parts_path(home)
@@ -87,8 +96,11 @@ class Status:
 
 def statuses(home: Path) -> Iterator[Status]:
     """Ask every part whether it is ready."""
-    parts = json.loads(_parts_path(home).read_text())
-    return (_status(home, KnownPart.of(part)) for part in parts)
+    return (_status(home, part) for part in _known_parts(home))
+
+
+def _known_parts(home: Path) -> list[KnownPart]:
+    return [KnownPart.of(part) for part in json.loads(_parts_path(home).read_text())]
 
 
 def _status(home: Path, part: KnownPart) -> Status:
@@ -136,7 +148,7 @@ def status_table(home: Path) -> tuple[str, bool]:
     """
     supervisor = SupervisorRecord.read(home)
     if supervisor is None:
-        raise NotUp(f"no system is up on {home}: start one with `make up` or `make run`")
+        raise _not_up(home)
     found = list(statuses(home))
     rows = [("part", "pid", "state", "address", "log")]
     rows += [(one.part.name, str(one.pid or "-"), one.reason, one.part.address, one.part.log) for one in found]
@@ -158,6 +170,22 @@ def down(home: Path) -> bool:
     while SupervisorRecord.read(home) is not None:
         _PAUSE.wait(_LOOK_S)
     return True
+
+
+def stop_services(home: Path) -> None:
+    """Have a system stop its services and nothing else, and wait for their end. Raises NotUp if there is none."""
+    if (record := SupervisorRecord.read(home)) is None:
+        raise _not_up(home)
+    services = [process_record_path(home, part.name) for part in _known_parts(home) if part.is_service]
+    os.kill(record.pid, signal.SIGUSR2)
+    while any(path.exists() for path in services):
+        _PAUSE.wait(_LOOK_S)
+        if SupervisorRecord.read(home) is None:
+            return
+
+
+def _not_up(home: Path) -> NotUp:
+    return NotUp(f"no system is up on {home}: start one with `make up` or `make run`")
 
 
 def clean(home: Path) -> bool:

@@ -22,6 +22,7 @@ from types import FrameType
 from sluice_local import checks, security, services
 from sluice_local.errors import LocalError
 from sluice_local.ownership import Ownership, State, SupervisorRecord
+from sluice_local.part import StopRank
 from sluice_local.process import start_ticks
 from sluice_local.running import settings_path, write_parts
 from sluice_local.settings import LocalSettings, variable_of
@@ -40,6 +41,7 @@ class _Wishes:
         self.end = 0
         """How many signals to end have come."""
         self.converge = False
+        self.stop_services = False
         self.on_second_end = threading.Event()
 
     def install(self) -> None:
@@ -47,6 +49,7 @@ class _Wishes:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._on_end)
         signal.signal(signal.SIGUSR1, self._on_converge)
+        signal.signal(signal.SIGUSR2, self._on_stop_services)
 
     def _on_end(self, _number: int, _frame: FrameType | None) -> None:
         self.end += 1
@@ -56,6 +59,10 @@ class _Wishes:
 
     def _on_converge(self, _number: int, _frame: FrameType | None) -> None:
         self.converge = True
+        self.changed.set()
+
+    def _on_stop_services(self, _number: int, _frame: FrameType | None) -> None:
+        self.stop_services = True
         self.changed.set()
 
 
@@ -161,6 +168,10 @@ def _watch(system: System, settings: LocalSettings, wishes: _Wishes, report: Rep
         for name in sorted(ended - reported):
             report(f"{system.obituary(name)}\nit is not restarted by itself: `make up` starts what has ended")
         reported = ended
+        if wishes.stop_services:
+            wishes.stop_services = False
+            report("stopping the services; all else goes on")
+            system.stop_all(StopRank.SERVICE)
         if wishes.converge:
             wishes.converge = False
             reported = set()

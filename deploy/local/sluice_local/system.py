@@ -15,12 +15,11 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 
 from sluice_local import security
 from sluice_local.errors import LocalError, NotReadyInTime, PartFailed
-from sluice_local.part import Part
+from sluice_local.part import Part, StopRank
 from sluice_local.parts import parts_of
 from sluice_local.ports import require_free
 from sluice_local.process import Child, ProcessRecord, Spawner, log_tail
@@ -112,12 +111,15 @@ class System:
     def close(self) -> None:
         """Stop everything, those first that use the others, and leave no process behind."""
         self._closing.set()
-        ranked = sorted(self.parts.values(), key=lambda part: part.stop_rank)
-        for _, group in groupby(ranked, key=lambda part: part.stop_rank):
-            names = [part.name for part in group]
-            with ThreadPoolExecutor(len(names), thread_name_prefix="stop") as pool:
-                list(pool.map(self.stop_part, names))
+        for rank in StopRank:
+            self.stop_all(rank)
         self._spawner.close()
+
+    def stop_all(self, rank: StopRank) -> None:
+        """Stop the parts of a rank together."""
+        names = [part.name for part in self.parts.values() if part.stop_rank is rank]
+        with ThreadPoolExecutor(max(1, len(names)), thread_name_prefix="stop") as pool:
+            list(pool.map(self.stop_part, names))
 
     def abandon_start(self) -> None:
         """Have a `start` on another thread give up; only `close` makes sense afterwards."""

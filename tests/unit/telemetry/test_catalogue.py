@@ -17,8 +17,8 @@ PAGE = CLONE / "docs" / "telemetry.md"
 DASHBOARD = json.loads((CLONE / "deploy/observability/grafana/sluice.json").read_text())
 RULES = yaml.safe_load((CLONE / "deploy/observability/alerts.yaml").read_text())
 ALERTS = [rule for group in RULES["groups"] for rule in group["rules"]]
-DOCS_ADDRESS = "{{ or $externalLabels.sluice_docs `docs` }}"
-"""Given where Prometheus is configured; without it the path in the clone."""
+DOCS_ADDRESS = "https://git.example.com/sluice/blob/v0.1.0/docs"
+"""Of all alike, so that one replacement has them link to where a site has the pages."""
 DURATION = re.compile(r"\d+[smhd]")
 EXPOSED_NAME = re.compile(r"sluice_[a-z0-9]+(_[a-z0-9]+)*")
 
