@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import cast
 from uuid import UUID, uuid4
 
@@ -45,6 +46,7 @@ ROOT = "/pravega/pravega-cluster/"
 CONTAINERS = LocalSettings().container_count
 SETTLED_S = 60.0
 PATIENT_S = 120.0
+RACES = 200
 
 
 class DataPlane:
@@ -238,3 +240,25 @@ async def test_a_batch_holds_what_is_flushed_after_its_lengths_in_order(
     found = [await content(store, segment_name(*id, goal)) for goal in goals]
     early, later, other = (frame_event(event) for event in (b"late", b"second", b"first"))
     assert found == [early + later, other + later, early + early, early + early]
+
+
+async def test_a_deleted_segment_stays_away_though_a_client_is_about_to_use_it(
+    plane: DataPlane, store: SegmentStoreClient, scope: str
+) -> None:
+    names = [transaction_segment_name(scope, "st", number, 0, number) for number in range(RACES)]
+    await asyncio.gather(*(store.create_segment(name, 0, 0) for name in names))
+    late = plane.client()
+    await asyncio.gather(*(delete_while_used(store, late, name) for name in names))
+    await late.close()
+    found = await asyncio.gather(*(store.segment_info(name) for name in names), return_exceptions=True)
+    assert [type(info) for info in found] == [SegmentMissing] * len(names)
+
+
+async def delete_while_used(store: SegmentStoreClient, late: SegmentStoreClient, name: str) -> None:
+    """Another client begins to append behind the request to delete, again and again until that is answered."""
+    deletion = asyncio.ensure_future(store.delete_segment(name))
+    await asyncio.sleep(0)
+    while not deletion.done():
+        with suppress(SegmentStoreError):
+            await late.append(name, uuid4(), b"late")
+    await deletion

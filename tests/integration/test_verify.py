@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import httpx
 import pytest
+from support.pravega import manager
 from typer.testing import CliRunner
 
 from harness import System
@@ -17,6 +18,8 @@ from sluice.pravega import Host, SegmentStoreClient
 from sluice_cli.main import app
 
 pytestmark = pytest.mark.integration
+
+TRANSACTIONS, EVENTS = 40, 8
 
 
 class Damage:
@@ -92,3 +95,17 @@ def test_damage_on_segment_stores_is_found_and_nothing_is_made_up(damage: Damage
     damage.run("stream", "scale", f"{damage.scope}/orders", "--seal", "1", "--into", "0.5..1")
     *findings, _ = damage.verify(code=1)
     assert damage.name(1) not in {f["segment"] for f in findings} and len(findings) == 2
+
+
+def test_aborts_of_transactions_that_are_being_written_leave_no_segment(system: System, damage: Damage) -> None:
+    """Every second one is aborted while the client, which does not wait for its events, sets up appends."""
+    # The client's threads end with its manager.
+    streams = manager(system.grpc_address)
+    writer = streams.create_transaction_writer(damage.scope, "orders", 1)
+    for number in range(TRANSACTIONS):
+        transaction = writer.begin_txn()
+        for event in range(EVENTS):
+            transaction.write_event(f"{number}:{event}", f"key-{event}")
+        (transaction.abort if number % 2 else transaction.commit)()
+    *findings, summary = damage.verify(code=0)
+    assert not findings and summary["segments"] > TRANSACTIONS

@@ -64,7 +64,7 @@ PAUSE_S = 1.0
 async def _delete_segments(context: StepContext, found: PreparedRange) -> None:
     stream = find_stream(context.reader(found.id.key), found.id.stream_id)
     names = prepared.segments_of(stream, found.discarded) if stream is not None else []
-    await all_done(context.store.delete_segment(name) for name in names)
+    await all_done(context.store.delete_unused_segment(name) for name in names)
 
 
 _WORKFLOWS: Workflows[StepContext] = {

@@ -122,7 +122,7 @@ class RangeCreator:
         """Delete what was created for a range that another process has discarded."""
         for wait in delays(chance=self._journal.chance):
             try:
-                await all_done(self._store.delete_segment(name) for name in names)
+                await all_done(self._store.delete_unused_segment(name) for name in names)
                 return
             except SegmentStoreError as error:
                 log.warning("segments not deleted yet", extra={"segments": len(names), "error": str(error)})

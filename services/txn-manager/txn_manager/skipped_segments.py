@@ -105,7 +105,7 @@ class SkippedSegments:
             batch, names = due
             try:
                 async with self._limit:
-                    await all_done(self._context.store.delete_segment(name) for name in names)
+                    await all_done(self._context.store.delete_unused_segment(name) for name in names)
             except SegmentStoreError as error:
                 log.warning("skipped segments not deleted yet", extra={"stream": id.key, "error": str(error)})
                 await asyncio.sleep(next(waits))

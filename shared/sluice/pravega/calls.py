@@ -6,6 +6,7 @@ append frame names no segment and the store takes that of the writer's latest se
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Protocol, TypeVar, cast
 from uuid import UUID
 
@@ -65,6 +66,18 @@ class SegmentCalls(ABC):
         await self._send(segments.TruncateSegment(next_request_id(), name, offset, await self._token(name)), name)
 
     async def delete_segment(self, name: str) -> None:
+        """See SegmentStore.
+
+        What a store has not loaded it deletes past a request that is just loading it: a client that sets up appends, or
+        reads, at that moment brings the segment back, for good. The question behind the deletion waits for such a
+        request. What is loaded is deleted for all. Of a table the store does this itself.
+        """
+        await self.delete_unused_segment(name)
+        with suppress(errors.SegmentMissing):
+            await self.segment_info(name)
+            await self.delete_unused_segment(name)
+
+    async def delete_unused_segment(self, name: str) -> None:
         """See SegmentStore."""
         await self._send(segments.DeleteSegment(next_request_id(), name, await self._token(name)), name)
 

@@ -86,7 +86,13 @@ class SegmentStore(Protocol):
         """
 
     async def delete_segment(self, name: str) -> None:
-        """Deletes a segment; done already if there is none."""
+        """Deletes a segment, for good, whatever clients do meanwhile; done already if there is none."""
+
+    async def delete_unused_segment(self, name: str) -> None:
+        """The same of one that no client is about to use: none was told of it, or it was sealed a moment ago.
+
+        It is one request less.
+        """
 
     async def merge_batch(self, target: str, sources: Sequence[str]) -> list[int]:
         """Appends the sources to the target in this order and deletes them; a missing source counts as merged.

@@ -146,6 +146,8 @@ def _transact(streams: Any, ended: threading.Event) -> None:
         for part in range(3):
             transaction.write_event(f'{{"payment":{number},"part":{part}}}', f"customer-{number % 9}")
         if number % _ABORTED_OF == 0:
+            # The client cannot flush a transaction, and an abort does not wait for its events: so they have time.
+            ended.wait(_TRANSACTION_S)
             transaction.abort()
         else:
             transaction.commit()
