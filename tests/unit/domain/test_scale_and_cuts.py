@@ -184,20 +184,31 @@ def test_a_policy_that_wants_another_number_replaces_all() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cut", "valid"),
+    ("cut", "flaw"),
     [
-        ({0: 5, 1: 7}, True),
-        ({0: 5, TWO: 0, THREE: 0}, True),
-        ({0: 5, 1: 20}, True),
-        ({0: 5, TWO: 3, THREE: -1}, True),
-        ({0: 5}, False),
-        ({0: 5, 1: 7, TWO: 3}, False),
-        ({0: 5, TWO: -1, THREE: 3}, True),
-        ({TWO: 1, THREE: 1}, False),
+        ({0: 5, 1: 7}, ""),
+        ({0: 5, TWO: 0, THREE: 0}, ""),
+        ({0: 5, 1: 20}, ""),
+        ({0: 5, TWO: 3, THREE: -1}, ""),
+        ({0: 5, TWO: -1, THREE: 3}, ""),
+        ({0: 5}, "it lacks 1"),
+        ({0: 5, TWO: 3}, f"it lacks {THREE}"),
+        ({TWO: 1, THREE: 1}, "it lacks 0"),
+        ({0: 5, 1: 7, TWO: 3}, f"in segments 1 and {TWO}, which have keys in common"),
+        ({0: 5, 1: -1, TWO: 3, THREE: 3}, f"segment 1 is given as not yet reached, but {THREE} behind it is reached"),
     ],
 )
-def test_validity_of_cuts(cut: dict[int, int], valid: bool) -> None:
-    assert cuts.is_valid(example().stream, cut) is valid
+def test_a_cut_is_valid_or_it_is_said_which_segments_are_wrong(cut: dict[int, int], flaw: str) -> None:
+    said = cuts.flaw(example().stream, cut)
+    assert flaw in said and bool(flaw) is bool(said)
+
+
+def test_a_cut_is_not_behind_a_segment_and_in_one_before_it() -> None:
+    log = StreamLog(2)
+    _, middle, upper = (s.id for s in log.scale((0, 1), ((0.0, 0.4), (0.4, 0.7), (0.7, 1.0))).segments)
+    one, two, three = (s.id for s in log.scale((middle, upper), ((0.4, 0.6), (0.6, 0.8), (0.8, 1.0))).segments)
+    said = cuts.flaw(log.stream, {0: 5, one: -1, two: 5, three: -1})
+    assert said == f"the cut lies behind segment {middle}, but in 0, which is read before it"
 
 
 def test_cuts_that_mean_nothing() -> None:

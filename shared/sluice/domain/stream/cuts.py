@@ -8,9 +8,11 @@ Rules: stream-and-transaction-semantics 7.5, 7.8, 8.1, 8.2, 8.4; controller-grpc
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import pairwise
 
 from sluice.domain.errors import InvalidArgumentError, LengthsUnknownError, NotFoundError
 from sluice.domain.policy.cut_order import Order, compare, positions
+from sluice.domain.policy.wording import some
 from sluice.domain.segment import Segment, epoch_of, segment_name
 from sluice.domain.stream.state import Stream
 
@@ -53,23 +55,31 @@ def is_equal_or_after(stream: Stream, cut: Cut, other: Cut) -> bool:
 
 
 def is_valid(stream: Stream, cut: Cut) -> bool:
-    """Whether reading could have come to this cut.
+    """Whether reading could have come to this cut. Raises what `flaw` does."""
+    return not flaw(stream, cut)
+
+
+def flaw(stream: Stream, cut: Cut) -> str:
+    """Why reading could not have come to this cut, naming segments by their ids; "" if it could.
 
     Raises NotFoundError for ids of epochs that are not there, InvalidArgumentError for other ids not of the stream.
     """
     _check_known(stream, cut)
-    current = [stream.history.segment(s) for s in cut if cut[s] >= 0]
+    current = sorted((stream.history.segment(s) for s in cut if cut[s] >= 0), key=lambda s: s.low)
     future = [stream.history.segment(s) for s in cut if cut[s] < 0]
     if not current:
         raise InvalidArgumentError("a stream cut needs at least one offset that is not negative")
-    gaps = _gaps(current)
-    if gaps is None or not _cover(future, gaps):
-        return False
-    current_index = RangeIndex(current)
+    for one, other in pairwise(current):
+        if other.low < one.high:
+            return f"the cut is in segments {one.id} and {other.id}, which have keys in common"
+    if lacking := _not_covered(stream.history.segments_of(max(map(epoch_of, cut))), (*current, *future)):
+        return f"the cut names no segment for some keys: it lacks {some([str(s.id) for s in lacking])}"
+    index = RangeIndex(current)
     for segment in future:
-        if any(c.id >= segment.id for c in current_index.overlapping(segment.low, segment.high)):
-            return False
-    return _reachable(stream, cut, current_index, gaps)
+        for other in index.overlapping(segment.low, segment.high):
+            if other.id >= segment.id:
+                return f"segment {segment.id} is given as not yet reached, but {other.id} behind it is reached"
+    return _passed_over(stream, cut, index, _gaps(current))
 
 
 def beyond_end(stream: Stream, cut: Cut, lengths: Mapping[int, int]) -> str:
@@ -152,12 +162,10 @@ def _check_known(stream: Stream, cut: Cut) -> None:
             raise InvalidArgumentError(f"{stream.id} has no segment {s}")
 
 
-def _gaps(current: list[Segment]) -> list[tuple[float, float]] | None:
-    """The key ranges that no current segment covers; None if two of them overlap."""
+def _gaps(current: list[Segment]) -> list[tuple[float, float]]:
+    """The key ranges that no current segment covers; they are sorted, and none overlaps another."""
     gaps, reached = [], 0.0
-    for segment in sorted(current, key=lambda s: s.low):
-        if segment.low < reached:
-            return None
+    for segment in current:
         if segment.low > reached:
             gaps.append((reached, segment.low))
         reached = segment.high
@@ -166,21 +174,21 @@ def _gaps(current: list[Segment]) -> list[tuple[float, float]] | None:
     return gaps
 
 
-def _cover(segments: list[Segment], gaps: list[tuple[float, float]]) -> bool:
-    """Whether the segments, which may overlap each other, cover each of the gaps."""
+def _not_covered(segments: Iterable[Segment], by: Iterable[Segment]) -> list[Segment]:
+    """Those of the segments that have keys which the others, which may overlap each other, do not cover."""
     covered: list[tuple[float, float]] = []
-    for segment in sorted(segments, key=lambda s: s.low):
+    for segment in sorted(by, key=lambda s: s.low):
         if covered and segment.low <= covered[-1][1]:
             low, high = covered.pop()
             covered.append((low, max(high, segment.high)))
         else:
             covered.append((segment.low, segment.high))
     lows = [low for low, _ in covered]
-    at = [(bisect_right(lows, low) - 1, high) for low, high in gaps]
-    return all(i >= 0 and covered[i][1] >= high for i, high in at)
+    at = [(bisect_right(lows, s.low) - 1, s) for s in segments]
+    return [s for i, s in at if i < 0 or covered[i][1] < s.high]
 
 
-def _reachable(stream: Stream, cut: Cut, current: RangeIndex, gaps: list[tuple[float, float]]) -> bool:
+def _passed_over(stream: Stream, cut: Cut, current: RangeIndex, gaps: list[tuple[float, float]]) -> str:
     """Follow the segments over the gaps from the oldest epoch on: none may be newer than a current segment over it."""
     oldest = RangeIndex(stream.history.segments_of(min(epoch_of(s) for s in cut)))
     waiting = [s for low, high in gaps for s in oldest.overlapping(low, high)]
@@ -190,12 +198,13 @@ def _reachable(stream: Stream, cut: Cut, current: RangeIndex, gaps: list[tuple[f
         if segment.id in cut or segment.id in passed:
             continue
         over = list(current.overlapping(segment.low, segment.high))
-        if any(c.id < segment.id for c in over):
-            return False
+        for older in over:
+            if older.id < segment.id:
+                return f"the cut lies behind segment {segment.id}, but in {older.id}, which is read before it"
         passed.add(segment.id)
         if over:
             waiting.extend(successors(stream, segment.id))
-    return True
+    return ""
 
 
 def successors(stream: Stream, segment: int) -> list[Segment]:

@@ -158,8 +158,8 @@ def decide_truncate(reader: Reader, command: TruncateStream, context: Context) -
     if command.policy is not None and (why := _outdated(stream, command, context)):
         return refuse(Status.FAILURE, why)
     try:
-        if not cuts.is_valid(stream, command.cut):
-            return refuse(Status.FAILURE, "not a valid cut of the stream")
+        if flaw := cuts.flaw(stream, command.cut):
+            return refuse(Status.FAILURE, flaw)
         if stream.cut and not cuts.is_equal_or_after(stream, command.cut, stream.cut):
             return refuse(Status.FAILURE, "the cut lies behind the present head of the stream")
         if beyond := cuts.beyond_end(stream, command.cut, context.measured):

@@ -68,8 +68,8 @@ def decide_update_cut(reader: Reader, command: UpdateSubscriberCut, context: Con
     if known.generation != command.generation:
         return refuse(Status.GENERATION_MISMATCH, f"the reader group is at generation {known.generation}")
     try:
-        if not cuts.is_valid(stream, command.cut):
-            return refuse(Status.STREAM_CUT_NOT_VALID, "not a valid cut of the stream")
+        if flaw := cuts.flaw(stream, command.cut):
+            return refuse(Status.STREAM_CUT_NOT_VALID, flaw)
         if known.cut and not cuts.is_equal_or_after(stream, command.cut, known.cut):
             return refuse(Status.STREAM_CUT_NOT_VALID, "the cut lies behind the one reported before")
     except (InvalidArgumentError, NotFoundError) as error:
