@@ -87,7 +87,7 @@ class Watched(Generic[T]):
             # Some editors begin a file with a mark of its encoding, which is no part of what it holds.
             return tuple(path.read_bytes().removeprefix(BOM_UTF8) for path in self._paths)
         except OSError as error:
-            raise SecurityConfigError(f"{error.filename} cannot be read: {error.strerror}") from None
+            raise SecurityConfigError(f"{self.name}: {error.filename} cannot be read: {error.strerror}") from None
 
 
 def watched_password(name: str, file: str) -> Watched[str]:

@@ -249,7 +249,7 @@ def test_nobody_is_asked_while_it_is_off(opened: Opened, site: Site) -> None:
         ({"auth_enabled": True, "auth_accounts": "/none"}, "/none cannot be read"),
         ({"auth_enabled": True, "auth_oidc_jwks": "/x"}, "SLUICE_AUTH_OIDC_ISSUER is not"),
         ({"auth_enabled": True, "auth_oidc_issuer": "http://keycloak.example/realms/x"}, "https://"),
-        ({"auth_enabled": True, "auth_oidc_issuer": "https://x", "auth_oidc_ca": "/none"}, "SLUICE_AUTH_OIDC_CA"),
+        ({"auth_enabled": True, "auth_oidc_issuer": "https://x", "auth_oidc_ca": "/none"}, "the OIDC issuer: /none"),
         ({"auth_enabled": True, "auth_oidc_issuer": "https://x", "auth_oidc_jwks": "/none"}, "/none cannot be read"),
         ({"auth_enabled": True, "auth_oidc_issuer": "https://x", "auth_oidc_audience": ""}, "AUDIENCE is empty"),
         ({"auth_enabled": True, "auth_oidc_issuer": "https://x", "auth_oidc_accounts": True}, "SLUICE_AUTH_ACCOUNTS"),
