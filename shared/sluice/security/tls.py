@@ -5,11 +5,13 @@ Concurrency: contexts are made in the thread that looks at the files and used on
 """
 
 import ssl
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from sluice.security.contexts import ClientTls, client_context, half, show
+from sluice.security.validity import Validity
 from sluice.security.watched import SecurityConfigError, ValidityOf, Watched
 
 SERVER_SETTING = "SLUICE_TLS"
@@ -95,7 +97,15 @@ def following_client(name: str, tls: ClientTls) -> Watched[ssl.SSLContext]:
     def make(*_contents: bytes) -> ssl.SSLContext:
         return client_context(tls)
 
-    return Watched(f"TLS to {name}", [Path(path) for path in tls.files], make, counting(tls.setting))
+    def validity_of(contents: Mapping[Path, bytes]) -> Validity | None:
+        if tls.authorities_password_file:
+            from sluice.security.certificates import pem_of_key_store
+
+            store, password = Path(tls.authorities), contents[Path(tls.authorities_password_file)].decode().strip()
+            contents = {**contents, store: pem_of_key_store(tls.setting, str(store), contents[store], password)}
+        return counting(tls.setting)(contents)
+
+    return Watched(f"TLS to {name}", [Path(path) for path in tls.files], make, validity_of)
 
 
 def counting(setting: str) -> ValidityOf:

@@ -18,7 +18,8 @@ from cluster_manager.settings import ClusterManagerSettings
 from sluice.memory.broker import MemoryBroker
 from sluice.memory.connections import MemoryConnections, MemoryGroups
 from sluice.runtime import Runtime
-from sluice.security.tls import PROTOCOLS, watched_identity
+from sluice.security.contexts import ClientTls
+from sluice.security.tls import PROTOCOLS, following_client, watched_identity
 from sluice.security.watched import SecurityConfigError, Watched
 from sluice.settings import ServiceSettings
 from sluice.telemetry import tracing
@@ -110,6 +111,13 @@ def of_stores(over: Pair, file: Path) -> object:
     return ServiceSettings(store_tls=True, store_tls_authorities=str(file)).store_client_tls()
 
 
+def of_stores_in_a_key_store(over: Pair, file: Path) -> object:
+    password = file.with_suffix(".password")
+    password.write_text("open\n")
+    tls = ClientTls("SLUICE_STORE_TLS", str(key_store(over, "open")), authorities_password_file=str(password))
+    return following_client("segment stores", tls)
+
+
 def of_zookeeper(over: Pair, file: Path) -> object:
     shown = {"zookeeper_tls_certificate": str(over.certificate), "zookeeper_tls_key": str(over.key)}
     return ClusterManagerSettings(zookeeper_tls=True, **shown).zookeeper_client_tls()  # type: ignore[arg-type]
@@ -151,6 +159,7 @@ def kafka(conf: str) -> object:
     "used_by",
     [
         of_stores,
+        of_stores_in_a_key_store,
         of_zookeeper,
         of_redis,
         of_issuer,
