@@ -29,6 +29,7 @@ _UNITS = {
     "test_crash_points": DISTURBED,
     "test_faults": DISTURBED,
     "test_feed": DISTURBED,
+    "test_gateways_in_zookeeper": DISTURBED,
     "test_leases": DISTURBED,
     "test_page_faults": DISTURBED,
     "test_transactions_faults": DISTURBED,

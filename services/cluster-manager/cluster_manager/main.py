@@ -9,6 +9,7 @@ import time
 from collections import Counter
 
 from cluster_manager.containers import ContainerManager
+from cluster_manager.gateways import GatewayNodes
 from cluster_manager.members import Members
 from cluster_manager.metrics import ACTIVE, MEMBERS, UNASSIGNED
 from cluster_manager.nodes import ZooKeeperNodes
@@ -17,7 +18,7 @@ from cluster_manager.snapshots import start_snapshots
 from cluster_manager.topic_settings import watch_topic_settings
 from cluster_manager.zookeeper_access import ZooKeeperAccess
 from sluice.domain.cluster.commands import Heartbeat
-from sluice.domain.cluster.events import ContainersAssigned
+from sluice.domain.cluster.events import ContainersAssigned, MemberJoined, MemberLeft
 from sluice.domain.cluster.state import CLUSTER, cluster_of, uncovered
 from sluice.domain.model import JournalEntry
 from sluice.engine.consumer import Delivery, RequestConsumer
@@ -68,6 +69,7 @@ class ClusterManager:
             runtime.clock.now_ms,
             settings.settle_s,
         )
+        self._gateways = GatewayNodes(runtime.journal, self._nodes, self.active)
 
     def start(self) -> None:
         """Join the group and connect to ZooKeeper, waiting for neither."""
@@ -81,6 +83,7 @@ class ClusterManager:
         runtime.stack.push_async_callback(self._nodes.stop)
         self._nodes.start()
         runtime.spawn(self._manage(), "container manager")
+        runtime.spawn(self._gateways.run(), "gateways in ZooKeeper")
         runtime.spawn(watch_topic_settings(runtime), "watch of topic settings")
         if runtime.connections.snapshots is not None:
             start_snapshots(runtime, self._settings, runtime.connections.snapshots, self.active)
@@ -106,6 +109,7 @@ class ClusterManager:
     async def _on_assigned(self, _partition: int) -> None:
         self._members.activated()
         self._containers.activated()
+        self._gateways.wake()
 
     async def _on_failure(self, delivery: Delivery, error: Exception) -> None:
         runtime, record = self._runtime, failed_record_of(delivery.message)
@@ -114,9 +118,12 @@ class ClusterManager:
     def _on_entry(self, _partition: int, entry: JournalEntry) -> None:
         if any(isinstance(event, ContainersAssigned) for event in entry.events):
             self._wake()
+        if any(isinstance(event, MemberJoined | MemberLeft) for event in entry.events):
+            self._gateways.wake()
 
     def _wake(self) -> None:
         self._containers.wake()
+        self._gateways.wake()
 
     def _publish(self) -> None:
         cluster = cluster_of(self._runtime.journal.reader(CLUSTER))

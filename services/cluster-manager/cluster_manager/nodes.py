@@ -8,7 +8,8 @@ from what is true by then. A write that kazoo carries out late is harmless, sinc
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from typing import Any, Protocol
 
 import msgspec
@@ -21,10 +22,13 @@ from sluice.domain.cluster.commands import Host
 from sluice.pravega import host as store
 from sluice.pravega.container_map import (
     CONTAINER_MAP_NODE,
+    CONTROLLERS_NODE,
     HOSTS_NODE,
     decode_container_map,
     decode_host,
     encode_container_map,
+    encode_host,
+    node_of,
 )
 from sluice.pravega.envelope import MalformedPayload
 
@@ -92,6 +96,7 @@ class ZooKeeperNodes:
         self._away_since = time.time()
         self._hosts = f"/pravega/{cluster}/{HOSTS_NODE}"
         self._map = f"/pravega/{cluster}/{CONTAINER_MAP_NODE}"
+        self._controllers = f"/pravega/{cluster}/{CONTROLLERS_NODE}"
         self._loop = asyncio.get_running_loop()
         self._client = client or KazooClient(
             hosts=address,
@@ -141,10 +146,7 @@ class ZooKeeperNodes:
 
     async def hosts(self) -> tuple[Host, ...]:
         """See Nodes."""
-        try:
-            names = await self._children()
-        except NoNodeError:
-            names = await self._once_more()
+        names = await self._children(self._hosts)
         found = await asyncio.gather(*(self._host(name) for name in names))
         return tuple(sorted({host for host in found if host is not None}))
 
@@ -173,15 +175,34 @@ class ZooKeeperNodes:
         except (BadVersionError, NodeExistsError, NoNodeError) as error:
             raise MapChangedError(repr(error)) from error
 
-    def _children(self) -> Awaitable[list[str]]:
-        return self._result_of(self._client.get_children_async(self._hosts, watch=self._on_watch))
+    async def register(self, controllers: Collection[store.Host]) -> None:
+        """See Registry. A node of another session is left alone: it goes with that one."""
+        wanted = {node_of(host): encode_host(host) for host in controllers}
+        present = set(await self._children(self._controllers))
+        for name in wanted.keys() - present:
+            path = f"{self._controllers}/{name}"
+            with suppress(NodeExistsError, NoNodeError):
+                await self._result_of(self._client.create_async(path, wanted[name], ephemeral=True))
+        for name in present - wanted.keys():
+            path = f"{self._controllers}/{name}"
+            with suppress(NoNodeError):
+                _, stat = await self._result_of(self._client.get_async(path))
+                if stat.owner_session_id == self._client.client_id[0]:
+                    await self._result_of(self._client.delete_async(path))
 
-    async def _once_more(self) -> list[str]:
+    async def _children(self, path: str) -> list[str]:
+        """Of a node that is made if it is not there; watched from here on. Raises NodesError."""
+        with suppress(NoNodeError):
+            return await self._children_now(path)
         try:
-            await self._result_of(self._client.ensure_path_async(self._hosts))
-            return await self._children()
+            await self._result_of(self._client.ensure_path_async(path))
+            return await self._children_now(path)
         except NoNodeError as error:
-            raise NodesError(f"{self._hosts} cannot be made, or vanished again") from error
+            raise NodesError(f"{path} cannot be made, or vanished again") from error
+
+    async def _children_now(self, path: str) -> list[str]:
+        children: list[str] = await self._result_of(self._client.get_children_async(path, watch=self._on_watch))
+        return children
 
     async def _host(self, name: str) -> Host | None:
         """The store whose node has this name, by what the node says; None if it went meanwhile or is none."""

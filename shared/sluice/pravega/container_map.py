@@ -12,6 +12,13 @@ CONTAINER_MAP_NODE = "cluster/segmentContainerHostMapping"
 """Where the map stands, below `/pravega/<cluster name>`."""
 HOSTS_NODE = "cluster/hosts"
 """Whose children are the live segment stores, below `/pravega/<cluster name>`; their payload is a `Host`."""
+CONTROLLERS_NODE = "cluster/controllers"
+"""Likewise the controllers."""
+
+
+def node_of(host: Host) -> str:
+    """The name of a host's node (A2)."""
+    return f"{host.address}:{host.port}:{host.endpoint_id}"
 
 
 def encode_host(host: Host) -> bytes:
