@@ -18,6 +18,10 @@ def audit(
     ] = "-1d",
     end: Annotated[str, typer.Option("--to", metavar="TIME", help="Up to then, without it.")] = "now",
     type: EventTypes = None,
+    internal: Annotated[
+        bool,
+        typer.Option("--internal", help="Also internal streams, and transactions prepared ahead."),
+    ] = False,
 ) -> None:
     """Show who changed what, when, and on whose request: from the journal, and from the archive what is older.
 
@@ -26,21 +30,22 @@ def audit(
     """
     from sluice.lookback.filters import event_types
     from sluice.lookback.times import show_time, since_of, time_of
-    from sluice_cli.records.audit import Subject
+    from sluice_cli.records.audit import PREPARING, Subject
     from sluice_cli.records.audit import audit as audited
     from sluice_cli.units import scoped
 
     types = event_types(type or ())
-    wanted = Subject(*scoped(subject)) if "/" in subject else Subject(subject)
+    wanted = Subject(*scoped(subject)) if "/" in subject else Subject(subject, internal=internal)
     since_ms, until_ms = since_of(begin, session.now_ms), time_of(end, session.now_ms)
     found = audited(session.records, wanted, since_ms, until_ms, session.out.progress)
     session.items(
         (
             {name: getattr(one, name) for name in one.__struct_fields__}
             for one in found
-            if not types or one.type in types
+            if (one.type in types if types else internal or one.type not in PREPARING)
         ),
         ("at", "name", "event", "facts", "principal", "by", "request"),
         lambda c: (show_time(c["at"]), c["name"], c["type"], c["facts"], c["principal"], c["by"], c["request"]),
-        empty=f"nothing of {subject} changed from {show_time(since_ms)} to {show_time(until_ms)}",
+        empty=f"nothing of {subject} changed from {show_time(since_ms)} to {show_time(until_ms)}"
+        + ("" if internal else "; --internal shows what Sluice keeps for itself, too"),
     )

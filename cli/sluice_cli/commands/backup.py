@@ -12,7 +12,6 @@ from sluice_cli.session import Session
 app = group("Back-ups: what the journal knows, in files; the events of streams are with the segment stores.")
 
 _Folder = Annotated[Path, typer.Argument(metavar="FOLDER", show_default=False, help="The back-up's own folder.")]
-_COUNTS = ("scopes", "streams", "readerGroups", "tables", "transactions")
 
 
 @command(app, "create")
@@ -86,8 +85,10 @@ def restore(
 
 
 def _draw(out: Output, sentence: str, found: dict[str, Any]) -> None:
+    from sluice_cli.records.backing_up import COUNTS
+
     out.text(sentence)
-    names = ("partitions", "records", "bytes", *_COUNTS)
+    names = ("partitions", "records", "bytes", *COUNTS)
     out.fields((name, found[name]) for name in names)
 
 

@@ -12,6 +12,7 @@ import msgspec
 from sluice.domain.events import Event
 from sluice.domain.model import DomainModel, JournalEntry, JournalRecord
 from sluice.domain.names import group_stream, stream_key
+from sluice.domain.transaction import events as of_transactions
 from sluice.domain.workflow import running
 from sluice.engine.fold import Outcome, PartitionView
 from sluice.engine.partition import partition_of
@@ -22,6 +23,19 @@ from sluice.lookback.progress import Progress
 from sluice.lookback.snapshots import begin
 from sluice.lookback.source import KafkaRecord, Source
 from sluice.lookback.wording import facts
+
+PREPARING = frozenset(
+    event.__name__
+    for event in (
+        of_transactions.TransactionPrepared,
+        of_transactions.TransactionDiscarded,
+        of_transactions.TransactionRangeReserved,
+        of_transactions.TransactionRangePrepared,
+        of_transactions.TransactionRangeDiscarded,
+        of_transactions.TransactionRangeDeleted,
+    )
+)
+"""The types of events by which transactions are prepared before a client wants one, or given up unused."""
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -44,16 +58,20 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Subject(msgspec.Struct, frozen=True):
-    """What is asked about: a scope with all that is in it, or with a `name` whatever has that name in the scope."""
+    """What is asked about: a scope with all that is in it, or with a `name` whatever has that name in the scope.
+
+    Of the streams of a scope those that Sluice keeps for itself, whose names begin with "_", only if `internal`.
+    """
 
     scope: str
     name: str = ""
+    internal: bool = False
 
     def is_in(self, names: Iterable[str]) -> bool:
         """Whether an event with these names is about it."""
         if self.name:
             return f"{self.scope}/{self.name}" in names
-        return any(name == self.scope or name.startswith(f"{self.scope}/") for name in names)
+        return any(scope == self.scope and (self.internal or inner[:1] != "_") for scope, inner in map(_parts, names))
 
     def partitions(self, count: int) -> list[int]:
         """The partitions of the journal in which it can be."""
@@ -61,6 +79,11 @@ class Subject(msgspec.Struct, frozen=True):
             return list(range(count))
         keys = (stream_key(self.scope, self.name), stream_key(self.scope, group_stream(self.name)))
         return sorted({partition_of(key, count) for key in keys})
+
+
+def _parts(name: str) -> tuple[str, str]:
+    scope, _, inner = name.partition("/")
+    return scope, inner
 
 
 class _Cause(msgspec.Struct, frozen=True):

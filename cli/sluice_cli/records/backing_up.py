@@ -34,14 +34,10 @@ BY = "sluice/backup"
 MAX_STATE_BYTES = (MAX_RECORD_BYTES - 16_384) * 3 // 4
 """What one record can bring back: it has an aggregate's state as base64, and something of its own."""
 
-_COUNTED: dict[str, type] = {
-    "scopes": Scope,
-    "streams": Stream,
-    "readerGroups": ReaderGroup,
-    "tables": Table,
-    "transactions": Transaction,
-}
+COUNTS = ("scopes", "streams", "internalStreams", "readerGroups", "tables", "transactions")
 """What is counted of a back-up, for users; of transactions those that have not ended."""
+
+_NAMES: dict[type, str] = {Scope: "scopes", ReaderGroup: "readerGroups", Table: "tables", Transaction: "transactions"}
 
 
 class Topics(Protocol):
@@ -109,15 +105,23 @@ def _check_sizes(found: BackedUp) -> None:
             raise BackupError(f"{aggregate} takes {size} bytes, a record can bring back {MAX_STATE_BYTES}")
 
 
+def _counted_as(state: object) -> str:
+    """One of `COUNTS`; empty for what is not counted."""
+    if isinstance(state, Stream):
+        return "internalStreams" if state.id.name.startswith("_") else "streams"
+    return _NAMES.get(type(state), "")
+
+
 def document(manifest: Manifest, found: BackedUp) -> dict[str, Any]:
     """What a back-up has, for users."""
+    counts = Counter(map(_counted_as, found.states.values()))
     return {
         "format": manifest.format,
         "at": manifest.began_at,
         "partitions": len(manifest.partitions),
         "records": sum(one.end for one in manifest.partitions),
         "bytes": sum(one.bytes for one in manifest.partitions),
-        **{name: sum(isinstance(s, kind) for s in found.states.values()) for name, kind in _COUNTED.items()},
+        **{name: counts[name] for name in COUNTS},
     }
 
 

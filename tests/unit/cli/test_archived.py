@@ -11,8 +11,12 @@ from unit.cli.memory import TOPIC_ID, History
 from unit.cli.snapshots import snapshot_of
 
 from sluice.domain.config import ScalingPolicy, StreamConfig
+from sluice.domain.decision import Decision
+from sluice.domain.ids import StreamId
 from sluice.domain.scope.commands import CreateScope
 from sluice.domain.stream.commands import CreateStream, ScaleStream, SealStream
+from sluice.domain.transaction.events import TransactionRangePrepared, TransactionRangeReserved
+from sluice.domain.transaction.ids import first_of_range
 from sluice.engine.partition import partition_of
 from sluice.kafka.topics import JOURNAL
 from sluice.lookback.archived import ArchivedSource
@@ -85,9 +89,19 @@ def test_an_audit_names_who_called_for_a_workflow_and_for_nothing_else(cli: Cli,
 
 
 def test_an_audit_of_a_scope_has_all_that_is_in_it(cli: Cli, history: History) -> None:
-    names = {c["name"] for c in audit(cli, "demo")}
-    assert {"demo", "demo/orders"} <= names
-    assert all(name == "demo" or name.startswith("demo/") for name in names)
+    assert {c["name"] for c in audit(cli, "demo")} == {"demo", "demo/orders"}
+    assert {c["name"] for c in audit(cli, "demo", "--internal")} == {"demo", "demo/orders", "demo/_MARKorders"}
+    assert {c["name"] for c in audit(cli, "demo/_MARKorders")} == {"demo/_MARKorders"}
+
+
+def test_an_audit_has_prepared_transactions_only_if_wanted(cli: Cli, history: History) -> None:
+    other, first = StreamId("other", "orders"), first_of_range(0, "t")
+    types = ["TransactionRangeReserved", "TransactionRangePrepared"]
+    history.decide(other.key, lambda *_: Decision((TransactionRangeReserved(*other, first, count=1, at=history.now),)))
+    history.decide(other.key, lambda *_: Decision((TransactionRangePrepared(*other, first),)))
+    plain, all_of_it = audit(cli, "other/orders"), audit(cli, "other/orders", "--internal")
+    assert [c["type"] for c in all_of_it] == [*(c["type"] for c in plain), *types]
+    assert [c["type"] for c in audit(cli, "other/orders", "--type", ",".join(types))] == types
 
 
 def test_an_audit_is_bounded_by_times_and_type(cli: Cli, history: History) -> None:

@@ -61,7 +61,7 @@ def empty(monkeypatch: pytest.MonkeyPatch, cli: Cli, tmp_path: Path) -> MemorySo
     """A back-up of a stream in `tmp_path`; from then on the commands see a system without a record."""
     cli.history.create_stream(StreamConfig(ScalingPolicy(min_segments=2)))
     found = cli("backup", "create", tmp_path / "b", "--json").document
-    assert (found["scopes"], found["streams"], found["partitions"]) == (1, 2, 4)
+    assert (found["scopes"], found["streams"], found["internalStreams"], found["partitions"]) == (1, 1, 1, 4)
     source = MemorySource()
     cli.history.source = source
     topics = MemoryTopics(source)
@@ -167,7 +167,7 @@ def test_a_journal_that_was_given_more_partitions_is_backed_up_as_it_was(cli: Cl
     refused = cli("backup", "create", tmp_path / "b")
     assert refused.code == 1 and "belongs to another partition" in refused.err
     found = cli("backup", "create", tmp_path / "c", "--partitions", 4, "--json").document
-    assert (found["partitions"], found["streams"]) == (4, 2)
+    assert (found["partitions"], found["streams"]) == (4, 1)
 
 
 def test_a_back_up_is_written_into_a_folder_of_its_own(cli: Cli, tmp_path: Path) -> None:
