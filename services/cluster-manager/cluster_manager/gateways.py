@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection
 from typing import Protocol
 
 from cluster_manager.nodes import NodesError
+from sluice.addresses import host_and_port
 from sluice.domain.cluster.state import CLUSTER, Cluster, cluster_of
 from sluice.engine.journal import Journal
 from sluice.pravega.host import Host
@@ -66,5 +67,4 @@ class GatewayNodes:
 def gateways_of(cluster: Cluster) -> frozenset[Host]:
     """The members that take clients' calls, as Pravega's controllers register."""
     found = ((m.instance, m.endpoints.get(PROTOCOL, "")) for m in cluster.members.values() if m.service == SERVICE)
-    parts = ((instance, *endpoint.rpartition(":")) for instance, endpoint in found if endpoint)
-    return frozenset(Host(address.strip("[]"), int(port), instance) for instance, address, _, port in parts)
+    return frozenset(Host(*host_and_port(endpoint), instance) for instance, endpoint in found if endpoint)
