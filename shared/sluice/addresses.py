@@ -8,8 +8,7 @@ EVERYWHERE = "::"
 
 def address_of(host: str, port: int) -> str:
     """The text of an address; the host may have its brackets already."""
-    host = bare(host)
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    return f"{bracketed(host)}:{port}"
 
 
 def host_and_port(text: str) -> tuple[str, int]:
@@ -19,6 +18,11 @@ def host_and_port(text: str) -> tuple[str, int]:
     if not is_split or not port.removeprefix("-").isdecimal():
         raise ValueError("no address: it must be HOST:PORT, an IPv6 address in brackets")
     return bare(host), int(port)
+
+
+def bracketed(host: str) -> str:
+    """A host as it stands before a colon and a port."""
+    return f"[{host}]" if ":" in host and host == bare(host) else host
 
 
 def bare(host: str) -> str:

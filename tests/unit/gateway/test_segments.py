@@ -12,7 +12,8 @@ from sluice.domain.cluster.commands import Host
 from sluice.pravega.routing import container_of
 
 INFO = pb.StreamInfo(scope="sc", stream="st")
-HOSTS = (Host("store-a", 12345), Host("store-b", 12346))
+HOSTS = (Host("store-a", 12345), Host("fd00::b", 12346))
+ENDPOINTS = ("store-a", "[fd00::b]")
 
 
 def _segment(id: int) -> pb.SegmentId:
@@ -63,8 +64,7 @@ async def test_a_segment_is_where_its_container_is_whether_it_exists_or_not(gate
         if container == 3:
             assert await failure(gateway.stub.getURI(_segment(segment))) == SYNC_INTERNAL
         else:
-            host = HOSTS[container % 2]
-            expected = pb.NodeUri(endpoint=host.address, port=host.port)
+            expected = pb.NodeUri(endpoint=ENDPOINTS[container % 2], port=HOSTS[container % 2].port)
             assert await gateway.stub.getURI(_segment(segment)) == expected
 
 
@@ -88,7 +88,7 @@ async def test_the_list_of_controllers_always_has_the_one_that_answers(gateway: 
     await _join(gateway, "api-gateway", "g3")
     await _join(gateway, "txn-manager", "t1", grpc="not.a.gateway:1")
     answer = await gateway.stub.getControllerServerList(pb.ServerRequest())
-    assert _servers(answer) == [("gw.example", 9090), ("fd00::2", 9091)]
+    assert _servers(answer) == [("gw.example", 9090), ("[fd00::2]", 9091)]
 
 
 async def test_all_streams_are_one_bucket_of_those_who_work_on_them(gateway: Gateway) -> None:

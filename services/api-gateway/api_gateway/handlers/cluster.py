@@ -1,13 +1,14 @@
 """RPCs that route clients: controllers, segment stores (controller-grpc-api 5.5, 5.10).
 
-No barrier: routes change by themselves, and a client that was sent to the wrong host calls again.
+No barrier: routes change by themselves, and a client that was sent to the wrong host calls again. An IPv6 address has
+its brackets: the PyPI client puts a colon and the port behind it, and Java's takes both forms.
 """
 
 from api_gateway.convert import stream_of
 from api_gateway.errors import BadRequestError, NoOwnerError
 from api_gateway.handlers import Context, Handler
 from api_gateway.reads import Reads
-from sluice.addresses import host_and_port
+from sluice.addresses import bracketed, host_and_port
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.segment import segment_name
 from sluice.pravega.routing import container_of
@@ -43,7 +44,7 @@ class ClusterHandlers:
         host = self._reads.cluster().containers.get(container)
         if host is None:
             raise NoOwnerError(f"no segment store is known to run container {container}")
-        return pb.NodeUri(endpoint=host.address, port=host.port)
+        return pb.NodeUri(endpoint=bracketed(host.address), port=host.port)
 
     async def servers(self, _request: pb.ServerRequest, _context: Context) -> pb.ServerResponse:
         members = self._reads.cluster().members.values()
@@ -51,7 +52,7 @@ class ClusterHandlers:
         response = pb.ServerResponse()
         for endpoint in dict.fromkeys((self._own, *sorted(filter(None, known)))):
             host, port = host_and_port(endpoint)
-            response.nodeURI.add(endpoint=host, port=port)
+            response.nodeURI.add(endpoint=bracketed(host), port=port)
         return response
 
     async def buckets(
