@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 # One collector thread and no speculation about a big machine: several Java programs share two cores here.
-_COMMON = ("-XX:+UseSerialGC", "-Xshare:auto", "-Djava.net.preferIPv4Stack=true", "-Djava.awt.headless=true")
+_COMMON = ("-XX:+UseSerialGC", "-Xshare:auto", "-Djava.awt.headless=true")
 
 SHORT_LIVED = ("-XX:TieredStopAtLevel=1",)
 """For programs whose start matters more than their speed."""

@@ -38,6 +38,30 @@ def test_an_address_is_that_of_the_nearest_place(cli: Cli, hosts: list[str], mon
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("address", ["localhost:10080", "tcp://a:1", "http://", "http://a:b", "http://[::1"])
+def test_what_is_no_url_is_refused_wherever_it_is_from(
+    cli: Cli, configuration: Path, monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    given, kept = cli("scope", "list", "--api", address), cli("context", "set", "prod", "--api", address)
+    assert given.code == kept.code == 2 and not configuration.exists()
+    assert f"'{address}' (--api) is no address of the api" in given.err and "http://HOST:PORT" in given.err
+    monkeypatch.setenv("SLUICE_API", address)
+    assert "(SLUICE_API)" in cli("scope", "list").err and address in cli("context", "show").out
+    monkeypatch.delenv("SLUICE_API")
+    file = configuration / "sluice" / "contexts.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps({"current": "prod", "contexts": {"prod": {"api": address}}}))
+    found = cli("scope", "list")
+    assert found.code == 2 and "(context prod)" in found.err
+
+
+@pytest.mark.parametrize("address", ["http://a:1", "localhost", "::1:9090"])
+def test_what_is_no_controller_is_refused(cli: Cli, address: str) -> None:
+    for command in (("stream", "write", "demo/orders"), ("context", "set", "prod")):
+        found = cli(*command, "--controller", address)
+        assert found.code == 2 and "is no address of the controller" in found.err
+
+
 def test_json_may_stand_before_the_command(cli: Cli) -> None:
     cli.answers["GET /scopes"] = items({"name": "demo"})
     assert cli("--json", "scope", "list").document == [{"name": "demo"}]
