@@ -122,7 +122,7 @@ class Api:
             )
         except (httpx.InvalidURL, ValueError) as error:
             # Not the error: it may be a part of a password.
-            raise UnreachableError(f"{self.base!r} is no address", "give --api or SLUICE_API as a URL") from error
+            raise UsageError(f"{self.base!r} is no address", "give --api or SLUICE_API as a URL") from error
 
     def __enter__(self) -> Self:
         return self

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import typer
 
-from sluice_cli.addresses import Address, find
+from sluice_cli.addresses import Address, usable
 
 TIMEOUT_S = 0.5
 MAX_NAMES = 100
@@ -16,7 +16,7 @@ def _names(context: typer.Context, path: tuple[str, ...], prefix: str) -> list[s
     # Whatever goes wrong here would be written into the line that is being typed.
     try:
         before, after = context.find_root().params.get("api"), context.params.get("api")
-        address = find(Address.API, {"api": after or before or ""}).value
+        address = usable(Address.API, {"api": after or before or ""})
         with Api(address, connect_s=TIMEOUT_S, read_s=TIMEOUT_S) as api:
             found = [str(item["name"]) for item in api.pages(path_of(*path), MAX_NAMES, prefix=prefix or None)]
     except Exception:  # noqa: BLE001 - see above

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from sluice_cli.addresses import Address, find
+from sluice_cli.addresses import Address, find, usable
 from sluice_cli.output import Output
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ class Session:
     @cached_property
     def api(self) -> str:
         """The URL of an api-gateway. Raises UsageError, as the other addresses do."""
-        return find(Address.API, self.given).value
+        return usable(Address.API, self.given)
 
     @cached_property
     def kafka(self) -> str:
@@ -170,20 +170,7 @@ class Session:
 
     def controller(self, given: str | None) -> str:
         """The controller's address; `given` is that of the command's own option. Raises UsageError."""
-        from sluice.addresses import host_and_port
-        from sluice.security.hiding import shown
-        from sluice_cli.errors import UsageError
-
-        address, source = find(Address.CONTROLLER, {"controller": given} if given else {})
-        scheme, separator, rest = address.rpartition("://")
-        try:
-            if separator and scheme not in ("tcp", "tls"):
-                raise ValueError(scheme)
-            host_and_port(rest)
-        except ValueError:
-            way = "write it as tcp://HOST:PORT or tls://HOST:PORT, an IPv6 address in brackets"
-            raise UsageError(f"{shown(address)!r} ({source}) is no controller", way) from None
-        return address
+        return usable(Address.CONTROLLER, {"controller": given} if given else {})
 
     @cached_property
     def out(self) -> Output:

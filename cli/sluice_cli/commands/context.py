@@ -36,6 +36,7 @@ def list_contexts(session: Session) -> None:
 def set_context(session: Session, name: _Name, controller: Controller = None, archive: _Archive = None) -> None:
     """Keep the addresses that are given under a name; of a context that is there the others stay as they are."""
     from sluice_cli import contexts
+    from sluice_cli.addresses import Address, Found, check
     from sluice_cli.errors import UsageError
 
     given = {which: contexts.checked(which, value) for which, value in session.given.items()}
@@ -45,6 +46,8 @@ def set_context(session: Session, name: _Name, controller: Controller = None, ar
         given["archive"] = contexts.checked("archive", archive)
     if not given:
         raise UsageError("no address is given", "give one or more of --api, --kafka, --controller and --archive")
+    for which, value in given.items():
+        check(Address(which), Found(value, f"--{which}"))
     kept = contexts.load()
     kept.contexts[name] = {**kept.contexts.get(name, {}), **given}
     contexts.save(kept)
