@@ -178,8 +178,38 @@ def test_a_supervisor_says_that_it_stops(running: LocalSettings, monkeypatch: py
     monkeypatch.setattr(supervisor, "System", System)
     monkeypatch.setattr(checks, "require_java", lambda: "17")
     monkeypatch.setattr(signal, "signal", lambda *_: None)
-    assert supervisor.supervise(running, say_nothing) == 1
-    assert states == ["stopping"]
+    said: list[str] = []
+    assert supervisor.supervise(running, said.append) == 1
+    assert states == ["stopping"] and said[1:] == ["stopping", "stopped", "no port is free"]
+
+
+@pytest.mark.parametrize(("number", "hint"), [(signal.SIGINT, "; a second Ctrl-C kills at once"), (signal.SIGTERM, "")])
+def test_a_supervisor_speaks_of_ctrl_c_to_one_who_pressed_it(
+    running: LocalSettings, monkeypatch: pytest.MonkeyPatch, number: int, hint: str
+) -> None:
+    handlers: dict[int, Callable[[int, None], None]] = {}
+
+    class System:
+        parts: Mapping[str, Part] = MappingProxyType({})
+
+        def __init__(self, *_: object) -> None:
+            """As a system is made."""
+
+        def start(self, *, wait_for_late: bool) -> None:
+            handlers[number](number, None)
+
+        def abandon_start(self) -> None:
+            """It has ended already."""
+
+        def close(self) -> None:
+            """Nothing runs."""
+
+    monkeypatch.setattr(supervisor, "System", System)
+    monkeypatch.setattr(checks, "require_java", lambda: "17")
+    monkeypatch.setattr(signal, "signal", handlers.__setitem__)
+    said: list[str] = []
+    assert supervisor.supervise(running, said.append) == 0
+    assert f"stopping{hint}" in said
 
 
 def test_a_supervisor_stops_the_services_and_nothing_else_when_it_is_told_to(

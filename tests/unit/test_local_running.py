@@ -19,7 +19,7 @@ from unit.test_local_ports import listening
 from sluice_local.home import CLONE, run_dir
 from sluice_local.ownership import SupervisorRecord
 from sluice_local.part import Part, StopRank
-from sluice_local.probes import Probe, ProbeKind
+from sluice_local.probes import Look, Probe, ProbeKind
 from sluice_local.process import ProcessRecord, start_ticks
 from sluice_local.running import process_record_path, settings_path, status_table, write_parts
 
@@ -109,7 +109,7 @@ def test_status_needs_no_packages_and_no_valid_settings(tmp_path: Path) -> None:
         write_parts(tmp_path, [kafka, part(tmp_path, "redis", ProbeKind.REDIS, port)])
         done = bare(tmp_path, "status")
     assert (done.returncode, done.stderr) == (3, "")
-    states = {cells[0]: cells[2] for line in done.stdout.splitlines() if (cells := re.split(r"\s{2,}", line))}
+    states = {cells[0]: cells[-1] for line in done.stdout.splitlines() if (cells := re.split(r"\s{2,}", line))}
     assert (states["kafka"], states["redis"]) == ("ready", "not started")
 
 
@@ -128,6 +128,20 @@ def test_status_names_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.usefixtures("supervisor")
+def test_status_wraps_what_does_not_fit_into_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = " ".join(f"container-{number} does not answer," for number in range(40))
+    monkeypatch.setattr(Probe, "look", lambda _self: Look(False, said))
+    ProcessRecord(os.getpid(), start_ticks(os.getpid()) or 0).write(process_record_path(tmp_path, "gateway"))
+    write_parts(tmp_path, [part(tmp_path, "gateway", ProbeKind.SERVICE, 1)])
+    monkeypatch.setattr(shutil, "disk_usage", lambda _folder: SimpleNamespace(free=2**40))
+    table, _ = status_table(tmp_path)
+    rows = table.splitlines()
+    state, end = rows[0].index("state"), next(i for i, row in enumerate(rows) if row.startswith("supervisor"))
+    assert " ".join(row[state:] for row in rows[1:end]) == said
+    assert {row[:state].strip() for row in rows[2:end]} == {""} and max(map(len, rows[:end])) <= max(120, state + 40)
+
+
+@pytest.mark.usefixtures("supervisor")
 def test_status_looks_at_the_disk_of_the_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = tmp_path / "data"
     with tempfile.TemporaryDirectory(dir="/dev/shm") as elsewhere:
@@ -136,7 +150,7 @@ def test_status_looks_at_the_disk_of_the_data(tmp_path: Path, monkeypatch: pytes
         monkeypatch.setattr(shutil, "disk_usage", lambda folder: SimpleNamespace(free=0 if folder == data else 2**40))
         table, ready = status_table(tmp_path)
     rows = [line.split() for line in table.splitlines() if line.startswith("disk")]
-    assert [(row[-2], "left" in row) for row in rows] == [(str(tmp_path), False), (str(data), True)]
+    assert [(row[2], "left" in row) for row in rows] == [(str(tmp_path), False), (str(data), True)]
     assert not ready
 
 

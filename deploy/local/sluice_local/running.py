@@ -9,8 +9,9 @@ import json
 import os
 import shutil
 import signal
+import textwrap
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -25,6 +26,8 @@ from sluice_local.process import ProcessRecord, log_tail
 _LOOK_S = 0.1
 _NO_SPACE = "no space left on device"
 _FULL_BYTES = 64 * 2**20
+_LINE, _MIN_STATE = 120, 40
+"""How long a line of the table is, and what a state has of it in any case."""
 """Kafka and BookKeeper allocate files in larger pieces than that."""
 _TRUE = ("1", "true", "yes", "on", "t", "y")
 """As the settings read a truth value."""
@@ -150,15 +153,25 @@ def status_table(home: Path) -> tuple[str, bool]:
     if supervisor is None:
         raise _not_up(home)
     found = list(statuses(home))
-    rows = [("part", "pid", "state", "address", "log")]
-    rows += [(one.part.name, str(one.pid or "-"), one.reason, one.part.address, one.part.log) for one in found]
-    rows.append(("supervisor", str(supervisor.pid), supervisor.state, "-", str(logs_dir(home) / "supervisor.log")))
+    rows = [("part", "pid", "address", "state")]
+    rows += [(one.part.name, str(one.pid or "-"), one.part.address, one.reason) for one in found]
+    rows.append(("supervisor", str(supervisor.pid), "-", supervisor.state))
     disks = _disks(home, (one.part for one in found))
-    rows += [("disk", "-", disk.remark, str(folder), "-") for folder, disk in disks.items()]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    rows += [("disk", "-", str(folder), disk.remark) for folder, disk in disks.items()]
     ready = all(one.ready for one in disks.values()) and all(one.ready for one in found)
-    return "\n".join(lines) + _other_kind(home), ready
+    return f"{_table(rows)}\nThe log of each part: {logs_dir(home)}/PART.log{_other_kind(home)}", ready
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> str:
+    """Rows whose last cell goes on below itself where it does not fit into the line."""
+    widths = [max(map(len, column)) for column in list(zip(*rows, strict=True))[:-1]]
+    begin = sum(width + 2 for width in widths)
+    lines = []
+    for *cells, last in rows:
+        first, *more = textwrap.wrap(last, max(_LINE - begin, _MIN_STATE)) or [""]
+        lines.append("".join(f"{cell:{width}}  " for cell, width in zip(cells, widths, strict=True)) + first)
+        lines += [" " * begin + part for part in more]
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def down(home: Path) -> bool:

@@ -38,8 +38,8 @@ class _Wishes:
 
     def __init__(self) -> None:
         self.changed = threading.Event()
-        self.end = 0
-        """How many signals to end have come."""
+        self.end: list[int] = []
+        """The signals to end that have come."""
         self.converge = False
         self.stop_services = False
         self.on_second_end = threading.Event()
@@ -51,9 +51,9 @@ class _Wishes:
         signal.signal(signal.SIGUSR1, self._on_converge)
         signal.signal(signal.SIGUSR2, self._on_stop_services)
 
-    def _on_end(self, _number: int, _frame: FrameType | None) -> None:
-        self.end += 1
-        if self.end > 1:
+    def _on_end(self, number: int, _frame: FrameType | None) -> None:
+        self.end.append(number)
+        if len(self.end) > 1:
             self.on_second_end.set()
         self.changed.set()
 
@@ -183,7 +183,7 @@ def _watch(system: System, settings: LocalSettings, wishes: _Wishes, report: Rep
 
 
 def _stop(system: System, wishes: _Wishes, report: Report) -> None:
-    report("stopping; a second Ctrl-C kills at once")
+    report("stopping; a second Ctrl-C kills at once" if signal.SIGINT in wishes.end else "stopping")
 
     def hurry() -> None:
         wishes.on_second_end.wait()
