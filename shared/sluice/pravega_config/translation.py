@@ -12,7 +12,8 @@ from pathlib import Path
 from sluice.pravega_config import table
 from sluice.pravega_config.properties import PREFIX, PravegaConfigError, effective
 from sluice.pravega_config.table import RULES, Fixed, Kept, Unneeded
-from sluice.security.stores import NoCertificatesError, certificates_in
+from sluice.security.pem import NoCertificatesError
+from sluice.security.stores import certificates_in
 
 _ON, _OFF = ("true", "yes", "y"), ("false", "no", "n")
 _METRICS = "metrics."

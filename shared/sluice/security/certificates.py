@@ -11,7 +11,8 @@ from pathlib import Path
 
 from cryptography import x509
 
-from sluice.security.stores import JKS, NoCertificatesError, certificates_in
+from sluice.security.pem import NoCertificatesError
+from sluice.security.stores import JKS, certificates_in
 from sluice.security.validity import Validity
 from sluice.security.watched import SecurityConfigError
 

@@ -3,10 +3,11 @@ connection is less safe than its settings say.
 """
 
 import ssl
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from sluice.security.stores import NoCertificatesError, certificates_in
+from sluice.security.pem import NoCertificatesError, of_pem
 from sluice.security.watched import SecurityConfigError
 
 _ANOTHER_KEY = ("KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH")
@@ -14,7 +15,8 @@ _ANOTHER_KEY = ("KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH")
 
 @dataclass(frozen=True)
 class ClientTls:
-    """How the client of one connection is secured; paths of PEM files. Authorities may be in a store of Java's, too.
+    """How the client of one connection is secured; paths of PEM files. A service's authorities may be in a store of
+    Java's, too.
 
     `setting` is named in what is said to operators. Without `authorities` those of the machine count; the client shows
     a certificate if it has one. A store in PKCS#12 has its password in `authorities_password_file`.
@@ -38,14 +40,24 @@ class ClientTls:
         return tuple(path for path in paths if path)
 
 
-def client_context(tls: ClientTls) -> ssl.SSLContext:
+CertificatesIn = Callable[[bytes, str], list[bytes]]
+"""The certificates of a file, in DER, by its content and its password. Raises NoCertificatesError."""
+
+
+def _in_pem(content: bytes, _password: str) -> list[bytes]:
+    if found := of_pem(content):
+        return found
+    raise NoCertificatesError("it holds no certificates in PEM")
+
+
+def client_context(tls: ClientTls, certificates_in: CertificatesIn = _in_pem) -> ssl.SSLContext:
     """The context of what the files hold now. Raises SecurityConfigError."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.check_hostname = tls.check_host
     if tls.authorities:
         try:
-            context.load_verify_locations(cadata=b"".join(_authorities(tls)))
+            context.load_verify_locations(cadata=b"".join(certificates_in(*_authorities(tls))))
         except (ssl.SSLError, OSError, NoCertificatesError) as error:
             raise SecurityConfigError(f"{tls.setting}: {tls.authorities}: {error}") from None
     else:
@@ -55,10 +67,10 @@ def client_context(tls: ClientTls) -> ssl.SSLContext:
     return context
 
 
-def _authorities(tls: ClientTls) -> list[bytes]:
-    """Raises NoCertificatesError, OSError."""
+def _authorities(tls: ClientTls) -> tuple[bytes, str]:
+    """Their file's content and password. Raises OSError."""
     password = Path(tls.authorities_password_file).read_text() if tls.authorities_password_file else ""
-    return certificates_in(Path(tls.authorities).read_bytes(), password.strip())
+    return Path(tls.authorities).read_bytes(), password.strip()
 
 
 def half(setting: str, has_certificate: bool) -> str:

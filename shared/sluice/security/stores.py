@@ -1,15 +1,12 @@
 """Certificates in the stores of Java: JKS and PKCS#12, as Pravega's settings name them, or PEM."""
 
-import ssl
 import struct
+
+from sluice.security.pem import NoCertificatesError, of_pem
 
 JKS = b"\xfe\xed\xfe\xed"
 _DER = b"\x30"
 _KEY, _TRUSTED = 1, 2
-
-
-class NoCertificatesError(Exception):
-    """The file holds no certificates that can be read; the text says why."""
 
 
 def certificates_in(content: bytes, password: str) -> list[bytes]:
@@ -22,19 +19,10 @@ def certificates_in(content: bytes, password: str) -> list[bytes]:
     elif content.startswith(_DER):
         found = _of_pkcs12(content, password)
     else:
-        found = _of_pem(content)
+        found = of_pem(content)
     if not found:
         raise NoCertificatesError("it holds no certificates: PEM, JKS and PKCS#12 are known")
     return found
-
-
-def _of_pem(content: bytes) -> list[bytes]:
-    blocks = content.decode("ascii", errors="replace").split(ssl.PEM_HEADER)[1:]
-    bodies = [block.partition(ssl.PEM_FOOTER)[0] for block in blocks]
-    try:
-        return [ssl.PEM_cert_to_DER_cert(f"{ssl.PEM_HEADER}{body}{ssl.PEM_FOOTER}\n") for body in bodies]
-    except ValueError as error:
-        raise NoCertificatesError(f"a certificate in it is damaged: {error}") from None
 
 
 def _of_jks(content: bytes) -> list[bytes]:

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from sluice.security.contexts import ClientTls, client_context, half, show
+from sluice.security.stores import certificates_in
 from sluice.security.validity import Validity
 from sluice.security.watched import SecurityConfigError, ValidityOf, Watched
 
@@ -95,7 +96,7 @@ def following_client(name: str, tls: ClientTls) -> Watched[ssl.SSLContext]:
     """The context of a client whose TLS is on. Raises SecurityConfigError."""
 
     def make(*_contents: bytes) -> ssl.SSLContext:
-        return client_context(tls)
+        return client_context(tls, certificates_in)
 
     def validity_of(contents: Mapping[Path, bytes]) -> Validity | None:
         if tls.authorities_password_file:

@@ -8,8 +8,10 @@ import pytest
 from support.certificates import Authority
 
 from sluice.security.authority import trust_store
-from sluice.security.contexts import ClientTls, client_context
-from sluice.security.stores import NoCertificatesError, certificates_in
+from sluice.security.contexts import ClientTls
+from sluice.security.pem import NoCertificatesError
+from sluice.security.stores import certificates_in
+from sluice.security.tls import following_client
 from sluice.security.watched import SecurityConfigError
 
 PASSWORD = "1111_aaaa"
@@ -39,7 +41,7 @@ def test_an_authority_in_a_store_of_javas_is_trusted(authority: Authority, form:
     store, password = by_java(authority, form), tmp_path / "password"
     password.write_text(f"{PASSWORD}\n")
     tls = ClientTls("SLUICE_ZOOKEEPER_TLS", str(store), authorities_password_file=str(password))
-    assert client_context(tls).get_ca_certs(binary_form=True) == [der_of(authority.file)]
+    assert following_client("ZooKeeper", tls).current.get_ca_certs(binary_form=True) == [der_of(authority.file)]
     assert str(password) in tls.files
 
 
@@ -70,8 +72,8 @@ def test_a_store_that_is_cut_off_is_refused(authority: Authority, cut: int) -> N
 def test_what_holds_no_certificate_is_refused(authority: Authority, tmp_path: Path) -> None:
     store = by_java(authority, "PKCS12")
     with pytest.raises(SecurityConfigError, match=r"SLUICE_STORE_TLS: .*PKCS12: it cannot be opened as PKCS#12"):
-        client_context(ClientTls("SLUICE_STORE_TLS", str(store)))
+        following_client("segment stores", ClientTls("SLUICE_STORE_TLS", str(store)))
     damaged = tmp_path / "damaged.pem"
     damaged.write_text(f"{ssl.PEM_HEADER}\nA\n{ssl.PEM_FOOTER}\n")
     with pytest.raises(SecurityConfigError, match="damaged"):
-        client_context(ClientTls("SLUICE_STORE_TLS", str(damaged)))
+        following_client("segment stores", ClientTls("SLUICE_STORE_TLS", str(damaged)))
