@@ -42,7 +42,7 @@ class ControllerServer:
     ) -> None:
         self._listening = False
         self._ended: asyncio.Task[object] | None = None
-        self._credentials: grpc.ServerCredentials | None = None
+        self._credentials: list[grpc.ServerCredentials] = []
         methods = _methods(handlers, guard)
         # Without this a second server on the same port would silently take half of the calls.
         alone = ("grpc.so_reuseport", 0)
@@ -61,11 +61,9 @@ class ControllerServer:
 
         Raises OSError if it is taken.
         """
-        # gRPC calls back into the credentials without holding on to them.
-        self._credentials = None if identity is None else reloading_credentials(identity)
         try:
             for address in listening_addresses(host):
-                port = self._add_port(address_of(address, port))
+                port = self._add_port(address_of(address, port), identity)
         except RuntimeError as error:
             raise OSError(errno.EADDRINUSE, f"cannot listen on gRPC port {port} of {host}: is it taken?") from error
         await self._server.start()
@@ -75,10 +73,13 @@ class ControllerServer:
             await self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
         return port
 
-    def _add_port(self, address: str) -> int:
-        if self._credentials is None:
+    def _add_port(self, address: str, identity: Watched[Identity] | None) -> int:
+        if identity is None:
             return self._server.add_insecure_port(address)
-        return self._server.add_secure_port(address, self._credentials)
+        # Each port wants credentials of its own: only the first of those asks for no newer version when it is added.
+        # gRPC calls back into them without holding on to them.
+        self._credentials.append(reloading_credentials(identity))
+        return self._server.add_secure_port(address, self._credentials[-1])
 
     def problem(self) -> str | None:
         """Why no call can come in, for operators; None while it can."""

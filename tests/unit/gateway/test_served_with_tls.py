@@ -15,12 +15,14 @@ import pytest
 from support.certificates import Authority, Pair
 
 from api_gateway.server import ControllerServer
+from sluice.addresses import address_of
 from sluice.controller_api import controller_pb2 as pb
 from sluice.controller_api.controller_pb2_grpc import ControllerServiceStub
 from sluice.security.contexts import ClientTls, client_context
 from sluice.security.tls import PROTOCOLS, Identity, watched_identity
 from sluice.security.watched import Watched
 from sluice.telemetry.health import HttpServer, health_app
+from sluice.telemetry.listening import listening_addresses
 
 CALL_S = 30.0
 INFO = pb.ScopeInfo(scope="sc")
@@ -62,11 +64,11 @@ async def https_port(identity: Watched[Identity], unused_tcp_port: int) -> Async
     await server.stop()
 
 
-def channel(port: int, authority: Authority, name: str = "localhost") -> grpc.aio.Channel:
+def channel(port: int, authority: Authority, name: str = "localhost", address: str = "127.0.0.1") -> grpc.aio.Channel:
     """A channel of its own connection, to a server of this name."""
     options = [("grpc.ssl_target_name_override", name), ("grpc.use_local_subchannel_pool", 1)]
     return grpc.aio.secure_channel(
-        f"127.0.0.1:{port}", grpc.ssl_channel_credentials(authority.file.read_bytes()), options
+        address_of(address, port), grpc.ssl_channel_credentials(authority.file.read_bytes()), options
     )
 
 
@@ -101,6 +103,16 @@ async def test_grpc_answers_who_trusts_its_authority_and_its_name(
     assert await code_of(channel(grpc_port, authority)) is grpc.StatusCode.OK
     assert await code_of(channel(grpc_port, authority, "elsewhere")) is grpc.StatusCode.UNAVAILABLE
     assert await code_of(channel(grpc_port, Authority(tmp_path, "stranger"))) is grpc.StatusCode.UNAVAILABLE
+
+
+async def test_grpc_answers_with_tls_at_each_address_of_its_host(
+    identity: Watched[Identity], authority: Authority
+) -> None:
+    server = ControllerServer({"checkScopeExists": exists}, 100)
+    port = await server.start("localhost", 0, identity)
+    for address in listening_addresses("localhost"):
+        assert await code_of(channel(port, authority, address=address)) is grpc.StatusCode.OK, address
+    await server.stop(0)
 
 
 async def test_grpc_refuses_a_client_without_tls(grpc_port: int) -> None:
