@@ -52,13 +52,14 @@ def outages(cluster: Cluster, count: int) -> dict[int, Outage]:
     found = {container: Outage(cluster.assigned_at, None) for container in uncovered(cluster, count)}
     for instance, member in sorted(cluster.members.items()):
         for container, silence in member.unresponsive.items():
+            gone = silence.store is not None and silence.store not in cluster.hosts
+            own = Outage(silence.since, silence.store, gone, (instance,))
             before = found.get(container)
             if before is None:
-                gone = silence.store is not None and silence.store not in cluster.hosts
-                found[container] = Outage(silence.since, silence.store, gone, (instance,))
+                found[container] = own
             elif before.instances:
-                since, instances = min(before.since, silence.since), (*before.instances, instance)
-                found[container] = msgspec.structs.replace(before, since=since, instances=instances)
+                first = min(before, own, key=lambda outage: outage.since)
+                found[container] = msgspec.structs.replace(first, instances=(*before.instances, instance))
     return dict(sorted(found.items()))
 
 

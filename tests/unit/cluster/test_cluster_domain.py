@@ -219,6 +219,14 @@ def test_a_container_is_out_from_its_first_silence_to_the_last_answer_that_was_m
     assert outages(cluster_of(view), 3) == {}
 
 
+def test_the_store_of_an_outage_is_the_one_that_ran_the_container_when_it_began() -> None:
+    """A member that was started anew knows only the store that has the container by now."""
+    first, later = (Heartbeat("a", instance, {}, unresponsive=(0,)) for instance in ("b", "a"))
+    view = View(assigned({0: A}, A), *decide_heartbeat(View(), first, at(5)).events)
+    view.fold(assigned({0: B}, B, ms=6), *decide_heartbeat(View(), later, at(9)).events)
+    assert outages(cluster_of(view), 1) == {0: Outage(NOW + 5, A, True, ("a", "b"))}
+
+
 def test_what_a_process_before_missed_is_not_said_of_the_one_that_was_started_anew() -> None:
     late = Heartbeat("a", "a", {}, started_at=NOW + 1, unresponsive=(0,))
     view = View(assigned({0: A}, A), *decide_heartbeat(View(), late, at(2)).events)
