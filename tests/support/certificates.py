@@ -52,11 +52,15 @@ class Authority:
         self.file.write_bytes(made.sign(self._key, hashes.SHA256()).public_bytes(Encoding.PEM))
 
     def issue(self, name: str, names: str = LOCAL, begins: timedelta = -DAY, ends: timedelta = 2 * DAY) -> Pair:
-        """A certificate for these names, whose key is in PKCS#8; valid between these times from now."""
+        """A certificate for these names, whose key is in PKCS#8; valid between these times from now.
+
+        Without them it has its common name alone, which is `name`.
+        """
         pair = Pair(self._folder / f"{name}.pem", self._folder / f"{name}.key")
         key = ec.generate_private_key(ec.SECP256R1())
         made = _valid(begins, ends).issuer_name(self._name).subject_name(_named(name)).public_key(key.public_key())
-        made = made.add_extension(x509.SubjectAlternativeName(map(_alternative, names.split(","))), critical=False)
+        if names:
+            made = made.add_extension(x509.SubjectAlternativeName(map(_alternative, names.split(","))), critical=False)
         issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
         made = made.add_extension(issuer, critical=False)
         pair.certificate.write_bytes(made.sign(self._key, hashes.SHA256()).public_bytes(Encoding.PEM))

@@ -85,10 +85,11 @@ def _is_authority(certificate: x509.Certificate) -> bool:
 
 
 def _names(certificate: x509.Certificate) -> list[str]:
+    """Without alternative names the common name counts, as it does for Java and gRPC."""
     try:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
-        return []
+        return [str(each.value) for each in certificate.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)]
     addresses = names.get_values_for_type(x509.IPAddress)
     return [*names.get_values_for_type(x509.DNSName), *map(str, addresses)]
 

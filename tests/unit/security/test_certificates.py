@@ -73,6 +73,7 @@ def test_a_certificate_that_does_not_count_is_refused(authority: Authority, unus
         ("DNS:*.example.org", "gateway.example.org"),
         ("IP:127.0.0.1", "127.0.0.1"),
         ("IP:::1", "[::1]"),
+        ("", "server"),
     ],
 )
 def test_a_certificate_for_the_published_host_is_taken(authority: Authority, names: str, published: str) -> None:
@@ -81,7 +82,12 @@ def test_a_certificate_for_the_published_host_is_taken(authority: Authority, nam
 
 @pytest.mark.parametrize(
     ("names", "published"),
-    [("DNS:*.example.org", "a.b.example.org"), ("DNS:*.example.org", "example.org"), ("DNS:127.0.0.1", "127.0.0.2")],
+    [
+        ("", "elsewhere"),
+        ("DNS:*.example.org", "a.b.example.org"),
+        ("DNS:*.example.org", "example.org"),
+        ("DNS:127.0.0.1", "127.0.0.2"),
+    ],
 )
 def test_a_certificate_for_another_host_is_refused(authority: Authority, names: str, published: str) -> None:
     with pytest.raises(SecurityConfigError, match=f"and not for {published}"):
