@@ -161,6 +161,14 @@ def test_seconds_that_a_part_has_waited_are_no_progress(patient: System, tmp_pat
         patient.start()
 
 
+def test_a_part_that_lacks_now_this_now_that_gets_on_with_nothing(patient: System, tmp_path: Path) -> None:
+    with (
+        service(patient, tmp_path, "undecided", lambda n: "joining" if n % 2 else "leaving" if n < 100 else ""),
+        pytest.raises(PartFailed, match=r"undecided: journal: (joining|leaving)"),
+    ):
+        patient.start()
+
+
 def test_a_start_waits_for_what_runs_and_is_not_ready(patient: System, tmp_path: Path) -> None:
     """As after a full disk: the broker is started, and the services join their groups once it is there."""
     with service(patient, tmp_path, "joins", lambda n: "joining its group" if n <= 3 else "") as joins:

@@ -111,7 +111,7 @@ class LocalSettings(BaseSettings):
     partitions: Annotated[int, Field(ge=1, le=1024)] = 8
 
     start_timeout_s: Annotated[float, Field(gt=0)] = 90.0
-    """When for so long no part became ready, or lacks something else, those that are not ready have failed."""
+    """When for so long no part became ready, or lacks something new, those that are not ready have failed."""
     stop_timeout_s: Annotated[float, Field(gt=0)] = 10.0
     """A part that has not ended by then is killed."""
 

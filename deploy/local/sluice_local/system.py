@@ -28,7 +28,6 @@ from sluice_local.settings import LocalSettings, variable_of
 
 _POLL_S = 0.05
 _MAX_POLL_S = 0.25
-_NOT_SAID = "?"
 _SECONDS = re.compile(r"\d+ s\b")
 _POLLS = 20
 """A part is looked at again after that fraction of the time it took so far: each look takes time from the start."""
@@ -40,15 +39,18 @@ def say_nothing(_line: str) -> None:
 
 
 class _Progress:
-    """What the parts lack that are waited for, and when that changed last. May be used from any thread."""
+    """What the parts lack that are waited for, and when that was news last. May be used from any thread."""
 
     def __init__(self) -> None:
         self._lacks: dict[str, str] = {}
+        self._said: set[tuple[str, str]] = set()
         self._changed_at = time.monotonic()
 
     def lacks(self, name: str, reason: str) -> None:
-        """Seconds in a reason say how long it has been so, which is no progress."""
-        if _SECONDS.sub("", self._lacks.get(name, _NOT_SAID)) != _SECONDS.sub("", reason):
+        """What was said before is no progress, nor are seconds in a reason: they say how long it has been so."""
+        said = name, _SECONDS.sub("", reason)
+        if said not in self._said:
+            self._said.add(said)
             self._changed_at = time.monotonic()
         self._lacks[name] = reason
 
@@ -58,7 +60,7 @@ class _Progress:
 
     @property
     def still_s(self) -> float:
-        """How long nothing has changed."""
+        """For how long there has been no news."""
         return time.monotonic() - self._changed_at
 
 
