@@ -177,6 +177,9 @@ class ZooKeeperNodes:
 
     async def register(self, controllers: Collection[store.Host]) -> None:
         """See Registry. A node of another session is left alone: it goes with that one."""
+        session = self._client.client_id
+        if session is None:
+            raise NodesError(f"no session with {self._address}")
         wanted = {node_of(host): encode_host(host) for host in controllers}
         present = set(await self._children(self._controllers))
         for name in wanted.keys() - present:
@@ -187,7 +190,7 @@ class ZooKeeperNodes:
             path = f"{self._controllers}/{name}"
             with suppress(NoNodeError):
                 _, stat = await self._result_of(self._client.get_async(path))
-                if stat.owner_session_id == self._client.client_id[0]:
+                if stat.owner_session_id == session[0]:
                     await self._result_of(self._client.delete_async(path))
 
     async def _children(self, path: str) -> list[str]:

@@ -4,17 +4,20 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from kazoo.exceptions import NoNodeError
+from kazoo.exceptions import KazooException, NoNodeError
+from kazoo.protocol.states import ZnodeStat
 
 from cluster_manager.nodes import NodesError, ZooKeeperNodes
 
 
-class Refusal:
+class Answer:
     """An answer of kazoo that has come already."""
 
-    exception = NoNodeError()
+    def __init__(self, value: Any = None, exception: KazooException | None = None) -> None:
+        self.value = value
+        self.exception = exception
 
-    def rawlink(self, link: Callable[["Refusal"], None]) -> None:
+    def rawlink(self, link: Callable[["Answer"], None]) -> None:
         link(self)
 
 
@@ -24,14 +27,35 @@ class NothingThere:
     def add_listener(self, _listener: Callable[[Any], None]) -> None:
         return None
 
-    def get_children_async(self, _path: str, watch: Callable[[Any], None]) -> Refusal:
-        return Refusal()
+    def get_children_async(self, _path: str, watch: Callable[[Any], None]) -> Answer:
+        return Answer(exception=NoNodeError())
 
-    def ensure_path_async(self, _path: str) -> Refusal:
-        return Refusal()
+    def ensure_path_async(self, _path: str) -> Answer:
+        return Answer(exception=NoNodeError())
 
 
 async def test_a_path_that_cannot_be_made_is_an_error_like_others() -> None:
     nodes = ZooKeeperNodes("127.0.0.1:1/missing", "cluster", 10.0, 5.0, lambda: None, NothingThere())
     with pytest.raises(NodesError, match="cannot be made"):
         await nodes.hosts()
+
+
+class WithoutSession:
+    """A client of kazoo that loses ZooKeeper behind its answers; a gateway that has gone still stands there."""
+
+    client_id = None
+
+    def add_listener(self, _listener: Callable[[Any], None]) -> None:
+        return None
+
+    def get_children_async(self, _path: str, watch: Callable[[Any], None]) -> Answer:
+        return Answer(["10.0.0.1:9090:gw-1"])
+
+    def get_async(self, _path: str) -> Answer:
+        return Answer((b"", ZnodeStat(*range(11))))
+
+
+async def test_a_session_that_is_lost_while_gateways_are_registered_is_an_error_like_others() -> None:
+    nodes = ZooKeeperNodes("127.0.0.1:1", "cluster", 10.0, 5.0, lambda: None, WithoutSession())
+    with pytest.raises(NodesError, match="no session"):
+        await nodes.register(())
