@@ -165,6 +165,7 @@ def test_a_key_store_must_hold_the_certificate_that_grpc_shows(
         ("hostMonitor.enable", "false", "which store runs which container is always decided here"),
         ("scale.request.stream.name", "mine", "_system/_requeststream"),
         ("security.tls.enable", "true", "the original would serve without TLS"),
+        ("security.tls.enable", "treu", "it must be true or false"),
         ("container.count", "four", "it must be a whole number"),
         ("security.auth.enable", "maybe", "it must be true or false"),
         ("transaction.lease.count.max", "2592000001", "it must be at most 2592000000"),

@@ -16,6 +16,9 @@ AUTH, TLS, STORE_TLS, ZOOKEEPER_TLS = (
 CERTIFICATE, KEY_STORE = "security.tls.server.certificate.location", "security.tls.server.keyStore.location"
 KEY_STORE_PASSWORD = "security.tls.server.keyStore.pwd.location"
 
+ON, OFF = ("true", "yes", "1"), ("false", "no", "0")
+"""How the original writes a truth value, in small letters."""
+
 Convert = Callable[[str], str]
 
 
@@ -37,7 +40,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """It must have one of these values, in small letters; another would need what Sluice does not do."""
+    """It must have one of these values, in small letters; another is a mistake, or needs what Sluice does not do."""
 
     values: tuple[str, ...]
     why: str
@@ -51,9 +54,9 @@ class Unneeded:
 
 
 def truth(text: str) -> str:
-    if (word := text.lower()) not in ("true", "yes", "1", "false", "no", "0"):
+    if (word := text.lower()) not in (*ON, *OFF):
         raise ValueError("it must be true or false")
-    return str(word in ("true", "yes", "1")).lower()
+    return str(word in ON).lower()
 
 
 def times(factor: float, most: int | None = None) -> Convert:
@@ -121,7 +124,10 @@ RULES: dict[str, tuple[str, Kept | Fixed | Unneeded]] = {
         "",
         Kept("auth_reader_groups_with_read", truth),
     ),
-    TLS: ("auth.tlsEnabled", Unneeded("TLS is on where there is a certificate, which this one asks for")),
+    TLS: (
+        "auth.tlsEnabled",
+        Fixed((*ON, *OFF), "it must be true or false, and has the settings of TLS below it count or not"),
+    ),
     "security.tls.protocolVersion": ("", Kept("tls_protocols", _protocols, on=TLS)),
     CERTIFICATE: ("auth.tlsCertFile", Kept("tls_certificate", on=TLS, remark="gRPC and REST show it")),
     "security.tls.server.privateKey.location": ("auth.tlsKeyFile", Kept("tls_key", on=TLS)),
@@ -140,7 +146,7 @@ RULES: dict[str, tuple[str, Kept | Fixed | Unneeded]] = {
     "segmentstore.connect.channel.timeoutSeconds": ("", Kept("store_timeout_s", times(1))),
     "hostMonitor.enable": (
         "hostMonitorEnabled",
-        Fixed(("true", "yes", "1"), "which store runs which container is always decided here"),
+        Fixed(ON, "which store runs which container is always decided here"),
     ),
     "segmentstore.connect.host.nameOrIp": ("service.hostIp", Unneeded("it counts only without host monitor")),
     "segmentstore.connect.port": ("service.hostPort", Unneeded("it counts only without host monitor")),

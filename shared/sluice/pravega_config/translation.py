@@ -15,7 +15,7 @@ from sluice.pravega_config.table import RULES, Fixed, Kept, Unneeded
 from sluice.security.pem import NoCertificatesError
 from sluice.security.stores import certificates_in
 
-_ON, _OFF = ("true", "yes", "y"), ("false", "no", "n")
+_STORE_TLS_ON, _STORE_TLS_OFF = ("true", "yes", "y"), ("false", "no", "n")
 _METRICS = "metrics."
 
 
@@ -76,8 +76,8 @@ class Translation:
     def _is_on(self, switch: str) -> bool:
         word = self._value(switch).lower()
         if switch != table.STORE_TLS:
-            return word in ("true", "yes", "1")
-        return word in _ON or (word not in _OFF and self._is_on(table.TLS))
+            return word in table.ON
+        return word in _STORE_TLS_ON or (word not in _STORE_TLS_OFF and self._is_on(table.TLS))
 
     def _rows(self) -> Iterator[Row]:
         names = {old: name for name, (old, _) in RULES.items() if old}
