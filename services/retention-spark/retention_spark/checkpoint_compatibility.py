@@ -93,26 +93,28 @@ def claim(session: SparkSession, folder: str, wanted: Fit, read_ends: ReadEnds) 
 def mend(session: SparkSession, folder: str, failure: str) -> None:
     """Begin a claimed checkpoint anew if that is what the failure of its query comes from."""
     if empty := empty_files(session, folder):
-        _put_aside(session, folder, f"empty: {', '.join(empty)}")
-    elif _NO_STATE in failure or (folder in failure and any(text in failure for text in _UNREADABLE)):
-        _put_aside(session, folder, failure)
+        why = f"empty: {', '.join(empty)}"
+    elif _NO_STATE in failure or (_is_below(folder, failure) and any(text in failure for text in _UNREADABLE)):
+        why = failure
     else:
         return
-    write_once(session, folder, _FILE, read(session, _aside(folder), _FILE))
+    claimed = read(session, folder, _FILE)
+    _put_aside(session, folder, why)
+    write_once(session, folder, _FILE, claimed)
+
+
+def _is_below(folder: str, failure: str) -> bool:
+    """Whether a file of the folder is named; by its last part, for Spark says file:/a where file:///a is given."""
+    return f"/{folder.rpartition('/')[2]}/" in failure
 
 
 def _put_aside(session: SparkSession, folder: str, why: str) -> None:
     parent, _, name = folder.rpartition("/")
-    aside = _aside(folder)
-    remove(session, parent, aside.rpartition("/")[2])
-    rename(session, parent, name, aside.rpartition("/")[2])
-    facts = {"checkpoint": folder, "moved_to": aside, "reason": why}
+    aside = f"unreadable-{name}"
+    remove(session, parent, aside)
+    rename(session, parent, name, aside)
+    facts = {"checkpoint": folder, "moved_to": f"{parent}/{aside}", "reason": why}
     log.warning("a checkpoint cannot be read: put aside, and begun anew", extra=facts)
-
-
-def _aside(folder: str) -> str:
-    parent, _, name = folder.rpartition("/")
-    return f"{parent}/unreadable-{name}"
 
 
 def read_fit(value: bytes, folder: str) -> Fit:

@@ -23,7 +23,6 @@ POLL_S = 0.02
 SETTLED_S = 60.0
 """A query that has run for so long is started again at once when it fails, as if it had not failed before."""
 
-
 MANY = 3
 """So often a query fails in a row before its checkpoint is looked through."""
 
@@ -101,8 +100,11 @@ class QueryRunner:
     def _failed(self, error: Exception) -> None:
         if self._stopping.is_set():
             return
-        text = f"{error}" if isinstance(error, Py4JJavaError) else f"{error!r}"
-        if isinstance(error, StreamingQueryException):
+        text = repr(error)
+        if isinstance(error, Py4JJavaError):
+            # What it says itself is which call has failed.
+            text = error.java_exception.toString()
+        elif isinstance(error, StreamingQueryException):
             text = error.getMessage() or text
         self._failures += 1
         self._failure = text

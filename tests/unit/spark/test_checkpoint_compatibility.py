@@ -133,7 +133,7 @@ def test_a_checkpoint_that_cannot_be_read_is_put_aside_and_begun_anew(
 @pytest.mark.parametrize(
     ("empty", "failure", "is_begun_anew"),
     [
-        ("p/c/commits/3", "java.io.EOFException", True),
+        ("file:///p/c/commits/3", "java.io.EOFException", True),
         (None, "Failed to read log file file:/p/c/commits/3. Incomplete log file in the offset commit log", True),
         (None, "Checksum error: file:/p/c/metadata at 0 exp: -215302179 got: -653003750", True),
         (None, "Checksum error: file:/archive/day=2026-01-01/1.parquet at 0 exp: -215302179 got: -653003750", False),
@@ -145,13 +145,14 @@ def test_a_checkpoint_that_cannot_be_read_is_put_aside_and_begun_anew(
 def test_a_checkpoint_is_begun_anew_if_that_is_what_its_query_fails_by(
     files: Files, empty: str | None, failure: str, is_begun_anew: bool
 ) -> None:
-    claim(SESSION, "p/c", FIT, ends_at(0))
-    files["p/c/metadata"] = b"{}"
+    folder = "file:///p/c"
+    claim(SESSION, folder, FIT, ends_at(0))
+    files[f"{folder}/metadata"] = b"{}"
     if empty is not None:
         files[empty] = b""
-    mend(SESSION, "p/c", failure)
-    assert ("p/c/metadata" not in files) is is_begun_anew
-    claim(SESSION, "p/c", FIT, ends_at(0))
+    mend(SESSION, folder, failure)
+    assert (f"{folder}/metadata" not in files) is is_begun_anew
+    claim(SESSION, folder, FIT, ends_at(0))
 
 
 def test_a_checkpoint_of_another_format_is_named_whatever_else_it_holds() -> None:

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 from kazoo.client import KazooState
+from py4j.protocol import Py4JJavaError
 
 from cluster_manager.nodes import ZooKeeperNodes
 from harness import eventually
@@ -161,7 +163,8 @@ async def test_a_cluster_manager_needs_its_session_with_zookeeper() -> None:
 
 
 def test_retention_spark_is_not_ready_while_a_query_fails() -> None:
-    failing = True
+    failing, refusal = True, MagicMock()
+    refusal.toString.return_value = "java.io.IOException: no checkpoint"
 
     class Running:
         isActive = True  # noqa: N815 - Spark's name
@@ -178,12 +181,12 @@ def test_retention_spark_is_not_ready_while_a_query_fails() -> None:
 
     def start() -> Any:
         if failing:
-            raise ValueError("no checkpoint")
+            raise Py4JJavaError("An error occurred while calling o1.start", refusal)
         return Running()
 
     def mend(failure: str) -> None:
         nonlocal failing
-        assert failure == "ValueError('no checkpoint')"
+        assert failure == f"{refusal.toString()}"
         failing = False
 
     released: list[bool] = []
