@@ -23,14 +23,14 @@ POLL_S = 0.02
 SETTLED_S = 60.0
 """A query that has run for so long is started again at once when it fails, as if it had not failed before."""
 
-MANY = 3
-"""So often a query fails in a row before its checkpoint is looked through."""
+MAX_FAILURES = 3
+"""In a row, before the checkpoint is looked through."""
 
 
 class QueryRunner:
     """`start` starts the query, `release` ends the waiting of its batch.
 
-    `mend` is given the text of the last of many failures in a row, before the query is started again.
+    `mend` is given the text of the last of MAX_FAILURES in a row, before the query is started again.
 
     The runner belongs to its thread, `stop` and `problem` to any.
     """
@@ -84,7 +84,7 @@ class QueryRunner:
         while not self._stopping.is_set():
             began = time.monotonic()
             try:
-                if self._failures >= MANY:
+                if self._failures >= MAX_FAILURES:
                     self._failures = 0
                     self._mend(self._failure)
                 self._query = self._start()

@@ -5,7 +5,7 @@ key of the stream; so when it has come out of both, every ping that was appended
 the lease had run out all the same when the check was appended, it becomes an abort, which names the version of the
 transaction that this was decided on.
 
-A take-over and the end of an outage begin each lease of the partition anew, but for no more than LONGEST_ANEW_MS: a
+A take-over and the end of an outage begin each lease of the partition anew, but for no more than MAX_ANEW_MS: a
 client that is there needs no longer to ping or to commit, and what a dead one left has to end some day.
 `outage_tracker` says why. So whether Kafka is there matters only to a lease that ends within that time.
 """
@@ -30,11 +30,10 @@ from txn_manager.wheel.wheel import TimerWheel
 GRACE_SHARE = 20
 """Beside the grace that is set, a lease gets this part of itself: some clients ping but once in a lease.
 
-Of a lease of more than LONGEST_ANEW_MS, this part of that.
+Of a lease of more than MAX_ANEW_MS, this part of that.
 """
 
-
-LONGEST_ANEW_MS = 600_000
+MAX_ANEW_MS = 600_000
 """Of a lease that begins anew; the grace comes on top."""
 
 
@@ -51,7 +50,7 @@ class Leases:
         self._journal: Journal = runtime.journal
         self._outages = outages
         self._grace_ms = grace_ms
-        self._longest_anew_ms = LONGEST_ANEW_MS + self._grace_of(LONGEST_ANEW_MS)
+        self._max_anew_ms = MAX_ANEW_MS + self._grace_of(MAX_ANEW_MS)
         self._owned: set[int] = set()
         self._last_end = 0
         self.timers = Timers(wheel, self.submit_checks, self.open_leases, tick_s)
@@ -82,13 +81,13 @@ class Leases:
         """When the transaction may be aborted unless its client pings, grace included."""
         open_since = self._outages.open_since(self._journal.partition_of(transaction.id.key))
         by_pings = self._ends_by_pings(transaction)
-        return max(by_pings, open_since + min(by_pings - transaction.last_activity_at, self._longest_anew_ms))
+        return max(by_pings, open_since + min(by_pings - transaction.last_activity_at, self._max_anew_ms))
 
     def _ends_by_pings(self, transaction: Transaction) -> int:
         return transaction.lease_ends_at + self._grace_of(transaction.lease_ms)
 
     def _grace_of(self, lease_ms: int) -> int:
-        return self._grace_ms + min(max(0, lease_ms), LONGEST_ANEW_MS) // GRACE_SHARE
+        return self._grace_ms + min(max(0, lease_ms), MAX_ANEW_MS) // GRACE_SHARE
 
     def awaits_pings(self) -> bool:
         """Whether a lease may run out because pings cannot be appended; one that was ended before counts on."""
@@ -104,8 +103,8 @@ class Leases:
 
     def _look_in(self, left_ms: int) -> int:
         """After how long a lease is looked at: at its end, but before an outage begins to matter to it."""
-        if left_ms > self._longest_anew_ms:
-            return left_ms - self._longest_anew_ms
+        if left_ms > self._max_anew_ms:
+            return left_ms - self._max_anew_ms
         self._last_end = max(self._last_end, self._journal.clock.now_ms() + left_ms)
         return left_ms
 

@@ -20,7 +20,7 @@ from sluice.domain.transaction.ids import transaction_id
 from sluice.domain.transaction.state import LONGEST_CREATION_MS
 from sluice.engine.ports import SendError
 from sluice.kafka.topics import ABORT, COMMIT, JOURNAL, REQUESTS_TRANSACTIONS
-from txn_manager.leases import GRACE_SHARE, LONGEST_ANEW_MS, Leases
+from txn_manager.leases import GRACE_SHARE, MAX_ANEW_MS, Leases
 from txn_manager.outage_tracker import SILENCE_MS, OutageTracker
 from txn_manager.service import TxnService
 from txn_manager.settings import TxnSettings
@@ -305,10 +305,10 @@ async def test_a_take_over_begins_leases_anew(scene: Scene) -> None:
 
 
 async def test_a_long_lease_begins_anew_for_no_more_than_ten_minutes(scene: Scene) -> None:
-    long_ms, anew_ms = 30 * 24 * 3600 * 1000, LONGEST_ANEW_MS + GRACE_MS + LONGEST_ANEW_MS // GRACE_SHARE
+    long_ms, anew_ms = 30 * 24 * 3600 * 1000, MAX_ANEW_MS + GRACE_MS + MAX_ANEW_MS // GRACE_SHARE
     await scene.open()
     await scene.ping(OPENED, long_ms)
-    end = OPENED + long_ms + GRACE_MS + LONGEST_ANEW_MS // GRACE_SHARE
+    end = OPENED + long_ms + GRACE_MS + MAX_ANEW_MS // GRACE_SHARE
     scene.own()
     assert scene.leases.open_leases(scene.partition) == {TIMER: end - OPENED - anew_ms}, "looked at before its end"
     assert not scene.leases.awaits_pings(), "no outage matters to it yet"
