@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from retention_spark.files import DamagedFileError, empty_files, exists, names, read, remove, rename, write_once
 from retention_spark.topic_ends import Ends, ReadEnds
+from sluice.domain.policy.wording import some
 from sluice.kafka.topic_ids import topic_ids
 from sluice.kafka.topics import DEAD_LETTERS, JOURNAL, REQUESTS_STREAMS, RETENTION, SCALE
 from sluice.kafka_config import clients
@@ -93,7 +94,7 @@ def claim(session: SparkSession, folder: str, wanted: Fit, read_ends: ReadEnds) 
 def mend(session: SparkSession, folder: str, failure: str) -> None:
     """Begin a claimed checkpoint anew if that is what the failure of its query comes from."""
     if empty := empty_files(session, folder):
-        why = f"empty: {', '.join(empty)}"
+        why = f"empty: {some(empty)}"
     elif _NO_STATE in failure or (_is_below(folder, failure) and any(text in failure for text in _UNREADABLE)):
         why = failure
     else:

@@ -52,6 +52,7 @@ class AgedMerge:
         return lengths
 
     async def _set(self, name: str, created_at: int) -> None:
-        # Another process may be merging the same batch.
+        # Another process may be merging the same batch. For a source that it has merged the store closes the connection
+        # (4.1): the next attempt asks for the time anew, and the segment is missing.
         with suppress(SegmentMissing, SegmentSealed):
             await self._store.update_attribute(name, CREATION_TIME_ATTRIBUTE, self._opened_at[name], created_at)

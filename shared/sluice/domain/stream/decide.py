@@ -15,6 +15,7 @@ from sluice.domain.decision import Context, Decide, Decision, Reader, Reply, not
 from sluice.domain.errors import InvalidArgumentError, NotFoundError
 from sluice.domain.ids import StreamId
 from sluice.domain.names import is_stream_name
+from sluice.domain.policy.wording import some
 from sluice.domain.scope.fences import missing_scope, numbers_from
 from sluice.domain.segment import Segment
 from sluice.domain.status import Status
@@ -183,7 +184,7 @@ def _outdated(stream: Stream, command: TruncateStream, context: Context) -> str:
     if command.policy != stream.config.retention:
         return "the stream has another retention policy by now, or none"
     if new := unknown(command.subscriptions, stream.subscriptions):
-        return f"subscribed, or reported for the first time, since it was decided: {', '.join(new)}"
+        return f"subscribed, or reported for the first time, since it was decided: {some(new)}"
     return overdue(command.at, context)
 
 

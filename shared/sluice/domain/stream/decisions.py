@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from sluice.domain.decision import Context, Decide, Decision, Reader
+from sluice.domain.policy.wording import duration
 from sluice.domain.stream import events as ev
 from sluice.domain.stream.commands import DecisionKind, RecordDecision, Subscription
 from sluice.domain.stream.state import RecordedDecision, Stream, find_stream
@@ -25,8 +26,7 @@ def overdue(at: int, context: Context) -> str:
     """
     if context.appended_at <= at + HOLDS_MS:
         return ""
-    minutes = HOLDS_MS // 60_000
-    return f"decided more than {minutes} minutes before it was sent, unless the clock of retention-spark is behind"
+    return f"decided more than {duration(HOLDS_MS)} before it was sent, unless the clock of retention-spark is behind"
 
 
 def unknown(known: Mapping[str, Subscription], present: Mapping[str, Subscription]) -> list[str]:
