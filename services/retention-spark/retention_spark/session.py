@@ -10,14 +10,16 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from retention_spark.settings import SparkSettings
+from sluice.addresses import bracketed
 from sluice.kafka_config.java import java_options
 from sluice.security.watched import SecurityConfigError
 
 # Spark searches the text of an interrupted batch's error by a recursion as deep as the text is long.
 _JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:MaxMetaspaceSize=384m -Xss8m"
+_HOST = "spark.driver.host"
 _ON_THIS_MACHINE = {
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1",
+    _HOST: "127.0.0.1",
     # Hadoop's own way starts a program or two for each file it writes, unless it has its native library.
     "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
     "spark.sql.streaming.checkpointFileManagerClass": (
@@ -84,7 +86,7 @@ def configuration(settings: SparkSettings) -> dict[str, str]:
         _check_protected(settings)
     jars = ",".join(sorted(str(jar.absolute()) for jar in settings.spark_jars.glob("*.jar")))
     local = str(settings.spark_local.absolute())
-    return {
+    found = {
         "spark.jars": jars,
         "spark.driver.extraClassPath": f"{settings.spark_jars.absolute()}/*",
         "spark.driver.memory": settings.spark_memory,
@@ -117,6 +119,10 @@ def configuration(settings: SparkSettings) -> dict[str, str]:
         **(_ON_THIS_MACHINE if is_here else {}),
         **settings.spark_conf,
     }
+    if _HOST in found:
+        # Kubernetes says an address of IPv6 without the brackets that Spark wants.
+        found[_HOST] = bracketed(found[_HOST])
+    return found
 
 
 def _check_protected(settings: SparkSettings) -> None:

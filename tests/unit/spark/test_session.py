@@ -44,3 +44,8 @@ def test_kafkas_secrets_do_not_go_to_executors_in_clear(
 def test_without_executors_or_without_secrets_nothing_must_be_protected(tmp_path: Path) -> None:
     configuration(settings(login(tmp_path), "local[2]"))
     configuration(settings({}))
+
+
+@pytest.mark.parametrize(("pod", "host"), [("10.0.0.7", "10.0.0.7"), ("fd00::7", "[fd00::7]")])
+def test_executors_are_given_the_address_of_the_drivers_pod_as_spark_takes_it(pod: str, host: str) -> None:
+    assert configuration(settings({}, **{"spark.driver.host": pod}))["spark.driver.host"] == host
