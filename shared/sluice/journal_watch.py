@@ -84,7 +84,7 @@ class JournalWatch:
             metrics.WORKFLOWS.labels(kind, state).set(count)
             metrics.WORKFLOW_OLDEST.labels(kind, state).set((now - oldest[kind, state]) / 1000)
 
-    def silent_containers(self) -> str | None:
+    def unresponsive_containers(self) -> str | None:
         """Which segment containers do not answer, in words; None if all do."""
         return problem(self._outages())
 

@@ -233,7 +233,7 @@ async def _start(runtime: Runtime, start: Start) -> None:
     watch = JournalWatch(journal, settings.container_count)
     runtime.spawn(watch.watch(), "journal watch")
     await journal.loaded.wait()
-    runtime.outages["segment containers"] = watch.silent_containers
+    runtime.outages["segment containers"] = watch.unresponsive_containers
     await start(runtime)
     runtime.checks["kafka"] = runtime.heartbeats.problem
     runtime.stack.push_async_callback(runtime.heartbeats.leave)

@@ -65,20 +65,20 @@ def workflows(workflow: str) -> dict[str, tuple[float | None, float]]:
     return found
 
 
-async def test_silent_containers_show_by_the_store_that_ran_them(world: EngineWorld, watch: JournalWatch) -> None:
+async def test_unresponsive_containers_show_by_the_store_that_ran_them(world: EngineWorld, watch: JournalWatch) -> None:
     first, second = Host("first", 1), Host("second", 1)
     assigned = ContainersAssigned(containers={0: first, 1: second, 2: first}, hosts=(first, second), at=5)
     joined = MemberJoined(service="txn-manager", instance="a", endpoints={}, at=5)
     await seed(world, assigned, joined, ContainersUnresponsive("a", (0, 2), at=7_000), key=CLUSTER)
     watch.publish_containers()
     assert [silent(store) for store in ("first:1", "second:1", "none")] == [2, 0, 1]
-    assert watch.silent_containers() == (
+    assert watch.unresponsive_containers() == (
         "containers 0, 2 of segment store first:1 have not answered a since 1970-01-01T00:00:07Z; "
         "no segment store runs container 3"
     )
     await seed(world, MemberLeft("a", at=9_000), key=CLUSTER)
     watch.publish_containers()
-    assert (silent("first:1"), watch.silent_containers()) == (0, "no segment store runs container 3")
+    assert (silent("first:1"), watch.unresponsive_containers()) == (0, "no segment store runs container 3")
 
 
 def silent(store: str) -> float | None:
