@@ -133,8 +133,13 @@ class SimulationLoop(asyncio.BaseEventLoop):
         """Nothing to wake: there is one thread."""
 
     def end(self) -> None:
-        """Drop whatever is left."""
-        _bury(self._tasks)
+        """Drop whatever is left. On the loop: what is ended may begin another task, which is dropped with the rest."""
+
+        async def drop() -> None:
+            _bury(self._tasks)
+
+        self._ready.clear()
+        self.run_until_complete(drop())
         self.close()
 
 
