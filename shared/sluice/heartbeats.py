@@ -14,6 +14,7 @@ import msgspec
 from sluice.domain.cluster.commands import HEARTBEAT_S, Heartbeat
 from sluice.engine.journal import Journal
 from sluice.engine.ports import Clock, EndsUnknownError, SendError
+from sluice.exceptions import in_words
 from sluice.kafka.sending import RequestSender
 
 log = logging.getLogger(__name__)
@@ -73,7 +74,7 @@ class Heartbeats:
         try:
             await asyncio.wait_for(self.append(leaving), LEAVES_S)
         except (SendError, TimeoutError) as error:
-            log.warning("not said that this instance leaves", extra={"error": repr(error)})
+            log.warning("not said that this instance leaves", extra={"error": in_words(error)})
 
     def append(self, beat: Heartbeat) -> asyncio.Future[None]:
         """Done when it is in its topic; fails with SendError."""

@@ -22,12 +22,12 @@ from sluice.domain.cluster.commands import Heartbeat
 from sluice.domain.model import DomainModel
 from sluice.engine.journal import Journal
 from sluice.engine.ports import RequestSource
+from sluice.exceptions import in_words
 from sluice.heartbeats import Heartbeats
 from sluice.journal_watch import JournalWatch
 from sluice.kafka.connections import Connections, KafkaConnections
 from sluice.kafka.sending import RequestSender
 from sluice.kafka.topics import Topic, TopicsUnfitError, ensure_topics
-from sluice.kafka_config import clients
 from sluice.kafka_config.conf import KafkaConfError
 from sluice.security.watched import SecurityConfigError, Watched, keep_watching
 from sluice.settings import ServiceSettings
@@ -254,7 +254,7 @@ async def _topics(runtime: Runtime) -> None:
             return
         except KafkaException as error:
             # What it answers may be that these topics cannot be: as many replicas as brokers, or a right that lacks.
-            waiting = f"waiting for Kafka at {settings.kafka_bootstrap}: {clients.reason_of(error)}"
+            waiting = f"waiting for Kafka at {settings.kafka_bootstrap}: {in_words(error)}"
             runtime.checks["started"] = partial(str, waiting)
-            log.info("waiting for Kafka", extra={"bootstrap": settings.kafka_bootstrap, "error": str(error)})
+            log.info("waiting for Kafka", extra={"bootstrap": settings.kafka_bootstrap, "error": in_words(error)})
             await asyncio.sleep(0.1)

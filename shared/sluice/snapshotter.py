@@ -16,6 +16,7 @@ from sluice.domain.model import DomainModel
 from sluice.engine.errors import JournalError
 from sluice.engine.ports import EndsUnknownError, SnapshotStoreError
 from sluice.engine.snapshotting import NoMarkerError, Snapshotter
+from sluice.exceptions import in_words
 from sluice.kafka.connections import KafkaConnections
 from sluice.settings import ServiceSettings, settings_of
 from sluice.telemetry.logs import set_up_logs
@@ -35,7 +36,7 @@ async def run(settings: ServiceSettings, partition: int, offset: int, by: str) -
     try:
         await snapshotter.run(partition, offset)
     except (NoMarkerError, JournalError, EndsUnknownError, SnapshotStoreError, TimeoutError, KafkaException) as error:
-        return f"{type(error).__name__}: {error}"
+        return in_words(error)
     finally:
         await connections.log.stop()
     return None

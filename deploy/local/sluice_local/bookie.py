@@ -128,4 +128,4 @@ def _init_cluster(client: KazooClient, ledgers: str) -> None:
         transaction.create(path, value)
     for path, outcome in zip(nodes, transaction.commit(), strict=True):
         if isinstance(outcome, Exception):
-            raise PartFailed(f"{NAME}: {path} could not be made in ZooKeeper: {outcome!r}")
+            raise PartFailed(f"{NAME}: {path} could not be made in ZooKeeper: {type(outcome).__name__}")

@@ -16,6 +16,7 @@ from api_gateway.metrics import RPC_DEFECTS
 from api_gateway.security.guard import Guard
 from api_gateway.security.permissions import RPCS
 from api_gateway.traced import traced
+from sluice.exceptions import in_words
 from sluice.telemetry.metrics import RPC_SECONDS
 
 log = logging.getLogger(__name__)
@@ -70,7 +71,7 @@ async def _fail(rpc: str, context: Context, error: Exception, began: float) -> N
     if failure.level >= logging.ERROR:
         RPC_DEFECTS.labels(rpc).inc()
     if log.isEnabledFor(failure.level):
-        facts = {"rpc": rpc, "code": failure.code.name, "error": repr(error), "trace": trace_of(context)}
+        facts = {"rpc": rpc, "code": failure.code.name, "error": in_words(error), "trace": trace_of(context)}
         log.log(failure.level, "call failed", extra=facts, exc_info=error if failure.level >= logging.ERROR else None)
     await context.abort(failure.code, failure.details)
 

@@ -22,6 +22,7 @@ from sluice.domain.cluster.events import ContainersAssigned, MemberJoined, Membe
 from sluice.domain.cluster.state import CLUSTER, cluster_of, uncovered
 from sluice.domain.model import JournalEntry
 from sluice.engine.consumer import Delivery, RequestConsumer
+from sluice.exceptions import in_words
 from sluice.kafka.dead_letters import failed_record_of, send_dead_letter
 from sluice.kafka.topics import REQUESTS_CLUSTER
 from sluice.runtime import Runtime, run_service
@@ -113,7 +114,7 @@ class ClusterManager:
 
     async def _on_failure(self, delivery: Delivery, error: Exception) -> None:
         runtime, record = self._runtime, failed_record_of(delivery.message)
-        await send_dead_letter(runtime.producer, record, runtime.source, repr(error), runtime.clock.now_ms())
+        await send_dead_letter(runtime.producer, record, runtime.source, in_words(error), runtime.clock.now_ms())
 
     def _on_entry(self, _partition: int, entry: JournalEntry) -> None:
         if any(isinstance(event, ContainersAssigned) for event in entry.events):

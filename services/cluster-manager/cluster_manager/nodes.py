@@ -19,6 +19,7 @@ from kazoo.exceptions import BadVersionError, KazooException, NodeExistsError, N
 from cluster_manager.metrics import ZOOKEEPER_LOSSES
 from cluster_manager.zookeeper_access import ZooKeeperAccess
 from sluice.domain.cluster.commands import Host
+from sluice.exceptions import in_words
 from sluice.pravega import host as store
 from sluice.pravega.container_map import (
     CONTAINER_MAP_NODE,
@@ -173,7 +174,7 @@ class ZooKeeperNodes:
             else:
                 await self._result_of(self._client.set_async(self._map, data, version=version))
         except (BadVersionError, NodeExistsError, NoNodeError) as error:
-            raise MapChangedError(repr(error)) from error
+            raise MapChangedError(in_words(error)) from error
 
     async def register(self, controllers: Collection[store.Host]) -> None:
         """See Registry. A node of another session is left alone: it goes with that one."""
@@ -232,7 +233,7 @@ class ZooKeeperNodes:
         except (BadVersionError, NodeExistsError, NoNodeError):
             raise
         except KazooException as error:
-            raise NodesError(repr(error)) from error
+            raise NodesError(in_words(error)) from error
         except TimeoutError as error:
             raise NodesError(f"no answer from {self._address} within {self._call_timeout_s} s") from error
 

@@ -10,8 +10,8 @@ from functools import partial
 
 from confluent_kafka import KafkaException
 
+from sluice.exceptions import in_words
 from sluice.kafka.topics import present_settings, too_few_in_sync, unfit_settings
-from sluice.kafka_config import clients
 from sluice.runtime import Runtime
 
 log = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ async def watch_topic_settings(runtime: Runtime) -> None:
         try:
             present = await asyncio.to_thread(present_settings, client)
         except KafkaException as error:
-            log.warning("topic settings not read", extra={"error": clients.reason_of(error)})
+            log.warning("topic settings not read", extra={"error": in_words(error)})
             await asyncio.sleep(AGAIN_S)
             continue
         unfit, few = "; ".join(unfit_settings(present)), too_few_in_sync(present, replication)

@@ -11,6 +11,8 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any, TypeVar
 
+from sluice.exceptions import in_words
+
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
@@ -42,5 +44,6 @@ async def at_most(seconds: float, what: str, *calls: Callable[[], None]) -> None
 
 
 def _log_failure(what: str, future: "asyncio.Future[None]") -> None:
-    if not future.cancelled() and future.exception() is not None:
-        log.warning("ended with an error", extra={"what": what, "error": repr(future.exception())})
+    error = None if future.cancelled() else future.exception()
+    if error is not None:
+        log.warning("ended with an error", extra={"what": what, "error": in_words(error)})

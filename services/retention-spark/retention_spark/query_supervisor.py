@@ -16,6 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from retention_spark import metrics
 from sluice.engine.retry import delays
+from sluice.exceptions import in_words
 
 log = logging.getLogger(__name__)
 
@@ -100,7 +101,7 @@ class QueryRunner:
     def _failed(self, error: Exception) -> None:
         if self._stopping.is_set():
             return
-        text = repr(error)
+        text = in_words(error)
         if isinstance(error, Py4JJavaError):
             # What it says itself is which call has failed.
             text = error.java_exception.toString()

@@ -16,6 +16,7 @@ import msgspec
 
 from sluice.domain.commands import Command
 from sluice.domain.stream.commands import RecordDecision
+from sluice.exceptions import in_words
 from sluice.kafka.dead_letters import dead_letter_headers, fitting
 from sluice.kafka.headers import Headers, as_text, cloud_event_headers
 from sluice.kafka.requests import Request, encode_request
@@ -167,7 +168,7 @@ class ReportDecider:
     def _dead_letter(self, record: ReportRecord, error: Exception, now: int) -> OutgoingRecord:
         origin = {"topic": record.topic, "partition": str(record.partition), "offset": str(record.offset)}
         others = 2 * len(record.key.encode()) + len(record.headers)
-        value, reason = fitting(record.value, others, f"{type(error).__name__}: {error}")
+        value, reason = fitting(record.value, others, in_words(error))
         headers = dead_letter_headers(origin, _headers_of(record), record.key, self._source, reason, now)
         return OutgoingRecord(DEAD_LETTERS.name, record.key, value, as_text(headers))
 

@@ -15,6 +15,7 @@ from typing import Protocol
 from sluice.domain.ids import StreamId
 from sluice.engine.journal import Journal, JournalError
 from sluice.engine.ports import SendError
+from sluice.exceptions import in_words
 from sluice.pravega.errors import SegmentStoreError
 from stream_workflows.metrics import PERIODIC_FAILURES, PERIODIC_SECONDS
 
@@ -95,5 +96,5 @@ class Periodic:
     def _log_failure(self, job: Job, stream: StreamId | None, error: Exception) -> None:
         PERIODIC_FAILURES.labels(job.name).inc()
         foreseen = isinstance(error, SegmentStoreError | JournalError | SendError)
-        facts = {"job": job.name, "stream": str(stream or ""), "error": repr(error)}
+        facts = {"job": job.name, "stream": str(stream or ""), "error": in_words(error)}
         log.warning("periodic work failed", extra=facts, exc_info=None if foreseen else error)

@@ -22,6 +22,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
+from sluice.exceptions import in_words
 from txn_manager.wheel import metrics
 from txn_manager.wheel.errors import SlotLostError, WheelUnavailableError
 from txn_manager.wheel.owned import OwnedSlot, State, Why
@@ -201,7 +202,7 @@ class Timers:
                 await self._on_due(partition, timers)
         except Exception as error:  # noqa: BLE001 - logged and counted; the claim expires
             metrics.ON_DUE_FAILURES.inc()
-            facts = {"partition": partition, "timers": len(timers), "error": repr(error)}
+            facts = {"partition": partition, "timers": len(timers), "error": in_words(error)}
             log.warning("due timers were not checked; they fire again", extra=facts)
 
     async def _keep_flushing(self) -> None:
@@ -262,7 +263,7 @@ class Timers:
         except Exception as error:
             metrics.REFILL_FAILURES.inc()
             slot.neglect(Why.LOST if isinstance(error, SlotLostError) else Why.FAILED)
-            slot.failure = repr(error)
+            slot.failure = in_words(error)
             log.exception("timers not filled from the journal", extra={"partition": partition})
             return False
         metrics.REFILLS.labels(why.value).inc()

@@ -90,7 +90,7 @@ class SearchStore:
         except NotFoundError as error:
             if isinstance(error.info, dict) and error.info.get("found") is False:
                 return None
-            raise StoreFailedError(f"OpenSearch: {error!r}") from error
+            raise StoreFailedError(f"OpenSearch: {_said(error)}") from error
         return _document(found)
 
     async def put(self, id: str, body: Body, expected: Version | None) -> Version:
@@ -114,11 +114,11 @@ class SearchStore:
         answer = (await self._write(call, id, expected))["items"][0]["delete"]
         status = answer["status"]
         if status == _CONFLICT or answer.get("result") == "not_found":
-            raise ConflictError(f"{id} is not at {expected}: {answer}")
+            raise ConflictError(f"{id} is not at {expected}: {_in_words(answer)}")
         if status in _PASSING:
-            raise StoreUnavailableError(f"OpenSearch: {answer}")
+            raise StoreUnavailableError(f"OpenSearch: {_in_words(answer)}")
         if status != _DONE:
-            raise StoreFailedError(f"OpenSearch: {answer}")
+            raise StoreFailedError(f"OpenSearch: {_in_words(answer)}")
 
     async def under(self, prefix: str) -> dict[str, Document]:
         """See DocumentStore."""
@@ -133,11 +133,11 @@ class SearchStore:
         whole = {"allow_partial_search_results": "false"}
         try:
             refreshed = await self._within(self._client.indices.refresh(index=self._index))
-            if refreshed["_shards"]["failed"]:
-                raise StoreUnavailableError(f"OpenSearch: the refresh failed on a copy: {refreshed['_shards']}")
+            if failed := refreshed["_shards"]["failed"]:
+                raise StoreUnavailableError(f"OpenSearch: the refresh failed on {failed} copies")
             found = await self._within(self._client.search(index=self._index, body=body, params=whole))
         except NotFoundError as error:
-            raise StoreFailedError(f"OpenSearch: {error!r}") from error
+            raise StoreFailedError(f"OpenSearch: {_said(error)}") from error
         if found["timed_out"]:
             raise StoreUnavailableError("OpenSearch: the search did not end in time")
         check_count(found["hits"]["total"]["value"], prefix)
@@ -151,9 +151,9 @@ class SearchStore:
         try:
             return await self._within(call)
         except SearchConflictError as error:
-            raise ConflictError(f"{id} is not at {expected}: {error.info}") from error
+            raise ConflictError(f"{id} is not at {expected}: {_said(error)}") from error
         except NotFoundError as error:
-            raise StoreFailedError(f"OpenSearch: {error!r}") from error
+            raise StoreFailedError(f"OpenSearch: {_said(error)}") from error
 
     async def _ensure_index(self) -> None:
         for _ in range(_CREATE_TIMES):
@@ -184,13 +184,28 @@ class SearchStore:
         except (SearchConflictError, NotFoundError):
             raise
         except (TimeoutError, OSError, SearchConnectionError) as error:
-            raise StoreUnavailableError(f"OpenSearch: {error!r}") from error
+            raise StoreUnavailableError(f"OpenSearch: {_said(error)}") from error
         except TransportError as error:
             if error.status_code in _PASSING:
-                raise StoreUnavailableError(f"OpenSearch: {error!r}") from error
-            raise StoreFailedError(f"OpenSearch: {error!r}") from error
+                raise StoreUnavailableError(f"OpenSearch: {_said(error)}") from error
+            raise StoreFailedError(f"OpenSearch: {_said(error)}") from error
         except OpenSearchException as error:
-            raise StoreFailedError(f"OpenSearch: {error!r}") from error
+            raise StoreFailedError(f"OpenSearch: {_said(error)}") from error
+
+
+def _said(error: Exception) -> str:
+    """What OpenSearch says of an error, or its client; or what kind of error it is."""
+    if isinstance(error, TransportError) and isinstance(error.info, dict):
+        return _in_words({"status": error.status_code, **error.info})
+    said = error.error if isinstance(error, TransportError) else str(error)
+    return said or type(error).__name__
+
+
+def _in_words(answer: dict[str, Any]) -> str:
+    """An answer with an error: its status, the error's type, and the reason; or what else became of the request."""
+    error = answer.get("error", answer.get("result", ""))
+    parts = (error.get("type"), error.get("reason")) if isinstance(error, dict) else (error,)
+    return " ".join(str(part) for part in (answer.get("status"), *parts) if part)
 
 
 def _version(answer: Any) -> Version:

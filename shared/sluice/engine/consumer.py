@@ -20,6 +20,7 @@ from sluice.engine.journal import Journal
 from sluice.engine.offsets import Offsets, Origin, RequestFacts
 from sluice.engine.ports import Message, RequestSource
 from sluice.engine.record import Mark, Source
+from sluice.exceptions import in_words
 from sluice.telemetry import metrics, tracing
 from sluice.telemetry.scrape import on_scrape
 
@@ -154,7 +155,7 @@ class RequestConsumer:
     def problem(self) -> str | None:
         """What keeps this instance from being ready."""
         if self.failure is not None:
-            return repr(self.failure)
+            return in_words(self.failure)
         return None if self.joined else "joining its group"
 
     @property
@@ -252,7 +253,7 @@ class RequestConsumer:
                     await self._on_assigned(partition)
                 break
             except Exception as error:  # noqa: BLE001 - the partition is ours: tried until it succeeds
-                facts = {"topic": self._source.topic, "partition": partition, "error": repr(error)}
+                facts = {"topic": self._source.topic, "partition": partition, "error": in_words(error)}
                 log.warning("partition not taken over yet", extra=facts)
                 self._problems[partition] = error
                 await asyncio.sleep(RETRY_TAKE_OVER_S)

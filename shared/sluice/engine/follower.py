@@ -19,6 +19,7 @@ from sluice.engine.partition import partition_keys, partition_of
 from sluice.engine.ports import EndsUnknownError, Log, Message, Model, SnapshotStore, SnapshotStoreError, end_of
 from sluice.engine.record import Record
 from sluice.engine.waiters import Waiters
+from sluice.exceptions import in_words
 from sluice.telemetry import metrics
 
 log = logging.getLogger(__name__)
@@ -96,7 +97,7 @@ class Follower:
         if self._loading is not None and self._loading.done() and not self._loading.cancelled():
             error = self._loading.exception()
             if error is not None:
-                return f"it cannot be loaded: {error!r}"
+                return f"it cannot be loaded: {in_words(error)}"
         return self._log.failure
 
     @property
@@ -256,7 +257,9 @@ class Follower:
 
     def _stop_partition(self, partition: int, error: Exception, offset: int | None = None) -> None:
         lost = isinstance(error, LostRecordsError)
-        self.failed[partition] = f"{error}" if lost else f"record at offset {offset} cannot be applied: {error!r}"
+        self.failed[partition] = (
+            f"{error}" if lost else f"record at offset {offset} cannot be applied: {in_words(error)}"
+        )
         log.critical("journal partition stopped", extra={"partition": partition, "offset": offset}, exc_info=error)
         failure = PartitionFailedError(f"journal partition {partition}: {self.failed[partition]}")
         self.waiters.fail(partition, failure)

@@ -24,6 +24,7 @@ from sluice.engine.fold import GuardedReader, Outcome, PartitionView
 from sluice.engine.offsets import NO_REQUEST, RequestFacts
 from sluice.engine.ports import Clock, RecordTooLargeError
 from sluice.engine.record import Entry, Mark
+from sluice.exceptions import in_words
 from sluice.telemetry import tracing
 
 log = logging.getLogger(__name__)
@@ -145,7 +146,9 @@ class Proposer:
 
     async def _failed(self, error: Exception, partition: int, batch: _Batch, queue: deque[_Item]) -> int | None:
         """How many entries to try next; None: as many as ever."""
-        log.warning("requests wait", extra={"partition": partition, "requests": len(batch.items), "error": repr(error)})
+        log.warning(
+            "requests wait", extra={"partition": partition, "requests": len(batch.items), "error": in_words(error)}
+        )
         items = [item for item, _ in batch.items]
         is_too_large = isinstance(error.__cause__, RecordTooLargeError)
         if isinstance(error, JournalUnavailableError) and not is_too_large:

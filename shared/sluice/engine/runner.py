@@ -24,6 +24,7 @@ from sluice.engine.ports import SendError
 from sluice.engine.retry import delays
 from sluice.engine.step import InputRecord, Step, StepContextT, Workflows
 from sluice.engine.workflow import WorkflowRules
+from sluice.exceptions import in_words
 from sluice.telemetry import metrics, tracing
 
 log = logging.getLogger(__name__)
@@ -57,11 +58,11 @@ class _Attempts:
         self._error = type(error)
 
     def in_words(self, error: Exception) -> str:
-        """The last error, with nothing in it that a record cannot hold, and whether it looks like a passing one."""
-        text = f"{type(error).__name__}: {error}"
+        """The last error, and whether it looks like a passing one."""
+        text = in_words(error)
         if self.alike >= MIN_ALIKE:
             text += f"; each of the last {self.alike} attempts ended like this"
-        return text.encode(errors="replace").decode()
+        return text
 
 
 class Runner(Generic[StepContextT]):
@@ -222,7 +223,7 @@ class Runner(Generic[StepContextT]):
         is_foreseen = isinstance(error, self._foreseen)
         facts = {"aggregate": aggregate, "workflow": kind.value, "step": step, "attempts": attempts}
         log.warning(
-            "workflow step failed", extra={**facts, "error": repr(error)}, exc_info=None if is_foreseen else error
+            "workflow step failed", extra={**facts, "error": in_words(error)}, exc_info=None if is_foreseen else error
         )
 
     async def _record_step(self, aggregate: str, kind: Any, step: str, attempts: int, text: str) -> None:

@@ -19,6 +19,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from sluice.engine.ports import EndsUnknownError
+from sluice.exceptions import in_words
 from sluice.kafka.topics import JOURNAL
 from sluice.kafka_config import clients
 
@@ -49,7 +50,7 @@ async def trimmable_offsets(client: dict[str, Any]) -> dict[int, int]:
     try:
         return await asyncio.to_thread(archived_offsets, client) or {}
     except KafkaException as error:
-        raise EndsUnknownError(f"how far the archive is: {error}") from error
+        raise EndsUnknownError(f"how far the archive is: {in_words(error)}") from error
 
 
 def recorded_progress(client: dict[str, Any], topics: Iterable[str]) -> Progress:

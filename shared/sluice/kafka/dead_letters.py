@@ -14,11 +14,11 @@ import msgspec
 from confluent_kafka import KafkaException
 
 from sluice.engine.ports import Message, RecordTooLargeError, SendError
+from sluice.exceptions import in_words
 from sluice.kafka.connections import RecordProducer
 from sluice.kafka.headers import Headers, cloud_event_headers
 from sluice.kafka.reading import read_records
 from sluice.kafka.topics import DEAD_LETTERS, MAX_RECORD_BYTES, REPLAYABLE
-from sluice.kafka_config import clients
 from sluice.telemetry import metrics
 
 log = logging.getLogger(__name__)
@@ -174,4 +174,4 @@ def read_dead_letters(
         for message in read_records(client, "sluice-dead-letters-reader", DEAD_LETTERS.name, spans, SILENCE_S):
             on_message(message)
     except KafkaException as error:
-        raise DeadLettersUnavailableError(f"the dead letters cannot be read: {clients.reason_of(error)}") from error
+        raise DeadLettersUnavailableError(f"the dead letters cannot be read: {in_words(error)}") from error

@@ -16,6 +16,7 @@ from typing import Any
 from confluent_kafka.admin import AdminClient
 
 from sluice.engine.ports import Ends, EndsUnknownError
+from sluice.exceptions import in_words
 from sluice.kafka.leader_ends import LeaderEnds
 from sluice.kafka_config import clients
 
@@ -162,7 +163,7 @@ class EndOffsets:
         try:
             found = await self._loop.run_in_executor(self._looks, self._look)
         except Exception as error:  # noqa: BLE001 - whatever it is, those that wait are to be answered
-            log.warning("leaders of the journal unknown", extra={"error": repr(error)})
+            log.warning("leaders of the journal unknown", extra={"error": in_words(error)})
             return
         groups: defaultdict[int, set[int]] = defaultdict(set)
         for partition in self._everywhere:

@@ -14,6 +14,7 @@ import msgspec
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from sluice.exceptions import in_words
 from sluice.kafka.offsets import Place, begins_of, ends_of, first_since
 from sluice.kafka.topics import TOPICS
 from sluice.kafka_config import clients
@@ -67,7 +68,7 @@ class GroupProgress:
         try:
             return self._fetch(now_ms)
         except KafkaException as error:
-            problem = f"Kafka does not say how far consumers are: {error}"
+            problem = f"Kafka does not say how far consumers are: {in_words(error)}"
         # Clients go by the leaders that they remember. They end here, and not by way of a traceback on the loop.
         self.close()
         raise GroupsUnavailableError(problem)

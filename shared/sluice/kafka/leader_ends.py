@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 from confluent_kafka import OFFSET_END, Consumer, KafkaException, TopicPartition
 
 from sluice.engine.ports import Ends, EndsUnknownError
+from sluice.exceptions import in_words
 from sluice.kafka_config import clients
 
 log = logging.getLogger(__name__)
@@ -105,7 +106,7 @@ class LeaderEnds(Generic[RequestT]):
             except Exception as error:  # noqa: BLE001 - whatever it is, the next ones that wait are to be answered
                 # A client goes by the leaders it remembers, long after the brokers came back with new ones.
                 client = self._new_client()
-                self._loop.call_soon_threadsafe(self._failed, self, waiting, str(error))
+                self._loop.call_soon_threadsafe(self._failed, self, waiting, in_words(error))
                 with self._lock:
                     # Those that wait may go to another leader meanwhile, in place of failing here, too.
                     self._lock.wait_for(lambda: self._stopping, PAUSE_S)

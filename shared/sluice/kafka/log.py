@@ -7,6 +7,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from sluice.engine.ports import Ends, EndsUnknownError, Message, RecordFacts, SendError
+from sluice.exceptions import in_words
 from sluice.kafka.deleting import RecordDeleter
 from sluice.kafka.ends import EndOffsets
 from sluice.kafka.headers import cloud_event_headers
@@ -56,7 +57,7 @@ class KafkaLog:
     def failure(self) -> str | None:
         """See Log."""
         if self._follower is not None and self._follower.failure is not None:
-            return repr(self._follower.failure)
+            return in_words(self._follower.failure)
         return self._ends.failure
 
     def start(self, on_batch: Callable[[Sequence[Message]], None], begin: Mapping[int, int]) -> None:
@@ -104,4 +105,4 @@ class KafkaLog:
         try:
             return await asyncio.to_thread(self._deleter.delete, self.name, before, appended_before_ms)
         except KafkaException as error:
-            raise EndsUnknownError(str(error)) from error
+            raise EndsUnknownError(in_words(error)) from error

@@ -18,6 +18,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from sluice.engine.partition import partition_of
 from sluice.engine.ports import RecordTooLargeError, SendError, SendQueueFullError
+from sluice.exceptions import in_words
 from sluice.kafka.batching import Batches
 from sluice.kafka.headers import Headers
 from sluice.kafka.topics import MAX_RECORD_BYTES, TOPICS
@@ -112,7 +113,7 @@ class KafkaProducer:
         try:
             self._hand_over(record, delivered)
         except Exception as error:  # noqa: BLE001 - whatever it is, the records behind this one go on
-            problem = error if isinstance(error, SendError) else SendError(repr(error))
+            problem = error if isinstance(error, SendError) else SendError(in_words(error))
             record.loop.call_soon(self._ended, record, problem)
 
     def _ended(self, record: _Record, problem: SendError | None) -> None:

@@ -19,6 +19,7 @@ from confluent_kafka.admin import AdminClient
 
 from sluice.engine.ports import EndsUnknownError, Message, SourceListener
 from sluice.engine.record import Mark
+from sluice.exceptions import in_words
 from sluice.kafka.poll_thread import ConsumerReplaced, PollThread
 from sluice.kafka.topic_ids import topic_ids
 from sluice.kafka_config import clients
@@ -96,7 +97,7 @@ class KafkaRequestSource:
         try:
             return f"{self.topic}@{topic_ids(admin, [self.topic], IDENTITY_TIMEOUT_S)[self.topic]}"
         except KafkaException as error:
-            problem = f"{self.topic}: {error}"
+            problem = f"{self.topic}: {in_words(error)}"
         with self._identifying:
             # It may wait for a broker that has gone without a word. A client that is new finds one that answers.
             if self._admin is admin:
@@ -149,7 +150,7 @@ class KafkaRequestSource:
                 self._commit(consumer)
             except KafkaException as error:
                 # Raised from here it would end the thread. The next owner gets some requests a second time.
-                log.warning("not committed before the partitions went", extra={"error": str(error)})
+                log.warning("not committed before the partitions went", extra={"error": in_words(error)})
             self._release(consumer, [p.partition for p in partitions])
             self._loop.call_soon_threadsafe(listener.revoked, [p.partition for p in partitions])
 
@@ -173,7 +174,7 @@ class KafkaRequestSource:
                     self._seek(consumer, one)
         except KafkaException as error:
             # Raised from here it would end the thread. The partitions begin at what was committed, whatever that is.
-            log.warning("committed positions not compared with the topic", extra={"error": str(error)})
+            log.warning("committed positions not compared with the topic", extra={"error": in_words(error)})
 
     def _seek(self, consumer: Consumer, position: TopicPartition) -> None:
         """Raises KafkaException. What is assigned begins to be fetched a moment later: before that it refuses."""
@@ -219,7 +220,7 @@ class KafkaRequestSource:
             if paused:
                 consumer.resume(self._named(paused))
         except KafkaException as error:
-            log.warning("not resumed before the partitions went", extra={"error": str(error)})
+            log.warning("not resumed before the partitions went", extra={"error": in_words(error)})
 
     def _named(self, partitions: Iterable[int]) -> list[TopicPartition]:
         return [TopicPartition(self.topic, partition) for partition in sorted(partitions)]

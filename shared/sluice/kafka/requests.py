@@ -8,6 +8,7 @@ import msgspec
 
 from sluice.domain.commands import Command
 from sluice.engine.formats import FIRST_FORMAT, NewerFormatError, refuse_newer
+from sluice.exceptions import in_words
 
 REQUEST_FORMAT = FIRST_FORMAT
 """The newest format of a request that this release carries out."""
@@ -45,7 +46,7 @@ def decode_request(value: bytes) -> Request:
     try:
         request = _decoder.decode(value)
     except (UnicodeDecodeError, RecursionError) as error:
-        raise msgspec.DecodeError(repr(error)) from error
+        raise msgspec.DecodeError(in_words(error)) from error
     except msgspec.ValidationError:
         refuse_newer(value, REQUEST_FORMAT)
         raise

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from sluice.engine.ports import RecordFacts, SnapshotStoreError
+from sluice.exceptions import in_words
 from sluice.kafka.deleting import RecordDeleter
 from sluice.kafka.headers import JSON, MESSAGE_PACK, cloud_event_headers
 from sluice.kafka.reading import Spans, read_records
@@ -66,7 +67,7 @@ class KafkaSnapshotStore:
         try:
             return await asyncio.to_thread(call, *args)
         except KafkaException as error:
-            raise SnapshotStoreError(str(error)) from error
+            raise SnapshotStoreError(in_words(error)) from error
 
     # In threads.
 

@@ -9,17 +9,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException
-
 Client = Mapping[str, Any]
 """What all clients of a process have in common; see `common`. It may hold passwords."""
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
-
-
-def reason_of(error: KafkaException) -> str:
-    """What librdkafka says of an error, without its number."""
-    return error.args[0].str() if error.args and isinstance(error.args[0], KafkaError) else str(error)
 
 
 DEFAULT_SESSION_S = 6.0

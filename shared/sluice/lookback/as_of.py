@@ -12,6 +12,7 @@ from sluice.domain.model import DomainModel, JournalRecord, decode_record
 from sluice.engine.fold import Outcome, PartitionView
 from sluice.engine.partition import partition_of
 from sluice.engine.snapshots import SnapshotManifest
+from sluice.exceptions import in_words
 from sluice.kafka.topics import JOURNAL
 from sluice.lookback.decoding import ids_of
 from sluice.lookback.errors import LookbackError
@@ -83,7 +84,7 @@ def fold(
             outcomes = watcher.view.fold(record, item.offset, item.at)
         except Exception as error:
             raise LookbackError(
-                f"partition {item.partition} of the journal stops at offset {item.offset}: {error!r}",
+                f"partition {item.partition} of the journal stops at offset {item.offset}: {in_words(error)}",
                 f"every service stops there, too; what was before {item.at} (epoch ms) can be shown with --at",
             ) from error
         watcher.folded(item, record, outcomes)

@@ -20,6 +20,7 @@ from sluice.domain.stream.traffic import ScaleReport
 from sluice.domain.table.events import TableCreationStarted
 from sluice.engine.record import Record
 from sluice.engine.snapshots import SnapshotConfirmation, SnapshotManifest
+from sluice.exceptions import in_words
 from sluice.kafka import topics
 from sluice.kafka.dead_letters import DeadLetterSettled
 from sluice.kafka.requests import Request, decode_request, request_id
@@ -109,7 +110,7 @@ def decode(record: KafkaRecord) -> Decoded:
     try:
         return decoder(record, record.value)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        return _raw(record, f"{type(error).__name__}: {error}")
+        return _raw(record, in_words(error))
 
 
 def raw_value(record: KafkaRecord) -> dict[str, Any]:
@@ -246,7 +247,7 @@ def _settled(record: KafkaRecord) -> Decoded:
     try:
         settled = _settlements.decode(record.value or b"")
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        return _raw(record, f"{type(error).__name__}: {error}")
+        return _raw(record, in_words(error))
     return Decoded(
         record, types=(type(settled).__name__,), names=frozenset((record.key,)), by=settled.by, content=settled
     )

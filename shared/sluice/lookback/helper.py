@@ -21,6 +21,7 @@ from typing import Any, BinaryIO, Protocol
 
 import msgspec
 
+from sluice.exceptions import in_words
 from sluice.kafka_config.conf import KafkaConfError
 from sluice.lookback import errors
 from sluice.lookback.all_jobs import JOBS
@@ -113,7 +114,7 @@ class Worker:
             # This is the boundary: the other jobs go on.
             log.exception("a job failed", extra={"job": question.job})
             self._reading.drop()
-            return Failed(question.id, errors.JobDefectError.__name__, f"{question.job}: {error!r}", "")
+            return Failed(question.id, errors.JobDefectError.__name__, f"{question.job}: {in_words(error)}", "")
 
     def _result(self, question: Submit, is_cancelled: Callable[[], bool]) -> bytes:
         job, limit = self._jobs[question.job], JobLimit(is_cancelled)

@@ -12,6 +12,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from sluice.exceptions import in_words
 from sluice.kafka.offsets import Place, begins_of, ends_of, first_since
 from sluice.kafka.reading import LASTING
 from sluice.kafka.topic_ids import topic_ids
@@ -180,7 +181,7 @@ class KafkaSource:
 
     def _unreachable(self, error: KafkaException) -> UnreachableError:
         return UnreachableError(
-            f"cannot read from Kafka at {self._bootstrap}: {clients.reason_of(error)}",
+            f"cannot read from Kafka at {self._bootstrap}: {in_words(error)}",
             "is it running (`make status`)? SLUICE_KAFKA_BOOTSTRAP, or --kafka HOST:PORT, says where it is",
         )
 

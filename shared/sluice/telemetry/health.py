@@ -18,6 +18,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from sluice.exceptions import in_words
 from sluice.security.tls import Identity, serving_context
 from sluice.security.watched import Watched
 from sluice.telemetry.http_connections import BoundedConnection, HttpBounds, InPieces
@@ -66,7 +67,7 @@ def problems(checks: Checks) -> Problems:
             problem = check()
         except Exception as error:
             log.exception("check failed", extra={"check": name})
-            problem = f"the check failed: {error!r}"
+            problem = f"the check failed: {in_words(error)}"
         if problem is not None:
             found[name] = problem
     return found

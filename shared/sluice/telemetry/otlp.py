@@ -18,6 +18,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
+from sluice.exceptions import in_words
 from sluice.security.tls import counting
 from sluice.security.watched import Watched
 from sluice.telemetry.tracing import NOTHING, Attributes, Carrier, Kind, Span
@@ -116,7 +117,7 @@ class OtelSpan:
         if self._borrowed:
             return
         if error is not None:
-            self.span.set_status(Status(StatusCode.ERROR, error if isinstance(error, str) else repr(error)))
+            self.span.set_status(Status(StatusCode.ERROR, error if isinstance(error, str) else in_words(error)))
             if isinstance(error, Exception):
                 self.span.record_exception(error)
         self.span.end()

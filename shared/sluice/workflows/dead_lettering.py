@@ -12,6 +12,7 @@ from sluice.engine.consumer import Delivery
 from sluice.engine.formats import NewerFormatError
 from sluice.engine.journal import JournalError
 from sluice.engine.offsets import RequestFacts
+from sluice.exceptions import in_words
 from sluice.kafka.dead_letters import failed_record_of, send_dead_letter
 from sluice.kafka.requests import Request, decode_request, request_id
 from sluice.kafka.topics import Topic, topics_of
@@ -57,11 +58,11 @@ async def dead_letter(runtime: Runtime, delivery: Delivery, error: Exception) ->
     if origin is not None and runtime.journal.reader(delivery.key).is_decided(origin.source):
         return
     record, now_ms = failed_record_of(delivery.message), runtime.clock.now_ms()
-    await send_dead_letter(runtime.producer, record, runtime.source, repr(error), now_ms)
+    await send_dead_letter(runtime.producer, record, runtime.source, in_words(error), now_ms)
     id = request_id(delivery.value)
     if id is None:
         return
-    reply = refusal(Status.FAILURE, f"stored as a dead letter: {error!r}")
+    reply = refusal(Status.FAILURE, f"stored as a dead letter: {in_words(error)}")
     is_in_place = runtime.journal.partition_of(delivery.key) == delivery.partition
     command = _command_of(delivery) if is_in_place else None
 

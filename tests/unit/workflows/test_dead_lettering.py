@@ -81,8 +81,10 @@ async def test_the_reply_marks_the_request_as_decided_and_says_why(scene: Scene)
     await scene.send()
     [entry] = scene.replies
     assert entry.request == "r" and entry.reply is not None and entry.source is not None
-    assert entry.reply.status == "FAILURE" and "no" in entry.reply.reason
-    assert scene.world.view(KEY).is_decided(entry.source) and scene.letters == 1
+    assert (entry.reply.status, entry.reply.reason) == ("FAILURE", "stored as a dead letter: ValueError: no")
+    assert scene.world.view(KEY).is_decided(entry.source)
+    [letter] = scene.world.messages(DEAD_LETTERS)
+    assert dict(letter.headers())["sluice_reason"] == b"ValueError: no"
 
 
 @pytest.mark.parametrize("topic", [JOURNAL, DEAD_LETTERS], ids=["reply", "letter"])

@@ -32,6 +32,7 @@ from api_gateway.security.guard import Guard
 from api_gateway.security.rest_permissions import names_in, rule_of
 from api_gateway.security.rules import READ_UPDATE, Rule
 from api_gateway.security.sessions import COOKIE, Sessions
+from sluice.exceptions import in_words
 from sluice.security.caller import Caller
 
 log = logging.getLogger(__name__)
@@ -200,7 +201,7 @@ def _noted(request: Request, path: str, error: Exception, not_a_number: HTTPStat
     if failure.status in _MAY_BE_OURS and (wrong := request.app.state.health.problems()):
         failure = msgspec.structs.replace(failure, detail=f"{failure.detail}; {wrong[:MAX_DETAIL]}")
     if log.isEnabledFor(failure.level):
-        facts = {"method": request.method, "path": path, "status": failure.status, "error": repr(error)}
+        facts = {"method": request.method, "path": path, "status": failure.status, "error": in_words(error)}
         log.log(failure.level, "call failed", extra=facts, exc_info=error if failure.level >= logging.ERROR else None)
     return failure
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
+from sluice.exceptions import in_words
 from sluice.kafka.poll_thread import Batch, PollThread
 from sluice.kafka_config import clients
 from sluice.runtime import Runtime
@@ -26,5 +27,5 @@ def follow(runtime: Runtime, name: str, begin: list[TopicPartition], observe: Ca
     config = clients.consumer(runtime.settings.kafka_client(), f"sluice-{slug}", more)
     poll = PollThread(slug, config, attach, observe)
     poll.start()
-    runtime.degraded[name] = lambda: repr(poll.failure) if poll.failure else None
+    runtime.degraded[name] = lambda: in_words(poll.failure) if poll.failure else None
     runtime.stack.push_async_callback(poll.stop)

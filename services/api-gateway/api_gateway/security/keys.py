@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 import jwt
 
 from api_gateway.errors import OverloadedError
+from sluice.exceptions import in_words
 from sluice.security.hiding import shown
 from sluice.security.watched import SecurityConfigError, Watched
 
@@ -61,7 +62,7 @@ def key_set(content: bytes) -> KeySet:
     try:
         found = jwt.PyJWKSet.from_dict(json.loads(content)).keys
     except Exception as error:  # noqa: BLE001 - the library raises whatever a strange key leads to
-        raise SecurityConfigError(f"the JSON Web Key Set cannot be used: {type(error).__name__}: {error}") from None
+        raise SecurityConfigError(f"the JSON Web Key Set cannot be used: {in_words(error)}") from None
     usable = {key.key_id or "": key for key in found if key.key_type in _PUBLIC and key.public_key_use in (None, "sig")}
     if not usable:
         raise SecurityConfigError("the JSON Web Key Set has no public key that signs")

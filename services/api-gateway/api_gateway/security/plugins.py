@@ -12,6 +12,7 @@ from functools import partial
 from importlib.metadata import entry_points
 from typing import Any, Protocol
 
+from sluice.exceptions import in_words
 from sluice.security.caller import Caller, UnauthenticatedError
 from sluice.security.resources import Permission
 from sluice.security.watched import SecurityConfigError
@@ -72,6 +73,6 @@ def site_handlers(settings: Mapping[str, Any]) -> Iterator[PluginHandler]:
             if not callable(handler.authenticate) or not callable(handler.authorize):
                 raise TypeError("it lacks authenticate or authorize")
         except Exception as error:
-            reason = f"{type(error).__name__}: {error}"
+            reason = in_words(error)
             raise SecurityConfigError(f"the handler {entry.name} ({entry.value}) does not start: {reason}") from error
         yield PluginHandler(handler)

@@ -16,6 +16,7 @@ import time
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Sequence
 
+from sluice.exceptions import in_words
 from sluice.kafka_config.conf import KafkaConfError
 from sluice.kafka_config.python import ignored_by_python, python_security
 from txn_manager.settings import TxnSettings
@@ -78,7 +79,7 @@ class StatisticsProcess:
             try:
                 status: object = await self._life()
             except OSError as error:
-                status = repr(error)
+                status = in_words(error)
             if time.monotonic() - began > SETTLED_S:
                 wait_s = RETRY_MIN_S
             log.warning("statistics ended, begin anew", extra={"status": status, "wait_s": wait_s})

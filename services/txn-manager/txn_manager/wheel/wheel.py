@@ -27,6 +27,7 @@ from redis.backoff import NoBackoff
 from redis.commands.core import AsyncScript
 from redis.exceptions import RedisError
 
+from sluice.exceptions import in_words
 from txn_manager.wheel.errors import SlotLostError, WheelUnavailableError
 from txn_manager.wheel.lua import Scripts
 
@@ -167,7 +168,7 @@ class TimerWheel:
         except TimeoutError as error:
             raise WheelUnavailableError(f"Redis did not answer within {self.timeout_s:g} s") from error
         except (RedisError, OSError) as error:
-            raise WheelUnavailableError(f"{type(error).__name__}: {error}") from error
+            raise WheelUnavailableError(in_words(error)) from error
 
 
 def _batches(

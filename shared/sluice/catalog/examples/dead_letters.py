@@ -15,7 +15,7 @@ def dead_letter_examples(requests: list[Example]) -> list[Example]:
     """One of the requests, an event of a segment that could not be read, and that the first was sent again."""
     source = next(request for request in requests if request.type == "SealStream")
     origin = {"topic": source.topic, "partition": "5", "offset": "1042"}
-    reason = "RuntimeError('the segment store sent a reply of an unknown type')"
+    reason = "RuntimeError: the segment store sent a reply of an unknown type"
     headers = dead_letter_headers(origin, source.headers, source.key, n.WORKFLOWS, reason, n.at(84.6))
     given_up = msgspec.structs.replace(source, topic=DEAD_LETTERS.name, headers=headers)
     key = StreamId(SYSTEM_SCOPE, REQUEST_STREAM).key

@@ -47,6 +47,7 @@ from sluice.domain.workflow import (
     why_not_cancel,
 )
 from sluice.engine.retry import longest_delay_s
+from sluice.exceptions import in_words
 
 log = logging.getLogger(__name__)
 
@@ -168,7 +169,7 @@ async def _retried(backend: Backend, aggregate: str) -> RetriedItem:
         reply = await backend.requests.submit(RetryWorkflow(aggregate), id=id)
     except Exception as error:  # noqa: BLE001 - one that fails says nothing of the others
         failure = failure_of(error)
-        log.log(failure.level, "retry failed", extra={"aggregate": aggregate, "request": id, "error": repr(error)})
+        log.log(failure.level, "retry failed", extra={"aggregate": aggregate, "request": id, "error": in_words(error)})
         return RetriedItem(aggregate=aggregate, status="FAILURE", detail=failure.detail, request=id)
     detail = None if reply.status in DONE else reply.reason or None
     return RetriedItem(aggregate=aggregate, status=reply.status, detail=detail, request=id)

@@ -375,7 +375,7 @@ async def test_an_index_that_was_deleted_is_a_failure_of_the_store() -> None:
         async with open_store(f"opensearch://127.0.0.1:{server.addresses[0][1]}/tasks", timeout_s=10) as store:
             is_there = False
             for call in (store.get("a"), store.put("a", {}, None), store.under("")):
-                with pytest.raises(StoreFailedError, match="index_not_found"):
+                with pytest.raises(StoreFailedError, match=r"\[OpenSearch: 404 index_not_found_exception\]"):
                     await call
     finally:
         await server.cleanup()
