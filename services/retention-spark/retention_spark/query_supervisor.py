@@ -101,12 +101,12 @@ class QueryRunner:
     def _failed(self, error: Exception) -> None:
         if self._stopping.is_set():
             return
-        text = in_words(error)
         if isinstance(error, Py4JJavaError):
             # What it says itself is which call has failed.
             text = error.java_exception.toString()
-        elif isinstance(error, StreamingQueryException):
-            text = error.getMessage() or text
+        else:
+            said = error.getMessage() if isinstance(error, StreamingQueryException) else None
+            text = said or in_words(error)
         self._failures += 1
         self._failure = text
         self._problem = f"failed, will start again: {text.splitlines()[0]}"
