@@ -28,6 +28,7 @@ from at_least_once.settings import (
 from at_least_once.sink import run_redis_sink, run_sink
 from at_least_once.starter import run_workers
 from at_least_once.worker import OtherInput
+from sluice.exceptions import in_words
 from sluice.validation import sentence
 from sluice_client import Access, Client, ClientError, MalformedEvents, Patience, SegmentStoreError, open_client
 
@@ -97,7 +98,7 @@ async def _run(command: Command, settings: Settings, access: Access) -> int:
             code = await command.run(client, settings, stop)
         except* ENDS as ends:
             for error in _each(ends):
-                print(f"{type(error).__name__}: {error}", file=sys.stderr)
+                print(in_words(error), file=sys.stderr)
     return code
 
 

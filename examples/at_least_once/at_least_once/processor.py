@@ -22,6 +22,7 @@ from at_least_once.output import Output
 from at_least_once.reader_group import ReaderGroup
 from at_least_once.reading import Reads
 from at_least_once.settings import AppSettings
+from sluice.exceptions import in_words
 from sluice_client import Client, Piece, StoredEvent
 
 _PIECE_BYTES = 64 * 1024
@@ -136,7 +137,7 @@ class Processor:
             self._unrecorded_events += len(results)
             if error is not None:
                 failed_at = self._positions[piece.segment] = part[len(results)].start
-                failure = FunctionFailed(f"{piece.segment} at offset {failed_at}: {error!r}")
+                failure = FunctionFailed(f"{piece.segment} at offset {failed_at}: {in_words(error)}")
                 # Said before anything else may go wrong.
                 _log.error("the function failed: %s", failure, exc_info=error)
                 await self._record()

@@ -21,6 +21,7 @@ from at_least_once.pruner import Pruner
 from at_least_once.reader_group import ReaderGroup
 from at_least_once.settings import AppSettings
 from at_least_once.streams import ensure_stream
+from sluice.exceptions import in_words
 from sluice_client import Client, find_start
 
 _DEPARTURE_S = 5.0
@@ -121,6 +122,6 @@ class Worker:
                 await self.group.go_offline([name])
                 await self.membership.leave(name)
         except (*PASSING, TimeoutError) as error:
-            _log.warning("%s could not take leave, others will find it gone: %r", name, error)
+            _log.warning("%s could not take leave, others will find it gone: %s", name, in_words(error))
         else:
             _log.info("%s is offline", name)

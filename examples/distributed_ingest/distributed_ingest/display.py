@@ -14,6 +14,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
 from distributed_ingest.feed import Reach
 from distributed_ingest.tally import Counts
+from sluice.exceptions import in_words
 from sluice_cli.units import show_size
 
 PLAIN_EVERY_S = 10.0
@@ -113,7 +114,7 @@ class _Handler(logging.Handler):
             self._display.say(self.format(record))
             return
         error = record.exc_info[1] if record.exc_info else None
-        more = f": {type(error).__name__}: {error}" if error is not None else ""
+        more = f": {in_words(error)}" if error is not None else ""
         self._display.say(f"{record.levelname.lower()}: {record.getMessage()}{more}")
 
 

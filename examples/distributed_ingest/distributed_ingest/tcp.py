@@ -18,6 +18,7 @@ from distributed_ingest.records import MAX_EVENT_BYTES, LineSplitter
 from distributed_ingest.settle import together
 from distributed_ingest.sink import SinkError
 from sluice import addresses
+from sluice.exceptions import in_words
 from sluice_cli.errors import UsageError
 from sluice_coordination import Functions, SingleSource, SourceState, Task, TaskContext
 
@@ -84,7 +85,7 @@ class Tcp:
                 async with asyncio.timeout(CONNECT_S):
                     reader, writer = await asyncio.open_connection(self._host, self._port, limit=READ_BYTES)
             except (OSError, TimeoutError) as error:
-                self._scene.outlet.tally.problem(f"cannot connect to {self._address}: {error!r}")
+                self._scene.outlet.tally.problem(f"cannot connect to {self._address}: {in_words(error)}")
                 await asyncio.sleep(pause_s)
                 pause_s = min(LONGEST_PAUSE_S, 2 * pause_s)
                 continue

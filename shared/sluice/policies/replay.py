@@ -19,6 +19,7 @@ from sluice.domain.policy.cut_order import is_at_or_before
 from sluice.domain.policy.retention import RetentionState
 from sluice.domain.stream.retention import RetentionReport, SizedCut
 from sluice.domain.stream.traffic import ScaleReport
+from sluice.exceptions import in_words
 from sluice.policies.reported import HistoryRow, LastReported, history_row, is_news
 from sluice.policies.rules import RetentionRule, Rule, Rules, ScaleRule, Verdict
 
@@ -72,7 +73,7 @@ class Replay(ABC):
             if self._state is not None:
                 self._decide()
         except Exception as error:  # noqa: BLE001 - as the query: it makes a dead letter of it and keeps the state
-            log.warning("a report is left out: %r", error)
+            log.warning("a report is left out: %s", in_words(error))
             self._state = before
 
     def end(self, at: int) -> None:
