@@ -9,10 +9,20 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from confluent_kafka import KafkaError, KafkaException
+
+from sluice.exceptions import in_words
+
 Client = Mapping[str, Any]
 """What all clients of a process have in common; see `common`. It may hold passwords."""
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+@in_words.register
+def _(error: KafkaException) -> str:
+    """What librdkafka says of it, without its number."""
+    return error.args[0].str() if error.args and isinstance(error.args[0], KafkaError) else f"Kafka: {error}"
 
 
 DEFAULT_SESSION_S = 6.0
