@@ -225,7 +225,8 @@ class System:
     def rest_urls(self) -> list[str]:
         """The REST base URL of every api-gateway."""
         scheme = "https" if self.settings.secure else "http"
-        return [f"{scheme}://{HOST}:{self.settings.rest_port + index}" for index in range(self.settings.api_gateways)]
+        ports = range(self.settings.rest_port, self.settings.rest_port + self.settings.api_gateways)
+        return [f"{scheme}://{self.settings.published(port)}" for port in ports]
 
     @property
     def rest_url(self) -> str:

@@ -21,7 +21,7 @@ from sluice.security.accounts import with_account
 from sluice.security.folder import File, password_of
 from sluice.security.passwords import hash_password
 from sluice_cli.main import app
-from sluice_local.home import NAME
+from sluice_local.security import shown
 from support.controller import outcome
 from support.kafka import read
 from support.pravega import manager
@@ -37,8 +37,8 @@ class Secured:
     def __init__(self, system: System) -> None:
         self.system = system
         self.folder = system.settings.security_dir
-        self.authority = self.folder / File.AUTHORITY
-        self.controller = f"tls://{NAME}:{system.settings.grpc_port}"
+        self.authority = Path(shown(system.settings).authority)
+        self.controller = f"tls://{system.settings.published(system.settings.grpc_port)}"
 
     def add_user(self, user: str, acl: str) -> None:
         """Another user, with a password of its own. Returns when the gateway knows it."""
@@ -82,7 +82,7 @@ class Secured:
     def statuses(self) -> Iterator["Statuses"]:
         """For calls of single RPCs."""
         credentials = grpc.ssl_channel_credentials(self.authority.read_bytes())
-        with grpc.secure_channel(f"{NAME}:{self.system.settings.grpc_port}", credentials) as channel:
+        with grpc.secure_channel(self.controller.removeprefix("tls://"), credentials) as channel:
             yield Statuses(self, ControllerServiceStub(channel))
 
     def environment(self, user: str) -> dict[str, str]:

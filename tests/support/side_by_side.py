@@ -50,6 +50,7 @@ _ON_THEIR_OWN = (
     "test_snapshots",
     "test_secured_zookeeper",
     "test_password_file",
+    "test_site_certificate",
 )
 """The files of `integration` that share none."""
 _WITHOUT_SYSTEM = ("test_secured", "test_table", "test_differences")

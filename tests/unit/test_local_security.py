@@ -132,6 +132,23 @@ def test_services_listen_to_those_who_prove_who_they_are(secured: LocalSettings)
     assert gateway.address == "tls://localhost:9090, page https://localhost:10090/ui/"
 
 
+def test_only_what_clients_connect_to_shows_the_certificate_of_a_site(secured: LocalSettings) -> None:
+    site = secured.model_copy(update={"grpc_published_host": "host.example.com"})
+    (site.security_dir / security.SITE.certificate).touch()
+    showing = {name for name, part in parts(site).items() if f"{site.security_dir}/site.pem" in str(asdict(part))}
+    assert showing == {"api-gateway-0", "segment-store-0", "segment-store-1"}
+    gateway = f"tls://host.example.com:{site.grpc_port}"
+    assert f"{gateway}; authority {site.security_dir}/site-ca.pem\n" in security.how_to_connect(site)
+
+
+def test_an_open_system_is_published_by_the_name_that_is_given(tmp_path: Path) -> None:
+    settings = LocalSettings(home=tmp_path, grpc_published_host="host.example.com")
+    assert parts(settings)["api-gateway-0"].address.startswith("grpc host.example.com:9090, ")
+    store = parts(settings)["segment-store-0"]
+    assert store.address == "host.example.com:12345"
+    assert "listener.host.nameOrIp=127.0.0.1\n" in str(next(iter(store.files.values())))
+
+
 class Ready(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.send_response(200)

@@ -52,6 +52,8 @@ class Probe:
     """The file with the authority of the part's certificate; empty: it has none, the connection is open."""
     credentials: str = ""
     """Kafka: the file with the configuration of clients. Redis: the file with its password. Empty: none is needed."""
+    host: str = ""
+    """Where the part is reached, if it is not on loopback alone."""
 
     @classmethod
     def of(cls, described: Mapping[str, Any]) -> "Probe":
@@ -62,7 +64,7 @@ class Probe:
         """Ask once."""
         match self.kind:
             case ProbeKind.TCP:
-                return _unless(_tcp(self.port))
+                return _unless(_tcp(self.host or HOST, self.port))
             case ProbeKind.REDIS:
                 return _unless(_redis(self.port, self.credentials))
             case ProbeKind.ZOOKEEPER:
@@ -71,7 +73,7 @@ class Probe:
             case ProbeKind.KAFKA:
                 return _unless(_kafka(self.port, self.credentials))
             case ProbeKind.SERVICE:
-                return _service(self.port, self.authority)
+                return _service(self.host or NAME, self.port, self.authority)
 
     def problem(self) -> str | None:
         """Ask once; None when the part is ready, else why it is not."""
@@ -83,11 +85,11 @@ def _unless(problem: str | None) -> Look:
     return Look(problem is None, problem or "")
 
 
-def _tcp(port: int) -> str | None:
+def _tcp(host: str, port: int) -> str | None:
     try:
-        socket.create_connection((HOST, port), timeout=_LIMIT_S).close()
+        socket.create_connection((host, port), timeout=_LIMIT_S).close()
     except OSError as error:
-        return f"no connection to {HOST}:{port}: {error.strerror or error}"
+        return f"no connection to {host}:{port}: {error.strerror or error}"
     return None
 
 
@@ -119,18 +121,18 @@ def _trusting(authority: str) -> ssl.SSLContext:
     return ssl.create_default_context(cafile=authority)
 
 
-def _service(port: int, authority: str) -> Look:
+def _service(host: str, port: int, authority: str) -> Look:
     """The page says what is missing for readiness, and what the service does without for a while."""
-    connection = http.client.HTTPConnection(NAME, port, timeout=_LIMIT_S)
+    connection = http.client.HTTPConnection(host, port, timeout=_LIMIT_S)
     try:
         if authority:
-            connection = http.client.HTTPSConnection(NAME, port, timeout=_LIMIT_S, context=_trusting(authority))
+            connection = http.client.HTTPSConnection(host, port, timeout=_LIMIT_S, context=_trusting(authority))
         connection.request("GET", "/readyz")
         response = connection.getresponse()
         body = response.read(_PAGE_BYTES).decode(errors="replace").strip()
     except (OSError, http.client.HTTPException) as error:
         scheme = "https" if authority else "http"
-        return Look(False, f"{scheme}://{NAME}:{port}/readyz: {error}")
+        return Look(False, f"{scheme}://{host}:{port}/readyz: {error}")
     finally:
         connection.close()
     ready = response.status == http.HTTPStatus.OK
@@ -150,7 +152,7 @@ def _listed(problems: Mapping[str, str]) -> str:
 
 def _kafka(port: int, conf_file: str) -> str | None:
     # Without this look first, librdkafka would report a broker that has not started yet on standard error.
-    if (problem := _tcp(port)) is not None:
+    if (problem := _tcp(HOST, port)) is not None:
         return problem
     try:
         from confluent_kafka import KafkaException

@@ -4,17 +4,33 @@ All of it is in one folder, such as `sluice security init` writes; it is made be
 stay in that folder: settings of parts name its files, and no command line holds one. The bookie has neither TLS nor
 passwords: only the segment stores of this machine talk to it.
 
+What clients connect to, gateways and segment stores, shows the certificate of a site instead, if the folder has one.
+
 Each function gives nothing, or empty values, for a system that is not secured.
 """
+
+from typing import NamedTuple
 
 from sluice.security.folder import USERS, File, init
 from sluice.security.watched import SecurityConfigError
 from sluice_local.errors import LocalError
-from sluice_local.home import HOST, NAME
+from sluice_local.home import HOST
 from sluice_local.settings import LocalSettings
 
 Properties = dict[str, str | int | bool]
 _SCRAM = "SCRAM-SHA-512"
+
+
+class Shown(NamedTuple):
+    """Files in PEM: what clients are shown, and the authority by which they verify it."""
+
+    certificate: str = ""
+    key: str = ""
+    authority: str = ""
+
+
+SITE = Shown("site.pem", "site.key", "site-ca.pem")
+_MADE = Shown(File.CERTIFICATE, File.KEY, File.AUTHORITY)
 
 
 def make_once(settings: LocalSettings) -> None:
@@ -30,21 +46,31 @@ def how_to_connect(settings: LocalSettings) -> str:
     """What clients have to be given, in lines for people."""
     if not settings.secure:
         return ""
-    folder = settings.security_dir
+    folder, of_clients = settings.security_dir, shown(settings).authority
+    controller = f"tls://{settings.published(settings.grpc_port)}"
     return (
-        f"\n  clients              tls://{NAME}:{settings.grpc_port}; authority {authority(settings)}"
+        f"\n  clients              {controller}; authority {of_clients}"
         f"\n  users                {', '.join(USERS)}; passwords in {folder}/<user>.password"
         "\n  command line         "
-        f"export SLUICE_API=https://{NAME}:{settings.rest_port} SLUICE_CONTROLLER=tls://{NAME}:{settings.grpc_port}"
-        f" SLUICE_CA={authority(settings)} SLUICE_USER=admin SLUICE_PASSWORD_FILE={folder}/admin.password"
+        f"export SLUICE_API=https://{settings.published(settings.rest_port)} SLUICE_CONTROLLER={controller}"
+        f" SLUICE_CA={of_clients} SLUICE_USER=admin SLUICE_PASSWORD_FILE={folder}/admin.password"
         f" SLUICE_KAFKA_CONF={kafka_client(settings)}"
         "\n  README.md            has it for each client"
     )
 
 
 def authority(settings: LocalSettings) -> str:
-    """The file with the authority that all certificates are of."""
+    """The file with the authority that certificates are of, but a site's."""
     return str(settings.security_dir / File.AUTHORITY) if settings.secure else ""
+
+
+def shown(settings: LocalSettings) -> Shown:
+    """The site's, if its certificate is there."""
+    if not settings.secure:
+        return Shown()
+    folder = settings.security_dir
+    is_of_site = (folder / SITE.certificate).exists()
+    return Shown(*(str(folder / name) for name in (SITE if is_of_site else _MADE)))
 
 
 def kafka_client(settings: LocalSettings) -> str:
@@ -132,14 +158,12 @@ def store_properties(settings: LocalSettings) -> Properties:
     """TLS to clients, to ZooKeeper and to the gateway, and the verification of tokens."""
     if not settings.secure:
         return {}
-    folder, controller = settings.security_dir, "autoScale.controller.connect"
+    folder, of_clients, controller = settings.security_dir, shown(settings), "autoScale.controller.connect"
     server, zookeeper = "pravegaservice.security.tls", "pravegaservice.zk.connect.security"
     return {
-        # Clients written in Rust find no addresses in certificates.
-        "pravegaservice.service.published.host.nameOrIp": NAME,
         f"{server}.enable": True,
-        f"{server}.server.certificate.location": str(folder / File.CERTIFICATE),
-        f"{server}.server.privateKey.location": str(folder / File.KEY),
+        f"{server}.server.certificate.location": of_clients.certificate,
+        f"{server}.server.privateKey.location": of_clients.key,
         # Of its REST interface, which is off; it does not start without.
         f"{server}.server.keyStore.location": str(folder / File.KEY_STORE),
         f"{server}.server.keyStore.pwd.location": str(folder / File.KEY_STORE_PASSWORD),
@@ -147,9 +171,9 @@ def store_properties(settings: LocalSettings) -> Properties:
         f"{zookeeper}.enable": settings.zookeeper is None,
         f"{zookeeper}.tls.trustStore.location": str(folder / File.TRUST_STORE),
         f"{zookeeper}.tls.trustStore.pwd.location": str(folder / File.TRUST_STORE_PASSWORD),
-        f"{controller}.uri": f"tls://{NAME}:{settings.grpc_port}",
+        f"{controller}.uri": f"tls://{settings.published(settings.grpc_port)}",
         f"{controller}.security.tls.enable": True,
-        f"{controller}.security.tls.truststore.location": authority(settings),
+        f"{controller}.security.tls.truststore.location": of_clients.authority,
         f"{controller}.security.auth.enable": True,
     }
 
@@ -176,7 +200,7 @@ def service_environment(settings: LocalSettings) -> dict[str, str]:
         environment["SLUICE_TLS_KEY"] = str(settings.security_dir / File.KEY)
     if settings.secure or settings.segment_stores:
         environment["SLUICE_STORE_TLS"] = tls
-        environment["SLUICE_STORE_TLS_AUTHORITIES"] = authority(settings)
+        environment["SLUICE_STORE_TLS_AUTHORITIES"] = shown(settings).authority
         environment["SLUICE_TOKEN_KEY_FILE"] = token_key(settings)
     if settings.zookeeper is None:
         environment |= {"SLUICE_ZOOKEEPER_TLS": tls, "SLUICE_ZOOKEEPER_TLS_AUTHORITIES": authority(settings)}
@@ -188,11 +212,12 @@ def service_environment(settings: LocalSettings) -> dict[str, str]:
 
 
 def gateway_environment(settings: LocalSettings) -> dict[str, str]:
-    """For the gateway: who may call."""
+    """For the gateway: what it shows to clients, and who may call."""
     if not settings.secure:
         return {}
     return {
-        "SLUICE_GRPC_PUBLISHED_HOST": NAME,
+        "SLUICE_TLS_CERTIFICATE": shown(settings).certificate,
+        "SLUICE_TLS_KEY": shown(settings).key,
         "SLUICE_AUTH_ENABLED": "true",
         "SLUICE_AUTH_ACCOUNTS": str(settings.security_dir / File.ACCOUNTS),
     }

@@ -7,6 +7,7 @@ ZooKeeper, which containers are its own.
 from dataclasses import dataclass
 from typing import Self
 
+from sluice.addresses import EVERYWHERE, LOOPBACK
 from sluice_local import java, security
 from sluice_local.home import HOST
 from sluice_local.part import Part, StopRank
@@ -62,9 +63,9 @@ def part(settings: LocalSettings, index: int, starts_after: tuple[str, ...]) -> 
         ),
         folder=folder,
         log=settings.logs_dir / f"{name}.log",
-        address=f"{HOST}:{port}",
+        address=settings.published(port),
         claims=(PortClaim(port, name, f"SLUICE_SEGMENT_STORE_PORT (plus {index})"),),
-        probe=Probe(ProbeKind.TCP, port),
+        probe=Probe(ProbeKind.TCP, port, host=settings.grpc_published_host),
         stop_rank=StopRank.SEGMENT_STORE,
         starts_after=starts_after,
         files={
@@ -79,7 +80,8 @@ def store_properties(settings: LocalSettings, port: int) -> dict[str, str | int 
     return {
         "pravegaservice.container.count": settings.container_count,
         "pravegaservice.clusterName": settings.cluster_name,
-        "pravegaservice.service.listener.host.nameOrIp": HOST,
+        "pravegaservice.service.listener.host.nameOrIp": _listener(settings),
+        "pravegaservice.service.published.host.nameOrIp": settings.published_host,
         "pravegaservice.service.listener.port": port,
         "pravegaservice.zk.connect.uri": settings.zookeeper_address,
         # A store that stands still for longer, as on a machine under load, loses its containers for a while.
@@ -95,7 +97,14 @@ def store_properties(settings: LocalSettings, port: int) -> dict[str, str | int 
         "pravegaservice.threadPool.core.size": 8,
         "pravegaservice.threadPool.storage.size": 20,
         "pravegaservice.rest.listener.enable": False,
-        "autoScale.controller.connect.uri": f"tcp://{HOST}:{settings.grpc_port}",
+        "autoScale.controller.connect.uri": f"tcp://{settings.published(settings.grpc_port)}",
         **security.store_properties(settings),
         **settings.segment_store_options,
     }
+
+
+def _listener(settings: LocalSettings) -> str:
+    """Where the services listen, if clients are told so; else where only this machine reaches it."""
+    if not settings.grpc_published_host or settings.host == LOOPBACK:
+        return HOST
+    return "0.0.0.0" if settings.host == EVERYWHERE else settings.host

@@ -58,7 +58,7 @@ def _gateway(settings: LocalSettings, index: int) -> Part:
         settings,
         API_GATEWAY,
         name,
-        rest_port,
+        Probe(ProbeKind.SERVICE, rest_port, security.shown(settings).authority, host=settings.grpc_published_host),
         address=_gateway_address(settings, grpc_port, page_port),
         claims=(
             PortClaim(grpc_port, name, f"SLUICE_GRPC_PORT (plus {index})"),
@@ -67,7 +67,7 @@ def _gateway(settings: LocalSettings, index: int) -> Part:
         ),
         more={
             "SLUICE_GRPC_PORT": str(grpc_port),
-            "SLUICE_GRPC_PUBLISHED_HOST": HOST,
+            "SLUICE_GRPC_PUBLISHED_HOST": settings.published_host,
             "SLUICE_GRPC_PUBLISHED_PORT": str(grpc_port),
             "SLUICE_PAGE_PORT": str(page_port),
             **security.gateway_environment(settings),
@@ -77,15 +77,16 @@ def _gateway(settings: LocalSettings, index: int) -> Part:
 
 def _gateway_address(settings: LocalSettings, grpc_port: int, page_port: int) -> str:
     if settings.secure:
-        return f"tls://{NAME}:{grpc_port}, page https://{NAME}:{page_port}/ui/"
-    return f"grpc {HOST}:{grpc_port}, page http://{HOST}:{page_port}/ui/"
+        return f"tls://{settings.published(grpc_port)}, page https://{settings.published(page_port)}/ui/"
+    return f"grpc {settings.published(grpc_port)}, page http://{settings.published(page_port)}/ui/"
 
 
 def _service(settings: LocalSettings, service: Service, index: int, port: int) -> Part:
     name = f"{service.name}-{index}"
     claims = (PortClaim(port, name, f"SLUICE_HEALTH_PORT (plus {port - settings.health_port})"),)
     more = _spark(settings, name) if service is RETENTION_SPARK else {}
-    return _part(settings, service, name, port, address=_health_address(settings, port), claims=claims, more=more)
+    probe = Probe(ProbeKind.SERVICE, port, security.authority(settings))
+    return _part(settings, service, name, probe, address=_health_address(settings, port), claims=claims, more=more)
 
 
 def _health_address(settings: LocalSettings, port: int) -> str:
@@ -106,7 +107,7 @@ def _part(
     settings: LocalSettings,
     service: Service,
     name: str,
-    health_port: int,
+    probe: Probe,
     *,
     address: str,
     claims: tuple[PortClaim, ...],
@@ -119,7 +120,7 @@ def _part(
         log=settings.logs_dir / f"{name}.log",
         address=address,
         claims=claims,
-        probe=Probe(ProbeKind.SERVICE, health_port, security.authority(settings)),
+        probe=probe,
         stop_rank=StopRank.SERVICE,
         may_be_late=service is RETENTION_SPARK,
         environment={
@@ -130,7 +131,8 @@ def _part(
             "SLUICE_CONTAINER_COUNT": str(settings.container_count),
             "SLUICE_PARTITIONS": str(settings.partitions),
             "SLUICE_INSTANCE": name,
-            "SLUICE_HEALTH_PORT": str(health_port),
+            "SLUICE_HOST": settings.host,
+            "SLUICE_HEALTH_PORT": str(probe.port),
             "PYTHONUNBUFFERED": "1",
             "MALLOC_ARENA_MAX": "2",
             **security.service_environment(settings),

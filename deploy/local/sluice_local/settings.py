@@ -11,13 +11,15 @@ from typing import Annotated
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from sluice.addresses import LOOPBACK, address_of, bare
 from sluice.validation import form
 from sluice_local import home as state_folder
-from sluice_local.home import DEFAULT_HOME, HOST
+from sluice_local.home import DEFAULT_HOME, HOST, NAME
 
 Port = Annotated[int, Field(ge=1, le=65535)]
 CACHE_SIZE = "pravegaservice.cache.size.max"
 Count = Annotated[int, Field(ge=0, le=64)]
+HostName = Annotated[str, AfterValidator(bare)]
 
 
 def variable_of(field: str) -> str:
@@ -67,6 +69,11 @@ class LocalSettings(BaseSettings):
 
     secure: bool = Field(default=False, validation_alias=AliasChoices("secure", "SECURE"))
     """Whether everything asks who it talks to: TLS, passwords, tokens. Such a system has data of its own."""
+
+    host: HostName = LOOPBACK
+    """Where the services listen, and segment stores that are published: see ServiceSettings."""
+    grpc_published_host: HostName = ""
+    """What clients know gateways and segment stores by; empty: what this machine calls itself."""
 
     kafka_bootstrap: str | None = None
     """Address of a Kafka to use; if given, none is embedded."""
@@ -129,6 +136,15 @@ class LocalSettings(BaseSettings):
     def security_dir(self) -> Path:
         """The folder that holds certificates, keys and passwords of a secured system."""
         return (self.home / "security").absolute()
+
+    @property
+    def published_host(self) -> str:
+        """The name, or address, that clients are given. Those written in Rust find no addresses in certificates."""
+        return self.grpc_published_host or (NAME if self.secure else HOST)
+
+    def published(self, port: int) -> str:
+        """A port as clients are given it."""
+        return address_of(self.published_host, port)
 
     @property
     def decisions_dir(self) -> Path:
