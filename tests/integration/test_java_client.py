@@ -96,20 +96,21 @@ def client(request: pytest.FixtureRequest, runs_folder: Path) -> Iterator[JavaCl
         yield client
 
 
-def build(folder: Path) -> str:
-    """Fetch the jars and compile the scenarios, if either has changed; return the class path."""
+def build(folder: Path, project: Path = PROJECT) -> str:
+    """Fetch a project's jars and compile its sources, if either has changed; return the class path."""
     classes, jars = folder / "classes", folder / "jars"
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        value = stamp.digest([PROJECT / "pom.xml", *sorted(SOURCES.rglob("*.java"))])
+        pom = project / "pom.xml"
+        value = stamp.digest([pom, *sorted((project / "src").rglob("*.java"))])
         if not stamp.is_current(folder / "stamp", value):
             (folder / "stamp").unlink(missing_ok=True)
             for part in (classes, jars):
                 shutil.rmtree(part, ignore_errors=True)
-            command = ["mvn", "-B", "-f", str(PROJECT / "pom.xml"), "compiler:compile", "dependency:copy-dependencies"]
+            command = ["mvn", "-B", "-f", str(pom), "compiler:compile", "dependency:copy-dependencies"]
             command += [f"-Dbuild.folder={folder}", "-DincludeScope=runtime", f"-DoutputDirectory={jars}"]
-            progress.run_quietly(command, "Maven could not build the scenarios of the Java client")
+            progress.run_quietly(command, f"Maven could not build {project}")
             stamp.set_current(folder / "stamp", value)
     return f"{classes}:{jars}/*"
 

@@ -32,6 +32,7 @@ _UNITS = {
     "test_gateways_in_zookeeper": DISTURBED,
     "test_leases": DISTURBED,
     "test_page_faults": DISTURBED,
+    "test_schema_registry": DISTURBED,
     "test_transactions_faults": DISTURBED,
     "test_platform": PLATFORM,
     "test_segmentstore": PLATFORM,
