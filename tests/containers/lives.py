@@ -1,5 +1,6 @@
 """The examples once more: in a scope of their own, and as services of another version would write them. Pure."""
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -40,6 +41,15 @@ def relocated(example: Example, scope: str) -> Example:
 
     headers: Headers = [(name, renamed(_text(value))) for name, value in example.headers]
     return Example(example.topic, renamed(example.key), headers, renamed(example.value.decode()).encode())
+
+
+def decided_now(request: Example) -> Example:
+    """The same request; what a policy asks for as decided now, for it is refused three minutes later."""
+    value = request.json()
+    if "policy" not in value["command"]:
+        return request
+    command = {**value["command"], "at": time.time_ns() // 1_000_000}
+    return Example(request.topic, request.key, request.headers, msgspec.json.encode({**value, "command": command}))
 
 
 def with_id(request: Example, id: str) -> Example:

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from containers.container_contract import ContainerContract, EndContract, FollowerContract
-from containers.lives import Version, garbage, newer, older, relocated, same, with_id
+from containers.lives import Version, decided_now, garbage, newer, older, relocated, same, with_id
 from containers.neighbours import Neighbours
 from containers.service import ServiceContainer
 from containers.store_server import SegmentStoreServer
@@ -57,7 +57,7 @@ def service(
 def client_requests() -> list[Example]:
     """The requests of others, in order."""
     requests = [r for r in examples.requests() if r.topic == REQUESTS_STREAMS.name]
-    return [r for r in requests if not r.header("ce_source").startswith("stream-workflows/")]
+    return [decided_now(r) for r in requests if not r.header("ce_source").startswith("stream-workflows/")]
 
 
 def standing(neighbours: Neighbours, store: SegmentStoreServer) -> object:

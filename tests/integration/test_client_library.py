@@ -24,7 +24,7 @@ from sluice_local.settings import LocalSettings
 pytestmark = pytest.mark.integration
 
 COUNTERS = ("a", "b", "c", "d")
-STEPS = 25
+STEPS = 50
 APPENDS = 40
 TESTS = Path(__file__).parents[1]
 

@@ -25,6 +25,11 @@ class Sight:
     alerts: dict[str, int]
     lines: dict[str, str]
 
+    @property
+    def silent(self) -> set[str]:
+        """The stores whose containers do not answer; `none` for containers that none runs."""
+        return {store for store, many in self.alerts.items() if many}
+
     def signs(self) -> dict[str, bool]:
         """Of each place, whether it says that all is well with the containers."""
         return {
