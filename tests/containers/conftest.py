@@ -14,7 +14,7 @@ from containers.backing import KafkaContainer, RedisContainer, ZooKeeperContaine
 from containers.neighbours import Neighbours
 from containers.service_images import SERVICES, service_images
 from containers.store_server import SegmentStoreServer
-from containers.surroundings import PARTITIONS, NoEngineError, Surroundings, engine, gateway
+from containers.surroundings import NETWORK, PARTITIONS, NoEngineError, Surroundings, engine, gateway, is_there
 from sluice_local.settings import LocalSettings
 
 _HERE = Path(__file__).resolve().parent
@@ -38,13 +38,18 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 @pytest.fixture(scope="package")
 def network() -> Iterator[Network]:
-    """A network of its own for this run. Without an engine the run ends here."""
+    """The network that the engine was started with, or one for this run. Without an engine the run ends here."""
     try:
         engine()
     except NoEngineError as error:
         pytest.exit(f"contract tests: none can run, there is no container engine: {error}", returncode=images.NO_ENGINE)
-    with Network() as network:
+    network = Network()
+    network.name = NETWORK
+    if is_there(network):
         yield network
+    else:
+        with network:
+            yield network
 
 
 @pytest.fixture(scope="package")

@@ -17,6 +17,8 @@ from sluice.catalog import examples
 from sluice.catalog.examples import Example
 
 PARTITIONS = 4
+NETWORK = "sluice-contract"
+"""Of the containers; `.ci/engine` starts an engine with it."""
 
 
 class NoEngineError(Exception):
@@ -31,6 +33,11 @@ def engine() -> str:
         # Whatever the client library meets there: no socket, no permission, no answer.
         raise NoEngineError(str(error)) from error
     return f"{version['Platform']['Name'] or 'Docker'} {version['Version']}"
+
+
+def is_there(network: Network) -> bool:
+    """Whether the engine has a network of that name."""
+    return bool(cast(Any, DockerClient().client).networks.list(names=[network.name]))
 
 
 def gateway(network: Network) -> str:
