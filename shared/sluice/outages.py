@@ -20,7 +20,7 @@ class Outage(msgspec.Struct, frozen=True):
     """What holds of a container that does not answer.
 
     `since` in epoch ms, 0 if it never did. `store` ran it then, None if none did; `has_gone` if that store is not among
-    the hosts any more. `instances` are those that get no answer; none if there is no store to be asked.
+    the hosts any more. `instances` are those that get no answer; none if no store runs it and none is known to have.
     """
 
     since: int
@@ -49,17 +49,19 @@ class Outage(msgspec.Struct, frozen=True):
 
 def outages(cluster: Cluster, count: int) -> dict[int, Outage]:
     """Those of the containers 0..count-1 and of all that were probed, in order."""
-    found = {container: Outage(cluster.assigned_at, None) for container in uncovered(cluster, count)}
+    found: dict[int, Outage] = {}
     for instance, member in sorted(cluster.members.items()):
         for container, silence in member.unresponsive.items():
             gone = silence.store is not None and silence.store not in cluster.hosts
             own = Outage(silence.since, silence.store, gone, (instance,))
             before = found.get(container)
-            if before is None:
-                found[container] = own
-            elif before.instances:
+            if before is not None:
                 first = min(before, own, key=lambda outage: outage.since)
-                found[container] = msgspec.structs.replace(first, instances=(*before.instances, instance))
+                own = msgspec.structs.replace(first, instances=(*before.instances, instance))
+            found[container] = own
+    for container in uncovered(cluster, count):
+        if container not in found or found[container].store is None:
+            found[container] = Outage(cluster.assigned_at, None)
     return dict(sorted(found.items()))
 
 

@@ -214,8 +214,12 @@ def test_a_container_is_out_from_its_first_silence_to_the_last_answer_that_was_m
         2: f"container 2 of segment store {B} has not answered a since 2023-11-14T22:13:20Z",
         3: "no segment store runs container 3",
     }
-    view.fold(MemberLeft(instance="a", at=NOW + 13))
-    hears("b", ms=14)
+    view.fold(assigned({}, ms=13))
+    assert outages(cluster_of(view), 4) == {
+        0: Outage(NOW + 13, None), 1: found[1], 2: Outage(NOW + 12, B, True, ("a",)), 3: Outage(NOW + 13, None),
+    }, "the last store went, and is still named where it was missed"  # fmt: skip
+    view.fold(assigned({0: B, 1: B, 2: B}, B, ms=14), MemberLeft(instance="a", at=NOW + 14))
+    hears("b", ms=15)
     assert outages(cluster_of(view), 3) == {}
 
 
