@@ -96,7 +96,7 @@ growth: setup ## what 1,000 to 1,000,000 streams take: memory, start, calls; GRO
 
 docs: setup ## write docs/asyncapi.yaml, docs/schemas, docs/permissions.md and the tables of docs/topics.md anew
 	@$(BIN)/python -m sluice.catalog docs
-	@$(BIN)/python -m api_gateway.security.page docs
+	@$(BIN)/python -m api_gateway.permissions_page docs
 
 endurance: setup ## a system under load for MINUTES=30 with snapshots and trimming, each service killed in turn
 	@PYTHONPATH=tests $(BIN)/python -m bench.endurance --minutes $(or $(MINUTES),30)

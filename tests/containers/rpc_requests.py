@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any, cast
 
-from api_gateway.convert import config_message
-from api_gateway.convert_groups import group_config_message
-from api_gateway.convert_tables import table_config_message
+from api_gateway.pravega.convert import config_message
+from api_gateway.pravega.convert_groups import group_config_message
+from api_gateway.pravega.convert_tables import table_config_message
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.commands import Command
 from sluice.domain.reader_group.commands import CreateReaderGroup, DeleteReaderGroup, UpdateReaderGroup

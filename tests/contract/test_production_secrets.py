@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from support.certificates import LOCAL, Authority
 
-from api_gateway.security.authentication import authentication_of
+from api_gateway.edge.security.authentication import authentication_of
 from api_gateway.settings import GatewaySettings
 from cluster_manager.settings import ClusterManagerSettings
 from retention_spark.settings import SparkSettings

@@ -27,11 +27,11 @@ from unit.gateway.rest.world import World
 from unit.gateway.system import CONTAINERS, PARTITIONS
 
 import api_gateway
-from api_gateway.demonstration import Demonstration
-from api_gateway.reads import Reads
-from api_gateway.security.browsers import Browsers, Calls
-from api_gateway.security.guard import Guard
-from api_gateway.security.sessions import Sessions
+from api_gateway.console.demonstration import Demonstration
+from api_gateway.edge.reads import Reads
+from api_gateway.edge.security.browsers import Browsers, Calls
+from api_gateway.edge.security.guard import Guard
+from api_gateway.edge.security.sessions import Sessions
 from api_gateway.settings import PageMode
 from sluice.domain.cluster.commands import Heartbeat
 from sluice.domain.cluster.decide import decide_heartbeat
@@ -259,7 +259,9 @@ class FreshFiles:
     def __init__(self, app: ASGIApp, gateway: PageGateway) -> None:
         self._app = app
         self._gateway = gateway
-        self._files = StaticFiles(directory=Path(api_gateway.__file__).parent / "page", check_dir=False, html=True)
+        self._files = StaticFiles(
+            directory=Path(api_gateway.__file__).parent / "console" / "page", check_dir=False, html=True
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope.get("path", "")

@@ -9,7 +9,7 @@ from page.gateway import InThread, PageGateway, in_thread
 from page.sample_data import Size
 from playwright.sync_api import expect
 
-from api_gateway import overview
+from api_gateway.console import overview
 from sluice.domain.scope.commands import CreateScope
 from sluice.kafka.requests import Request, encode_request
 from sluice.kafka.topics import REQUESTS_STREAMS

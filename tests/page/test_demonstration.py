@@ -9,7 +9,7 @@ from page.fixtures import Open
 from page.gateway import InThread, in_thread
 from playwright.sync_api import expect
 
-from api_gateway.demonstration import Demonstration
+from api_gateway.console.demonstration import Demonstration
 
 WAITS = (sys.executable, "-c", "import sys; sys.stdin.read()")
 """A program that does nothing until its input ends. What the real one does is for tests of a whole system."""

@@ -10,8 +10,8 @@ from page.gateway import InThread, in_thread
 from page.sample_data import Size
 from playwright.sync_api import expect
 
-from api_gateway.security.rest_permissions import SLUICE
-from api_gateway.security.rules import READ_UPDATE
+from api_gateway.edge.security.rest_permissions import SLUICE
+from api_gateway.edge.security.rules import READ_UPDATE
 from api_gateway.settings import PageMode
 
 NAMES = {

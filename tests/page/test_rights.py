@@ -10,9 +10,9 @@ from page.gateway import InThread, in_thread
 from page.sample_data import Size
 from playwright.sync_api import Locator, expect
 
-from api_gateway.security.authentication import Handlers
-from api_gateway.security.basic import BasicHandler
-from api_gateway.security.guard import Guard
+from api_gateway.edge.security.authentication import Handlers
+from api_gateway.edge.security.basic import BasicHandler
+from api_gateway.edge.security.guard import Guard
 from sluice.security.accounts import read_accounts
 from sluice.security.passwords import hash_password
 from sluice.security.watched import Watched

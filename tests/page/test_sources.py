@@ -10,7 +10,7 @@ from unit.gateway.rest.world import World
 
 import api_gateway
 
-PAGE = Path(api_gateway.__file__).parent / "page"
+PAGE = Path(api_gateway.__file__).parent / "console" / "page"
 VENDOR = PAGE / "vendor"
 MAX_LINES = 500
 

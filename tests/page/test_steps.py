@@ -10,7 +10,7 @@ from sluice.engine.step import Step
 from stream_workflows.workflows import WORKFLOWS
 from txn_manager.commit_steps import workflows
 
-STEPS = Path(api_gateway.__file__).parent / "page" / "parts" / "steps.js"
+STEPS = Path(api_gateway.__file__).parent / "console" / "page" / "parts" / "steps.js"
 
 
 def test_the_steps_that_the_page_draws_are_those_of_the_services() -> None:

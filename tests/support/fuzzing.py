@@ -11,8 +11,8 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
-from api_gateway.security.rest_permissions import REST
-from api_gateway.server import INTERFACE
+from api_gateway.edge.security.rest_permissions import REST
+from api_gateway.pravega.server import INTERFACE
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = range(10)

@@ -9,7 +9,7 @@ import pytest
 from fastapi.exceptions import RequestValidationError
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Json, TypeAdapter, ValidationError
 
-from api_gateway.rest.failures import failure_of
+from api_gateway.edge.rest.failures import failure_of
 from api_gateway.settings import GatewaySettings
 from at_least_once.main import main as at_least_once
 from retention_spark.settings import SparkSettings

@@ -4,44 +4,44 @@ import time
 
 from fastapi import FastAPI
 
-from api_gateway.bounds import channel_options
-from api_gateway.demonstration import Demonstration, why_not
-from api_gateway.feed.feeds import Feeds, Hello
-from api_gateway.feed.watch import ChangeWatch
-from api_gateway.handlers import Handler
-from api_gateway.handlers.cluster import PROTOCOL, SERVICE, ClusterHandlers
-from api_gateway.handlers.groups import GroupHandlers
-from api_gateway.handlers.reports import ReportHandlers
-from api_gateway.handlers.scaling import ScaleHandlers
-from api_gateway.handlers.scopes import ScopeHandlers
-from api_gateway.handlers.segments import SegmentHandlers
-from api_gateway.handlers.streams import StreamHandlers
-from api_gateway.handlers.tables import TableHandlers
-from api_gateway.handlers.tokens import TokenHandlers
-from api_gateway.handlers.transactions import TransactionHandlers
-from api_gateway.lookback import LookbackHelper
-from api_gateway.overview import Overview
-from api_gateway.rates import Rates
-from api_gateway.reads import Reads
-from api_gateway.requests import Requests
-from api_gateway.rest.app import build_app, close_app, open_app
-from api_gateway.rest.backend import Backend
-from api_gateway.rest.dead_letters import dead_letters_of
-from api_gateway.rest.group_readers import GroupReaders
-from api_gateway.rest.heartbeats import follow_heartbeats
-from api_gateway.rest.page_files import version_of_page
-from api_gateway.rest.partitions import partitions_of
-from api_gateway.rest.statistics import follow_statistics
-from api_gateway.security.authentication import OIDC_KEYS, authentication_of
-from api_gateway.security.browsers import browsers_of
-from api_gateway.security.guard import Guard
-from api_gateway.security.quotas import Quotas
-from api_gateway.security.sessions import Sessions
-from api_gateway.server import ControllerServer
+from api_gateway.app import build_app, close_app, open_app
+from api_gateway.console.dead_letters import dead_letters_of
+from api_gateway.console.demonstration import Demonstration, why_not
+from api_gateway.console.feed.feeds import Feeds, Hello
+from api_gateway.console.feed.watch import ChangeWatch
+from api_gateway.console.group_readers import GroupReaders
+from api_gateway.console.lookback import LookbackHelper
+from api_gateway.console.overview import Overview
+from api_gateway.console.page_files import version_of_page
+from api_gateway.console.partitions import partitions_of
+from api_gateway.console.rates import Rates
+from api_gateway.console.statistics import follow_statistics
+from api_gateway.console.tally import Tally
+from api_gateway.console.what_ifs import WhatIfs
+from api_gateway.edge.heartbeats import follow_heartbeats
+from api_gateway.edge.reads import Reads
+from api_gateway.edge.requests import Requests
+from api_gateway.edge.rest.backend import Backend
+from api_gateway.edge.security.authentication import OIDC_KEYS, authentication_of
+from api_gateway.edge.security.browsers import browsers_of
+from api_gateway.edge.security.guard import Guard
+from api_gateway.edge.security.quotas import Quotas
+from api_gateway.edge.security.sessions import Sessions
+from api_gateway.edge.worker import Worker
+from api_gateway.pravega.bounds import channel_options
+from api_gateway.pravega.handlers import Handler
+from api_gateway.pravega.handlers.cluster import PROTOCOL, SERVICE, ClusterHandlers
+from api_gateway.pravega.handlers.groups import GroupHandlers
+from api_gateway.pravega.handlers.reports import ReportHandlers
+from api_gateway.pravega.handlers.scaling import ScaleHandlers
+from api_gateway.pravega.handlers.scopes import ScopeHandlers
+from api_gateway.pravega.handlers.segments import SegmentHandlers
+from api_gateway.pravega.handlers.streams import StreamHandlers
+from api_gateway.pravega.handlers.tables import TableHandlers
+from api_gateway.pravega.handlers.tokens import TokenHandlers
+from api_gateway.pravega.handlers.transactions import TransactionHandlers
+from api_gateway.pravega.server import ControllerServer
 from api_gateway.settings import GatewaySettings, PageMode
-from api_gateway.tally import Tally
-from api_gateway.what_ifs import WhatIfs
-from api_gateway.worker import Worker
 from sluice.policies.rules import Rules
 from sluice.runtime import Runtime, run_service
 from sluice.security.tokens import NO_SIGNER, TokenSigner

@@ -1,6 +1,6 @@
 """The statuses of replies: Pravega's names where it has one for the case.
 
-gRPC and REST each have one table from these (`api_gateway.statuses`, `api_gateway.rest.*.replies`).
+gRPC and REST each have one table from these (`api_gateway.pravega.statuses`, `api_gateway.*.rest.replies`).
 """
 
 from enum import StrEnum

@@ -29,7 +29,7 @@ LOUD = (
     "aiokafka",
     "aiokafka.consumer.fetcher",
     "aiokafka.consumer.group_coordinator",
-    "api_gateway.rpc",
+    "api_gateway.pravega.rpc",
     "librdkafka",
     "opentelemetry.exporter.otlp.proto.http._common",
     "opentelemetry.exporter.otlp.proto.http.trace_exporter",

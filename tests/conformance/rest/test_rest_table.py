@@ -4,7 +4,7 @@ import re
 from types import SimpleNamespace
 from typing import Any, cast
 
-from api_gateway.rest.app import build_app
+from api_gateway.app import build_app
 from conformance.case import SLUICE
 from conformance.rest.table import CASES
 

@@ -12,7 +12,7 @@ from google.protobuf.message_factory import GetMessageClass
 from unit.gateway.conftest import Gateway, served
 from unit.gateway.rest.world import World
 
-from api_gateway.security.guard import Guard
+from api_gateway.edge.security.guard import Guard
 from conformance.secured.operations import DENIED, UNAUTHENTICATED
 from sluice.controller_api import controller_pb2 as pb
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from support.documents import DOCS
 
-from api_gateway.security.authentication import authentication_of
-from api_gateway.security.guard import Guard
-from api_gateway.security.permissions import RPCS as RULES
-from api_gateway.security.rest_permissions import REST
+from api_gateway.edge.security.authentication import authentication_of
+from api_gateway.edge.security.guard import Guard
+from api_gateway.edge.security.rest_permissions import REST
+from api_gateway.pravega.permissions import RPCS as RULES
 from api_gateway.settings import GatewaySettings
 from conformance.case import CALLED_TARGETS, PEER
 from conformance.peer import Peer

@@ -10,7 +10,7 @@ from random import Random
 from simulation.txn.plant import Plant
 from simulation.violation import Violation
 
-from api_gateway.reads import Reads
+from api_gateway.edge.reads import Reads
 from sluice.domain.decision import Reply
 from sluice.domain.ids import TransactionId
 from sluice.domain.segment import Segment

@@ -120,7 +120,7 @@ def _name(requirement: Requirement) -> str:
 def _is_stray(path: PurePosixPath) -> bool:
     is_test = path.name == "conftest.py" or path.name.startswith("test_") or "tests" in path.parts
     # What the operators' page consists of is delivered as it is.
-    return is_test or (path.suffix not in _SUFFIXES and path.parts[:2] != ("api_gateway", "page"))
+    return is_test or (path.suffix not in _SUFFIXES and path.parts[:3] != ("api_gateway", "console", "page"))
 
 
 def _providers(module: str, by_name: Mapping[str, Wheel]) -> set[str]:

@@ -15,12 +15,12 @@ from pydantic import SecretStr
 from support.virtual_tests import loop_factories
 from unit.gateway.system import CONTAINERS, MemorySystem
 
-from api_gateway.bounds import channel_options
+from api_gateway.edge.reads import Reads
+from api_gateway.edge.requests import Requests
+from api_gateway.edge.security.guard import Guard
 from api_gateway.main import handlers
-from api_gateway.reads import Reads
-from api_gateway.requests import Requests
-from api_gateway.security.guard import Guard
-from api_gateway.server import ControllerServer
+from api_gateway.pravega.bounds import channel_options
+from api_gateway.pravega.server import ControllerServer
 from api_gateway.settings import GatewaySettings
 from sluice.controller_api import controller_pb2 as pb
 from sluice.controller_api.controller_pb2_grpc import ControllerServiceStub

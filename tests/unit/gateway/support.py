@@ -8,7 +8,7 @@ import grpc
 from support.wait import SOON_S, eventually_async
 from unit.gateway.conftest import Gateway
 
-from api_gateway.errors import INTERNAL_TEXT
+from api_gateway.edge.errors import INTERNAL_TEXT
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.config import StreamConfig
 from sluice.domain.segment import Segment

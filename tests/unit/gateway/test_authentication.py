@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from support.wait import SOON_S, eventually_async
 
-from api_gateway.errors import OverloadedError
-from api_gateway.security import basic, plugins
-from api_gateway.security.authentication import Authentication, Handlers, authentication_of
-from api_gateway.security.basic import BasicHandler
+from api_gateway.edge.errors import OverloadedError
+from api_gateway.edge.security import basic, plugins
+from api_gateway.edge.security.authentication import Authentication, Handlers, authentication_of
+from api_gateway.edge.security.basic import BasicHandler
 from api_gateway.settings import GatewaySettings
 from sluice.security.accounts import Account, read_accounts
 from sluice.security.caller import Caller, UnauthenticatedError

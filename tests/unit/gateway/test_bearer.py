@@ -17,10 +17,10 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 from support.certificates import Authority
 
-from api_gateway.errors import OverloadedError
-from api_gateway.security import keys as key_module
-from api_gateway.security.bearer import LEEWAY_S, BearerHandler
-from api_gateway.security.keys import FetchedKeys, FileKeys, KeySet, fetcher, key_set
+from api_gateway.edge.errors import OverloadedError
+from api_gateway.edge.security import keys as key_module
+from api_gateway.edge.security.bearer import LEEWAY_S, BearerHandler
+from api_gateway.edge.security.keys import FetchedKeys, FileKeys, KeySet, fetcher, key_set
 from sluice.security.accounts import read_accounts
 from sluice.security.caller import UnauthenticatedError
 from sluice.security.contexts import ClientTls

@@ -14,9 +14,9 @@ from support.fuzzing import converse, grpc_call
 from support.wait import SOON_S, eventually_async
 from unit.gateway.support import failure
 
-from api_gateway import bounds
-from api_gateway.bounds import channel_options
-from api_gateway.server import ControllerServer
+from api_gateway.pravega import bounds
+from api_gateway.pravega.bounds import channel_options
+from api_gateway.pravega.server import ControllerServer
 from api_gateway.settings import GatewaySettings
 from sluice.controller_api import controller_pb2 as pb
 from sluice.controller_api.controller_pb2_grpc import ControllerServiceStub

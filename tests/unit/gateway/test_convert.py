@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api_gateway import convert
-from api_gateway.convert import LONGEST_NAME, stream_of
-from api_gateway.errors import BadRequestError
+from api_gateway.edge.errors import BadRequestError
+from api_gateway.pravega import convert
+from api_gateway.pravega.convert import LONGEST_NAME, stream_of
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.config import RetentionPolicy, RetentionType, ScaleType, ScalingPolicy, StreamConfig
 from sluice.domain.ids import StreamId

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from unit.gateway.support import GROUP_ID, cut_message, group_message
 
-from api_gateway.convert_groups import group_config_message, group_config_of, id_of
-from api_gateway.errors import BadRequestError
+from api_gateway.edge.errors import BadRequestError
+from api_gateway.pravega.convert_groups import group_config_message, group_config_of, id_of
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.config import GroupRetention, ReaderGroupConfig
 from sluice.domain.errors import InvalidArgumentError

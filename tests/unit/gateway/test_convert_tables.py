@@ -3,7 +3,7 @@
 import pytest
 from unit.gateway.support import table_message
 
-from api_gateway.convert_tables import table_config_message, table_config_of
+from api_gateway.pravega.convert_tables import table_config_message, table_config_of
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.config import TableConfig
 from sluice.domain.ids import TableId

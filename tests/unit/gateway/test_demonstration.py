@@ -5,8 +5,8 @@ import sys
 import pytest
 from support.wait import SOON_S, eventually_async
 
-from api_gateway.demonstration import Demonstration, DemonstrationState, why_not
-from api_gateway.rest.failures import RefusedError
+from api_gateway.console.demonstration import Demonstration, DemonstrationState, why_not
+from api_gateway.edge.rest.failures import RefusedError
 
 _WAITS = (sys.executable, "-c", "import sys; sys.stdin.read()")
 _FAILS = (sys.executable, "-c", "import sys; print('no such controller', file=sys.stderr); sys.exit(1)")

@@ -12,9 +12,9 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoRe
 from unit.gateway.conftest import Gateway
 from unit.gateway.support import SYNC_INTERNAL, failure
 
+from api_gateway.edge.reads import Reads
 from api_gateway.metrics import RPC_DEFECTS
-from api_gateway.reads import Reads
-from api_gateway.server import INTERFACE, ControllerServer
+from api_gateway.pravega.server import INTERFACE, ControllerServer
 from sluice.controller_api import controller_pb2 as pb
 from sluice.controller_api.controller_pb2_grpc import ControllerServiceStub
 

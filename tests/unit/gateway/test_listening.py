@@ -10,7 +10,7 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from support.ports import free_ports
 
-from api_gateway.server import ControllerServer
+from api_gateway.pravega.server import ControllerServer
 from api_gateway.settings import GatewaySettings
 from sluice.telemetry.health import HttpServer, health_app
 

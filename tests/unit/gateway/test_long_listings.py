@@ -8,7 +8,7 @@ from typing import Any
 from unit.gateway.support import PLAIN, creation_started
 from unit.gateway.system import PARTITIONS
 
-from api_gateway.reads import Reads, streams_after, streams_with_tag
+from api_gateway.edge.reads import Reads, streams_after, streams_with_tag
 from api_gateway.settings import GatewaySettings
 from sluice.domain.config import StreamConfig
 from sluice.domain.ids import StreamId

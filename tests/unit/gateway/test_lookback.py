@@ -12,9 +12,9 @@ from starlette.requests import Request
 from support.lookback_process import DIE, DOUBLE, FAIL, MISS, WAIT, Number
 from support.wait import eventually_async
 
-from api_gateway.errors import BadRequestError, OverloadedError, QuotaExceededError
-from api_gateway.lookback import MAX_WAITING, LookbackHelper, while_caller_waits
-from api_gateway.security.guard import calling
+from api_gateway.console.lookback import MAX_WAITING, LookbackHelper, while_caller_waits
+from api_gateway.edge.errors import BadRequestError, OverloadedError, QuotaExceededError
+from api_gateway.edge.security.guard import calling
 from sluice.lookback.errors import HelperEndedError, JobDefectError, NotFoundError
 from sluice.lookback.helper import JOBS_AT_ONCE
 from sluice.security.caller import Caller

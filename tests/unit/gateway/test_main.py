@@ -12,10 +12,10 @@ import pytest
 from fastapi import FastAPI
 
 from api_gateway import main
-from api_gateway.errors import OverloadedError
-from api_gateway.rest.app import build_app
-from api_gateway.security.rules import Rule
-from api_gateway.server import ControllerServer
+from api_gateway.app import build_app
+from api_gateway.edge.errors import OverloadedError
+from api_gateway.edge.security.rules import Rule
+from api_gateway.pravega.server import ControllerServer
 from api_gateway.settings import GatewaySettings
 from sluice.controller_api import controller_pb2 as pb
 from sluice.controller_api.controller_pb2_grpc import ControllerServiceStub

@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 import pytest
 from support.stream_log import STREAM, StreamLog
 
-from api_gateway import rates
-from api_gateway.errors import OverloadedError
-from api_gateway.rates import Rates, Sample, StreamRates, rate
+from api_gateway.console import rates
+from api_gateway.console.rates import Rates, Sample, StreamRates, rate
+from api_gateway.edge.errors import OverloadedError
 from sluice.domain.ids import StreamId
 from sluice.domain.segment import segment_name
 from sluice.domain.stream.state import Stream

@@ -8,9 +8,9 @@ import pytest
 from unit.gateway.support import creation_started, cut_message, group_info
 from unit.gateway.system import PARTITIONS, MemorySystem
 
+from api_gateway.edge.reads import Reads
+from api_gateway.edge.requests import Requests
 from api_gateway.main import handlers
-from api_gateway.reads import Reads
-from api_gateway.requests import Requests
 from api_gateway.settings import GatewaySettings
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.ids import StreamId

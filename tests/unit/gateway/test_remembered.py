@@ -2,7 +2,7 @@
 
 import weakref
 
-from api_gateway.security.remembered import Remembered
+from api_gateway.edge.security.remembered import Remembered
 
 
 class What:

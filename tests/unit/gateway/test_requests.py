@@ -11,8 +11,8 @@ from unit.gateway.conftest import Gateway
 from unit.gateway.support import failure
 from unit.gateway.system import PARTITIONS, MemorySystem
 
-from api_gateway.errors import OverloadedError, QuotaExceededError, RequestTimeoutError
-from api_gateway.requests import Requests
+from api_gateway.edge.errors import OverloadedError, QuotaExceededError, RequestTimeoutError
+from api_gateway.edge.requests import Requests
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.commands import Command
 from sluice.domain.config import StreamConfig

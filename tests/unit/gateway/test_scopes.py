@@ -6,7 +6,7 @@ import pytest
 from unit.gateway.conftest import Gateway
 from unit.gateway.support import create_scope, creation_started, repeated, table_message
 
-from api_gateway.convert import token_of
+from api_gateway.pravega.convert import token_of
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.scope import events as ev
 from sluice.domain.scope.commands import CreateScope, DeleteScope, DeleteScopeRecursive, ScopeCommand

@@ -14,7 +14,7 @@ import httpx
 import pytest
 from support.certificates import Authority, Pair
 
-from api_gateway.server import ControllerServer
+from api_gateway.pravega.server import ControllerServer
 from sluice.addresses import address_of
 from sluice.controller_api import controller_pb2 as pb
 from sluice.controller_api.controller_pb2_grpc import ControllerServiceStub
@@ -176,7 +176,7 @@ _NEWEST_ALONE = """
 import asyncio, ssl, sys
 from api_gateway.__main__ import limit_protocols
 limit_protocols()
-from api_gateway.server import ControllerServer
+from api_gateway.pravega.server import ControllerServer
 from sluice.security.tls import watched_identity
 
 async def main():

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from grpc import StatusCode
 
-from api_gateway import errors
-from api_gateway.statuses import FAILED, NOT_FOUND, OTHERWISE_CALLED, RESPONSES, STATUS_FIELDS, response
+from api_gateway.edge import errors
+from api_gateway.pravega.statuses import FAILED, NOT_FOUND, OTHERWISE_CALLED, RESPONSES, STATUS_FIELDS, response
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.decision import Reply
 from sluice.domain.errors import IllegalStateError, InvalidArgumentError, NotFoundError

@@ -3,7 +3,7 @@
 from unit.gateway.conftest import Gateway
 from unit.gateway.support import repeated
 
-from api_gateway.handlers.submitting import REASON
+from api_gateway.pravega.handlers.submitting import REASON
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.scope.commands import CreateScope
 from sluice.domain.stream.commands import CreateStream, SealStream

@@ -6,7 +6,7 @@ import grpc
 from unit.gateway.conftest import Gateway
 from unit.gateway.support import SYNC_INTERNAL, create_scope, failure, repeated, table_message
 
-from api_gateway.handlers.submitting import REASON
+from api_gateway.pravega.handlers.submitting import REASON
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.config import TableConfig
 from sluice.domain.segment import Segment

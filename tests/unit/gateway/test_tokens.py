@@ -11,8 +11,8 @@ from unit.gateway.conftest import Gateway
 from unit.gateway.support import SYNC_INTERNAL, create_scope, create_stream, creation_started, failure, table_message
 from unit.gateway.system import MemorySystem
 
-from api_gateway.handlers.tokens import TokenHandlers
-from api_gateway.reads import Reads
+from api_gateway.edge.reads import Reads
+from api_gateway.pravega.handlers.tokens import TokenHandlers
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.segment import kvt_segment_name, segment_name
 from sluice.security.caller import CALLER, Caller, ForbiddenError

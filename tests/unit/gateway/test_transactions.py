@@ -7,8 +7,8 @@ import pytest
 from unit.gateway.conftest import Gateway
 from unit.gateway.support import SYNC_INTERNAL, failure
 
-from api_gateway.handlers.submitting import REASON
-from api_gateway.handlers.transactions import MAX_LISTED
+from api_gateway.pravega.handlers.submitting import REASON
+from api_gateway.pravega.handlers.transactions import MAX_LISTED
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.decision import Reply
 from sluice.domain.events import Event

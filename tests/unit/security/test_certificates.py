@@ -12,7 +12,7 @@ import pytest
 from prometheus_client import REGISTRY
 from support.certificates import DAY, Authority, Pair, key_store
 
-from api_gateway.security.authentication import authentication_of
+from api_gateway.edge.security.authentication import authentication_of
 from api_gateway.settings import GatewaySettings
 from cluster_manager.settings import ClusterManagerSettings
 from sluice.memory.broker import MemoryBroker

@@ -12,7 +12,7 @@ from prometheus_client import REGISTRY
 from unit.gateway.rest.world import World
 from unit.telemetry.catalogue import MODULES
 
-from api_gateway import errors
+from api_gateway.edge import errors
 from retention_spark.query_supervisor import QueryRunner
 from sluice.domain.errors import IllegalStateError, InvalidArgumentError, NotFoundError
 from sluice.engine.journal import JournalUnavailableError, PartitionFailedError

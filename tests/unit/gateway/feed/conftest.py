@@ -8,8 +8,8 @@ import pytest
 from support.virtual_tests import loop_factories
 from unit.gateway.system import MemorySystem
 
-from api_gateway.feed.feeds import Feed, Feeds, Hello
-from api_gateway.feed.watch import ChangeWatch
+from api_gateway.console.feed.feeds import Feed, Feeds, Hello
+from api_gateway.console.feed.watch import ChangeWatch
 
 
 def pytest_asyncio_loop_factories(item: pytest.Item) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from api_gateway.feed.changes import (
+from api_gateway.console.feed.changes import (
     Change,
     MalformedPositionError,
     Noted,

@@ -8,9 +8,9 @@ import pytest
 from unit.gateway.feed.conftest import Gateway
 from unit.gateway.system import MemorySystem
 
-from api_gateway.errors import OverloadedError
-from api_gateway.feed import feeds, watch
-from api_gateway.rest.sluice_v1.events import Sight
+from api_gateway.console.feed import feeds, watch
+from api_gateway.console.rest.events import Sight
+from api_gateway.edge.errors import OverloadedError
 from sluice.domain.scope.events import ScopeCreated
 from sluice.security.caller import Caller
 from sluice.security.resources import Permission

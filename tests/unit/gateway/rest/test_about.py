@@ -10,11 +10,11 @@ from unit.gateway.rest.world import CLUSTER_NAME, World
 from unit.gateway.security.support import ALL, READ, READ_UPDATE, Callers
 from unit.gateway.system import CONTAINERS, PARTITIONS
 
+from api_gateway.console.page_files import page_files
+from api_gateway.edge.security.browsers import Browsers
+from api_gateway.edge.security.guard import Guard
+from api_gateway.edge.security.sessions import COOKIE, LIFE_S, Sessions
 from api_gateway.main import sessions_of
-from api_gateway.rest.page_files import page_files
-from api_gateway.security.browsers import Browsers
-from api_gateway.security.guard import Guard
-from api_gateway.security.sessions import COOKIE, LIFE_S, Sessions
 from api_gateway.settings import GatewaySettings, PageMode
 
 S = "/sluice/v1"

@@ -10,10 +10,10 @@ from pydantic import BaseModel, ValidationError
 from unit.gateway.rest.test_sluice_streams import problem
 from unit.gateway.rest.world import World
 
-from api_gateway.rest import boundary
-from api_gateway.rest.pravega_v1.models import CreateScopeRequest, CreateStreamRequest, StreamState
-from api_gateway.rest.sluice_v1.base import MAX_PROPERTIES, Body
-from api_gateway.shares import Shares
+from api_gateway.console.rest.base import MAX_PROPERTIES, Body
+from api_gateway.edge.rest import boundary
+from api_gateway.edge.shares import Shares
+from api_gateway.pravega.rest.models import CreateScopeRequest, CreateStreamRequest, StreamState
 from sluice.telemetry.health import HttpServer
 
 TO = {"/sluice/v1/scopes/sc/streams/st": "PUT", "/v1/scopes": "POST"}

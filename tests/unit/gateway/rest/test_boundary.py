@@ -10,9 +10,9 @@ from unit.gateway.rest.test_sluice_streams import problem
 from unit.gateway.rest.world import World
 from unit.gateway.security.support import ALL, READ, Callers, as_
 
-from api_gateway.rest.app import close_app
-from api_gateway.security.guard import Guard
-from api_gateway.shares import Shares
+from api_gateway.app import close_app
+from api_gateway.edge.security.guard import Guard
+from api_gateway.edge.shares import Shares
 from sluice.telemetry.health import HttpServer
 from sluice.telemetry.http_connections import HttpBounds
 

@@ -9,7 +9,7 @@ from support.callers import called_by
 from unit.gateway.rest.test_sluice_streams import S, problem
 from unit.gateway.rest.world import World
 
-from api_gateway.rest.dead_letters import MAX_READINGS, readings
+from api_gateway.console.dead_letters import MAX_READINGS, readings
 from sluice.domain.scope.commands import CreateScope
 from sluice.domain.scope.state import find_scope
 from sluice.kafka.dead_letters import DeadLetterSettled, Settlement, settled_in
@@ -87,11 +87,11 @@ async def test_a_reading_has_a_deadline_and_goes_on_from_where_it_ended(
 ) -> None:
     for number in range(3):
         world.letters.letter("sc/st", str(number).encode())
-    monkeypatch.setattr("api_gateway.rest.dead_letters.MAX_READ_S", -1)
+    monkeypatch.setattr("api_gateway.console.dead_letters.MAX_READ_S", -1)
     for _ in range(3):
         assert problem(await world.call("GET", LETTERS)) == (503, None)
     assert world.letters.records_read == 3
-    monkeypatch.setattr("api_gateway.rest.dead_letters.MAX_READ_S", 10)
+    monkeypatch.setattr("api_gateway.console.dead_letters.MAX_READ_S", 10)
     assert await values(world) == ["2", "1", "0"]
 
 
@@ -122,7 +122,7 @@ async def test_letters_come_in_pages_the_latest_first(world: World) -> None:
 
 
 async def test_a_page_of_large_letters_is_shorter(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("api_gateway.rest.dead_letters.PAGE_BYTES", 10)
+    monkeypatch.setattr("api_gateway.console.dead_letters.PAGE_BYTES", 10)
     for _ in range(3):
         world.letters.letter("sc/st", b"x" * 20)
     page = await world.get(LETTERS)
@@ -138,7 +138,7 @@ async def test_a_later_letter_is_in_the_next_list(world: World) -> None:
 
 
 async def test_only_the_latest_are_known(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("api_gateway.rest.dead_letters.MAX_KEPT", 2)
+    monkeypatch.setattr("api_gateway.console.dead_letters.MAX_KEPT", 2)
     for number in range(7):
         world.letters.letter("sc/st", str(number).encode())
     assert await values(world) == ["6", "5"]

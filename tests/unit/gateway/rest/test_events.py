@@ -11,10 +11,10 @@ from support.wait import eventually_async
 from unit.gateway.rest.test_sluice_streams import problem
 from unit.gateway.rest.world import MAX_FEEDS, World
 
-from api_gateway import rates
-from api_gateway.feed import feeds
-from api_gateway.rest.sluice_v1.events import resource_of_subject
-from api_gateway.shares import Shares
+from api_gateway.console import rates
+from api_gateway.console.feed import feeds
+from api_gateway.console.rest.events import resource_of_subject
+from api_gateway.edge.shares import Shares
 from sluice.telemetry.health import STOP_GRACE_S, HttpServer
 
 PATH = "/sluice/v1/events"

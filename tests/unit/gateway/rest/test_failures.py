@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from api_gateway import errors
-from api_gateway.reads import MissingError
-from api_gateway.rest.app import build_app
-from api_gateway.rest.failures import Failure, NotServingError, RefusedError, failure_of
+from api_gateway.app import build_app
+from api_gateway.edge import errors
+from api_gateway.edge.reads import MissingError
+from api_gateway.edge.rest.failures import Failure, NotServingError, RefusedError, failure_of
 from sluice.domain.errors import IllegalStateError, InvalidArgumentError, NotFoundError
 from sluice.engine.journal import JournalUnavailableError, PartitionFailedError
 from sluice.engine.ports import RecordTooLargeError, SendError, SendQueueFullError

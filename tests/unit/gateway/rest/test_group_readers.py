@@ -12,10 +12,11 @@ from unit.gateway.rest.test_sluice_segments import SPLIT, THIRD, scale
 from unit.gateway.rest.test_sluice_streams import S, problem
 from unit.gateway.rest.world import World
 
-from api_gateway.errors import QuotaExceededError
-from api_gateway.rest import group_readers, group_state
-from api_gateway.rest.group_readers import GroupReaders
-from api_gateway.security.guard import calling
+from api_gateway.console import group_readers
+from api_gateway.console.group_readers import GroupReaders
+from api_gateway.edge import group_state
+from api_gateway.edge.errors import QuotaExceededError
+from api_gateway.edge.security.guard import calling
 from sluice.domain.errors import NotFoundError
 from sluice.domain.ids import GroupId
 from sluice.domain.stream.retention import RetentionReport, SizedCut

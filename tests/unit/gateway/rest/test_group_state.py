@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import group_state as written
 
-from api_gateway.errors import OverloadedError
-from api_gateway.rest.group_state import NO_MARK, GroupState, StateError, fold, read_group_state
-from api_gateway.worker import Worker
+from api_gateway.edge.errors import OverloadedError
+from api_gateway.edge.group_state import NO_MARK, GroupState, StateError, fold, read_group_state
+from api_gateway.edge.worker import Worker
 from sluice.pravega.envelope import MalformedPayload
 from sluice.pravega.memory import InMemorySegmentStore
 from sluice.pravega.store import MARK_ATTRIBUTE

@@ -10,8 +10,8 @@ import httpx
 import pytest
 from unit.gateway.rest.world import World
 
-from api_gateway.rest.page_files import FOLDER, MAX_PRELOADED, modules_from, page_files
-from api_gateway.security.browsers import Browsers
+from api_gateway.console.page_files import FOLDER, MAX_PRELOADED, modules_from, page_files
+from api_gateway.edge.security.browsers import Browsers
 from api_gateway.settings import PageMode
 
 SHELL = """<html><link rel="stylesheet" href="page/page.css">

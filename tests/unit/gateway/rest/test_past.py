@@ -8,15 +8,15 @@ from support.lookback import MemoryLookback
 from support.wait import eventually_async
 from unit.gateway.rest.world import World
 
-from api_gateway.rest.paging import token_of
-from api_gateway.rest.sluice_v1.cluster import ContainerMap, MemberList
-from api_gateway.rest.sluice_v1.cluster_history import ContainersHistory, MembersHistory
-from api_gateway.rest.sluice_v1.groups import GroupDescription
-from api_gateway.rest.sluice_v1.journal import Journal
-from api_gateway.rest.sluice_v1.requests import RequestHistory
-from api_gateway.rest.sluice_v1.scopes import ScopeDescription
-from api_gateway.rest.sluice_v1.stream_models import StreamDescription
-from api_gateway.rest.sluice_v1.tables import TableDescription
+from api_gateway.console.paging import token_of
+from api_gateway.console.rest.cluster import ContainerMap, MemberList
+from api_gateway.console.rest.cluster_history import ContainersHistory, MembersHistory
+from api_gateway.console.rest.groups import GroupDescription
+from api_gateway.console.rest.journal import Journal
+from api_gateway.console.rest.requests import RequestHistory
+from api_gateway.console.rest.scopes import ScopeDescription
+from api_gateway.console.rest.stream_models import StreamDescription
+from api_gateway.console.rest.tables import TableDescription
 from sluice.domain.cluster.commands import Host
 from sluice.domain.cluster.events import ContainersAssigned, MemberJoined, MemberLeft
 from sluice.lookback.errors import HelperEndedError, TimeIsOverError

@@ -9,10 +9,10 @@ from support.wait import SOON_S, eventually_async
 from unit.gateway.rest.world import World
 from unit.gateway.support import creation_started
 
-from api_gateway.errors import BadRequestError
-from api_gateway.rest.pravega_v1.convert import DAY_MS, UNBOUNDED, config_of, stream_property
-from api_gateway.rest.pravega_v1.models import CreateStreamRequest
-from api_gateway.shares import Shares
+from api_gateway.edge.errors import BadRequestError
+from api_gateway.edge.shares import Shares
+from api_gateway.pravega.rest.convert import DAY_MS, UNBOUNDED, config_of, stream_property
+from api_gateway.pravega.rest.models import CreateStreamRequest
 from sluice.domain.cluster import events as ev
 from sluice.domain.cluster.commands import Host
 from sluice.domain.config import RetentionPolicy, RetentionType, StreamConfig
@@ -89,7 +89,7 @@ async def test_an_internal_stream_has_no_tags_to_be_found_by(world: World, strea
 async def test_a_long_list_is_whole_though_it_yields_between_its_parts(
     world: World, scope: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("api_gateway.reads.AT_A_TIME", 1)
+    monkeypatch.setattr("api_gateway.edge.reads.AT_A_TIME", 1)
     for name in ("a", "b", "c"):
         await world.call("PUT", f"/sluice/v1/scopes/sc/streams/{name}", {})
     assert [s["streamName"] for s in (await world.get("/v1/scopes/sc/streams"))["streams"]] == ["a", "b", "c"]

@@ -3,9 +3,9 @@
 import pytest
 from unit.gateway.test_statuses import DECISIONS, statuses_of
 
-from api_gateway.rest.failures import RefusedError
-from api_gateway.rest.sluice_v1.replies import DONE, STATUSES, done
-from api_gateway.statuses import RESPONSES
+from api_gateway.console.rest.replies import DONE, STATUSES, done
+from api_gateway.edge.rest.failures import RefusedError
+from api_gateway.pravega.statuses import RESPONSES
 from sluice.domain.decision import Reply
 from sluice.domain.status import Status
 from sluice.domain.stream.commands import NoteWriterTime, RemoveWriter, UpdateSubscriberCut

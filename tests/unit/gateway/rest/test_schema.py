@@ -26,9 +26,9 @@ from schemathesis.checks import CHECKS
 from unit.gateway.rest.world import World
 from unit.gateway.security.support import ALL, READ, Callers
 
-from api_gateway.feed import feeds
-from api_gateway.rest.app import build_app
-from api_gateway.security.guard import Guard
+from api_gateway.app import build_app
+from api_gateway.console.feed import feeds
+from api_gateway.edge.security.guard import Guard
 from sluice.telemetry.health import HttpServer
 
 EXAMPLES = 6

@@ -6,7 +6,7 @@ import pytest
 from unit.gateway.rest.test_sluice_streams import ST, S, problem
 from unit.gateway.rest.world import World
 
-from api_gateway.rest.sluice_v1 import stream_search
+from api_gateway.console.rest import stream_search
 from sluice.domain.ids import StreamId
 from sluice.domain.stream.commands import DecisionKind
 from sluice.domain.stream.events import DecisionRecorded, Replacement, StreamScaleStarted, WorkflowQueued

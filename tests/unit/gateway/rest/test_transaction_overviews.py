@@ -4,7 +4,7 @@ from unit.gateway.rest.test_sluice_segments import begin
 from unit.gateway.rest.test_sluice_streams import ST, S, problem
 from unit.gateway.rest.world import World
 
-from api_gateway.transaction_overviews import AT_A_TIME, Outcomes, outcomes
+from api_gateway.console.transaction_overviews import AT_A_TIME, Outcomes, outcomes
 from sluice.domain.ids import StreamId
 from sluice.domain.model import DomainModel
 from sluice.domain.stream.events import WorkflowQueued

@@ -8,26 +8,26 @@ import httpx
 from support.lookback import MemoryLookback
 from unit.gateway.system import CONTAINERS, PARTITIONS, MemorySystem
 
-from api_gateway.demonstration import Demonstration
-from api_gateway.feed.feeds import Feeds, Hello
-from api_gateway.feed.watch import ChangeWatch
-from api_gateway.overview import Overview
-from api_gateway.rates import Rates
-from api_gateway.reads import Reads
-from api_gateway.requests import Requests
-from api_gateway.rest.app import build_app, open_app
-from api_gateway.rest.backend import Backend
-from api_gateway.rest.dead_letters import DeadLetters
-from api_gateway.rest.group_readers import GroupReaders
-from api_gateway.rest.heartbeats import LastHeartbeats
-from api_gateway.rest.partitions import Partitions
-from api_gateway.rest.statistics import Statistics
-from api_gateway.security.browsers import Browsers
-from api_gateway.security.guard import Guard
-from api_gateway.security.sessions import Sessions
+from api_gateway.app import build_app, open_app
+from api_gateway.console.dead_letters import DeadLetters
+from api_gateway.console.demonstration import Demonstration
+from api_gateway.console.feed.feeds import Feeds, Hello
+from api_gateway.console.feed.watch import ChangeWatch
+from api_gateway.console.group_readers import GroupReaders
+from api_gateway.console.overview import Overview
+from api_gateway.console.partitions import Partitions
+from api_gateway.console.rates import Rates
+from api_gateway.console.statistics import Statistics
+from api_gateway.console.tally import Tally
+from api_gateway.edge.heartbeats import LastHeartbeats
+from api_gateway.edge.reads import Reads
+from api_gateway.edge.requests import Requests
+from api_gateway.edge.rest.backend import Backend
+from api_gateway.edge.security.browsers import Browsers
+from api_gateway.edge.security.guard import Guard
+from api_gateway.edge.security.sessions import Sessions
+from api_gateway.edge.worker import Worker
 from api_gateway.settings import GatewaySettings
-from api_gateway.tally import Tally
-from api_gateway.worker import Worker
 from sluice.domain.cluster.commands import Host
 from sluice.domain.cluster.events import ContainersAssigned
 from sluice.engine.ports import Message

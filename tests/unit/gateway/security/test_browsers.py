@@ -4,7 +4,7 @@ import httpx
 import pytest
 from unit.gateway.rest.world import World
 
-from api_gateway.security.browsers import Browsers, Calls, browsers_of
+from api_gateway.edge.security.browsers import Browsers, Calls, browsers_of
 from api_gateway.settings import GatewaySettings, PageMode
 
 OPEN = Browsers()

@@ -13,7 +13,7 @@ from unit.gateway.conftest import served
 from unit.gateway.rest.world import World
 from unit.gateway.security.support import ALL, READ, READ_UPDATE, Callers, as_
 
-from api_gateway.security.guard import Guard
+from api_gateway.edge.security.guard import Guard
 from sluice.controller_api import controller_pb2 as pb
 from sluice.telemetry.health import HttpServer
 

@@ -13,10 +13,10 @@ from unit.gateway.conftest import Gateway, served
 from unit.gateway.security.support import ALL, NONE, READ, READ_UPDATE, Callers, as_
 from unit.gateway.support import SYNC_INTERNAL, failure
 
-from api_gateway.handlers import scopes
-from api_gateway.security.guard import Guard
-from api_gateway.security.permissions import RPCS
-from api_gateway.server import INTERFACE
+from api_gateway.edge.security.guard import Guard
+from api_gateway.pravega.handlers import scopes
+from api_gateway.pravega.permissions import RPCS
+from api_gateway.pravega.server import INTERFACE
 from sluice.controller_api import controller_pb2 as pb
 from sluice.security.caller import CALLER, Caller
 
@@ -115,7 +115,7 @@ async def test_the_caller_is_known_to_what_the_call_leads_to_and_to_nothing_else
         seen.append(CALLER.get())
         return True
 
-    monkeypatch.setattr("api_gateway.reads.Reads.scope_exists", noting)
+    monkeypatch.setattr("api_gateway.edge.reads.Reads.scope_exists", noting)
     await secured.stub.checkScopeExists(pb.ScopeInfo(scope="sc"), metadata=as_("reader"))
     assert [one.principal for one in seen if one is not None] == ["reader"]
     assert CALLER.get() is None

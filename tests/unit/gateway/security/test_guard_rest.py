@@ -12,13 +12,13 @@ from support import group_state as written
 from unit.gateway.rest.world import World
 from unit.gateway.security.support import ALL, NONE, READ, READ_UPDATE, Callers
 
-from api_gateway.rest import boundary
-from api_gateway.rest.app import build_app
-from api_gateway.rest.page_files import FILES_PATH, page_files
-from api_gateway.rest.paging import position_in
-from api_gateway.rest.sluice_v1 import stream_search
-from api_gateway.security.guard import Guard
-from api_gateway.security.rest_permissions import DEAD_LETTERS, OPEN_PATHS, REST, SLUICE, WORKFLOWS, names_in
+from api_gateway.app import build_app
+from api_gateway.console.page_files import FILES_PATH, page_files
+from api_gateway.console.paging import position_in
+from api_gateway.console.rest import stream_search
+from api_gateway.edge.rest import boundary
+from api_gateway.edge.security.guard import Guard
+from api_gateway.edge.security.rest_permissions import DEAD_LETTERS, OPEN_PATHS, REST, SLUICE, WORKFLOWS, names_in
 from sluice.domain.stream.commands import DecisionKind
 from sluice.domain.stream.events import DecisionRecorded, StreamSealStarted
 from sluice.domain.stream.retention import RetentionReport, SizedCut

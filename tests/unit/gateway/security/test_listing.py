@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from unit.gateway.security.support import NONE, READ
 
-from api_gateway import listing
-from api_gateway.listing import Listing
-from api_gateway.security.guard import calling
+from api_gateway.edge import listing
+from api_gateway.edge.listing import Listing
+from api_gateway.edge.security.guard import calling
 from sluice.security.caller import Caller
 
 

@@ -9,14 +9,14 @@ from fastapi.routing import APIRoute, iter_route_contexts
 from google.protobuf.message_factory import GetMessageClass
 from support.documents import DOCS
 
-from api_gateway.errors import BadRequestError
-from api_gateway.rest.app import build_app
-from api_gateway.rest.boundary import GuardedRoute
-from api_gateway.security import page
-from api_gateway.security.permissions import RPCS
-from api_gateway.security.rest_permissions import OPEN_PATHS, REST, names_in
-from api_gateway.security.rules import Rule
-from api_gateway.server import INTERFACE
+from api_gateway import permissions_page
+from api_gateway.app import build_app
+from api_gateway.edge.errors import BadRequestError
+from api_gateway.edge.rest.boundary import GuardedRoute
+from api_gateway.edge.security.rest_permissions import OPEN_PATHS, REST, names_in
+from api_gateway.edge.security.rules import Rule
+from api_gateway.pravega.permissions import RPCS
+from api_gateway.pravega.server import INTERFACE
 from sluice.controller_api import controller_pb2 as pb
 from sluice.security.caller import Caller, ForbiddenError, UnauthenticatedError
 from sluice.security.resources import ROOT, Permission
@@ -77,7 +77,7 @@ def test_entries_without_a_resource_are_for_callers_who_are_known() -> None:
 
 
 def test_the_page_is_up_to_date() -> None:
-    assert (DOCS / page.NAME).read_text() == page.page(), "run `make docs`"
+    assert (DOCS / permissions_page.NAME).read_text() == permissions_page.page(), "run `make docs`"
 
 
 # What depends on more than the operation.

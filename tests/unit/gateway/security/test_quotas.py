@@ -14,11 +14,11 @@ from unit.gateway.rest.world import World
 from unit.gateway.security.support import ALL, READ_UPDATE, Callers, as_
 from unit.gateway.support import failure
 
-from api_gateway.errors import QuotaExceededError
+from api_gateway.edge.errors import QuotaExceededError
+from api_gateway.edge.security import quotas
+from api_gateway.edge.security.guard import Guard
+from api_gateway.edge.security.quotas import Buckets, Quotas
 from api_gateway.main import guard_of
-from api_gateway.security import quotas
-from api_gateway.security.guard import Guard
-from api_gateway.security.quotas import Buckets, Quotas
 from api_gateway.settings import GatewaySettings
 from sluice.controller_api import controller_pb2 as pb
 from sluice.security.caller import Caller

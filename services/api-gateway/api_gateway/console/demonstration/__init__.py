@@ -1,0 +1,128 @@
+"""The demonstration: a program of an ordinary client that fills an empty system, for who looks at the page first.
+
+It runs as a process of its own, `python -m api_gateway.console.demonstration`, because its client keeps Python's lock
+while it waits. It reaches the gateway as any client does, and ends when its input ends, so also with the gateway. What
+it has made stays. Belongs to the event loop.
+"""
+
+import asyncio
+import logging
+import sys
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections import deque
+from collections.abc import Callable
+from http import HTTPStatus
+from importlib.util import find_spec
+
+import msgspec
+
+from api_gateway.edge.rest.failures import RefusedError
+
+log = logging.getLogger(__name__)
+
+SCOPE = "demonstration"
+CLIENT = "pravega_client"
+PROGRAM = (sys.executable, "-m", "api_gateway.console.demonstration")
+
+LEAVES_S = 5.0
+_KEPT_LINES = 20
+
+
+class DemonstrationState(msgspec.Struct, frozen=True):
+    """`since` in epoch ms, 0 unless it runs; `refusal`: why it cannot be started, if it cannot.
+
+    `problem` is the last that a process which ended by itself had to say.
+    """
+
+    running: bool
+    since: int = 0
+    refusal: str = ""
+    problem: str = ""
+
+
+class Demonstration:
+    """At most one process. `address` is host:port of the gRPC interface; a `refusal` says why there can be none."""
+
+    def __init__(
+        self,
+        address: str,
+        now_ms: Callable[[], int],
+        refusal: str = "",
+        program: tuple[str, ...] = PROGRAM,
+        leaves_s: float = LEAVES_S,
+    ) -> None:
+        self._command = (*program, address)
+        self._now_ms = now_ms
+        self._refusal = refusal
+        self._leaves_s = leaves_s
+        self._process: Process | None = None
+        self._following: asyncio.Task[None] | None = None
+        self._since = 0
+        self._problem = ""
+        self._turn = asyncio.Lock()
+
+    @property
+    def state(self) -> DemonstrationState:
+        running = self._is_running
+        return DemonstrationState(running, self._since if running else 0, self._refusal, self._problem)
+
+    @property
+    def _is_running(self) -> bool:
+        return self._process is not None and self._process.returncode is None
+
+    async def start(self) -> None:
+        """Begin; nothing if it runs. Raises RefusedError."""
+        async with self._turn:
+            if self._refusal:
+                raise RefusedError(HTTPStatus.CONFLICT, self._refusal)
+            if self._is_running:
+                return
+            self._problem = ""
+            self._since = self._now_ms()
+            self._process = await asyncio.create_subprocess_exec(
+                *self._command, stdin=PIPE, stdout=DEVNULL, stderr=PIPE
+            )
+            self._following = asyncio.get_running_loop().create_task(self._follow(self._process))
+            log.info("demonstration started", extra={"child": self._process.pid})
+
+    async def stop(self) -> None:
+        """End it, if it runs; it has `leaves_s` to leave."""
+        async with self._turn:
+            process = self._process
+            if process is None or process.returncode is not None or process.stdin is None:
+                return
+            process.stdin.close()
+            try:
+                await asyncio.wait_for(process.wait(), self._leaves_s)
+            except TimeoutError:
+                process.kill()
+                await process.wait()
+            log.info("demonstration stopped")
+
+    async def close(self) -> None:
+        """End it, and with it what follows it."""
+        await self.stop()
+        if self._following is not None:
+            # A child of it that is stuck holds the pipe of its errors.
+            await asyncio.wait((self._following,), timeout=self._leaves_s)
+            self._following.cancel()
+
+    async def _follow(self, process: Process) -> None:
+        """Keep its last lines, to say them if it ends by itself."""
+        assert process.stderr is not None
+        lines: deque[str] = deque(maxlen=_KEPT_LINES)
+        async for line in process.stderr:
+            lines.append(line.decode(errors="replace").strip())
+        status = await process.wait()
+        if status != 0:
+            self._problem = next((line for line in reversed(lines) if line), f"ended with status {status}")[:500]
+            log.warning("demonstration ended", extra={"status": status, "lines": list(lines)})
+
+
+def why_not(*, secured: bool) -> str:
+    """Why no demonstration can be started here; empty if one can."""
+    if secured:
+        return "the demonstration has no credentials, and this system wants some"
+    if find_spec(CLIENT) is None:
+        return "the package pravega, the client of the demonstration, is not installed beside the gateway"
+    return ""

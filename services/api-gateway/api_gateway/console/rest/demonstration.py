@@ -1,0 +1,61 @@
+"""The demonstration: whether one runs, its beginning and its end."""
+
+from fastapi import Response
+from pydantic import Field
+
+from api_gateway.console.demonstration import SCOPE
+from api_gateway.console.rest.base import Model, refusals, router
+from api_gateway.edge.rest.backend import Served, as_json
+
+routes = router("cluster")
+
+
+class DemonstrationModel(Model):
+    """The demonstration of this gateway."""
+
+    running: bool
+    scope: str = Field(description="The scope that it fills.", examples=[SCOPE])
+    since: int | None = Field(default=None, description="When it was started, epoch ms; left out unless it runs.")
+    refusal: str | None = Field(default=None, description="Why none can be started here; left out if one can.")
+    problem: str | None = Field(default=None, description="Why the last one ended by itself; left out if none did.")
+
+
+@routes.get("/demonstration", operation_id="getDemonstration", response_model=DemonstrationModel, responses=refusals())
+async def shown(backend: Served) -> Response:
+    """Show whether a demonstration runs at this gateway."""
+    return as_json(_model(backend))
+
+
+@routes.post(
+    "/demonstration",
+    operation_id="startDemonstration",
+    response_model=DemonstrationModel,
+    responses=refusals(409, is_change=True),
+)
+async def start(backend: Served) -> Response:
+    """Start a program that fills a scope of its own by the ordinary client; nothing happens if it runs."""
+    await backend.demonstration.start()
+    return as_json(_model(backend))
+
+
+@routes.delete(
+    "/demonstration",
+    operation_id="stopDemonstration",
+    response_model=DemonstrationModel,
+    responses=refusals(is_change=True),
+)
+async def stop(backend: Served) -> Response:
+    """End that program; what it has made stays."""
+    await backend.demonstration.stop()
+    return as_json(_model(backend))
+
+
+def _model(backend: Served) -> DemonstrationModel:
+    state = backend.demonstration.state
+    return DemonstrationModel(
+        running=state.running,
+        scope=SCOPE,
+        since=state.since or None,
+        refusal=state.refusal or None,
+        problem=state.problem or None,
+    )

@@ -1,0 +1,75 @@
+"""Dry runs: what an operation on a stream would do, in numbers, before it is requested.
+
+Answered from the view behind the barrier, by the decision itself. A truncation and a deletion also rest on the lengths
+of segments, which the segment stores report: a bounded number of them, for a bounded time.
+"""
+
+from typing import Annotated
+
+from fastapi import Query, Response
+from pydantic import Field, RootModel
+
+from api_gateway.console.lengths import lengths_of
+from api_gateway.console.rest.base import Model, Taken
+from api_gateway.edge.rest.backend import Backend, as_json
+from sluice.domain.segment import segment_name
+from sluice.domain.stream.effects import Operation, dry_run, segments_to_measure
+
+DryRunQuery = Annotated[
+    bool,
+    Query(alias="dryRun", description="Change nothing: say what it would do, or why it would not."),
+]
+
+
+class EffectsModel(Model):
+    """What an operation would do, as far as it applies; by the time it is requested that may be something else."""
+
+    segments_created: int | None = None
+    segments_sealed: int | None = None
+    segments_deleted: int | None = None
+    transactions_aborted: int | None = Field(default=None, description="How many are open, or being aborted.")
+    transactions_committed: int | None = Field(default=None, description="How many are committed before that.")
+    bytes_dropped: int | None = Field(default=None, description="Left out where segment stores do not say.")
+    reader_groups_behind: int | None = Field(
+        default=None, description="How many subscribed reader groups have yet to read some of what goes."
+    )
+    waits_for: str | None = Field(default=None, description="What it would wait for before it begins, in words.")
+
+
+class RefusedModel(Model):
+    """Why an operation would be refused."""
+
+    status: str = Field(description="Pravega's name of the status.", examples=["STREAM_NOT_SEALED"])
+    detail: str
+
+
+class DryRunModel(Model):
+    """The answer to a dry run."""
+
+    effects: EffectsModel
+    refused: RefusedModel | None = Field(default=None, description="Left out if it would not be refused.")
+
+
+class AnyAnswer(RootModel[Taken | DryRunModel]):
+    """The answer to a change, or to its dry run."""
+
+
+async def dry_run_answer(backend: Backend, command: Operation, about: str) -> Response:
+    """What the operation would come to; `about` names the stream. Raises JournalError."""
+    await backend.reads.everything()
+    lengths = await _lengths(backend, command)
+    found = dry_run(backend.reads.view(command.key), command, backend.clock.now_ms(), lengths)
+    effects, reply = found.effects, found.refused
+    refused = None
+    if reply is not None:
+        words = reply.reason or reply.status.lower().replace("_", " ")
+        refused = RefusedModel(status=reply.status, detail=f"{about}: {words}")
+    shown = EffectsModel(**{name: getattr(effects, name) for name in effects.__struct_fields__})
+    return as_json(DryRunModel(effects=shown, refused=refused))
+
+
+async def _lengths(backend: Backend, command: Operation) -> dict[int, int]:
+    """The lengths, in bytes, of the segments that it takes, as far as segment stores have answered in time."""
+    wanted = segments_to_measure(backend.reads.known_stream(command.stream_id), command)
+    names = {segment_name(*command.stream_id, segment): segment for segment in wanted}
+    return {names[name]: length for name, length in (await lengths_of(backend.store, names)).items()}

@@ -1,0 +1,168 @@
+"""Scaling by hand, and the segments that come of it."""
+
+from typing import Annotated
+
+from fastapi import Path, Query, Response
+
+from api_gateway.console.paging import DEFAULT, After, Limit, numbers_in, token_of
+from api_gateway.console.rest.base import (
+    INT32_MAX,
+    INT64_MAX,
+    ScopeName,
+    SegmentId,
+    StreamName,
+    changed,
+    refusals,
+    router,
+)
+from api_gateway.console.rest.dry_runs import DryRunModel, DryRunQuery, dry_run_answer
+from api_gateway.console.rest.replies import done
+from api_gateway.console.rest.segments_shown import Shown
+from api_gateway.console.rest.stream_models import (
+    ScaleBody,
+    ScaleProgress,
+    ScaleStarted,
+    SegmentList,
+    SegmentLocation,
+    Successor,
+    SuccessorList,
+)
+from api_gateway.edge.errors import NoOwnerError
+from api_gateway.edge.rest.backend import Served, Submit, as_json
+from api_gateway.edge.rest.failures import RefusedError
+from sluice.domain.errors import NotFoundError
+from sluice.domain.ids import StreamId
+from sluice.domain.segment import segment_name
+from sluice.domain.stream import queries
+from sluice.domain.stream import scale as scales
+from sluice.domain.stream.commands import ScaleStream
+from sluice.domain.stream.state import Stream, StreamState
+
+routes = router("segments")
+
+_ONE = "/scopes/{scope}/streams/{stream}"
+
+Epoch = Annotated[int, Path(ge=0, le=INT32_MAX, description="The epoch that the scale began on.")]
+
+
+@routes.post(
+    f"{_ONE}/scale",
+    operation_id="scaleStream",
+    status_code=202,
+    responses={
+        200: {"description": "With `dryRun`: what it would do.", "model": DryRunModel},
+        202: changed("It has begun.", ScaleStarted),
+        **refusals(404, 409, is_change=True),
+    },
+)
+async def scale_stream(
+    backend: Served,
+    submit: Submit,
+    scope: ScopeName,
+    stream: StreamName,
+    body: ScaleBody,
+    dry_run: DryRunQuery = False,
+) -> Response:
+    """Replace segments of a stream by new ones over the same keys. Answered when it has begun."""
+    await backend.reads.stream(StreamId(scope, stream))
+    ranges = tuple((low, high) for low, high in body.ranges)
+    command = ScaleStream(
+        scope=scope, stream=stream, seals=tuple(body.sealed), ranges=ranges, at=backend.clock.now_ms()
+    )
+    if dry_run:
+        return await dry_run_answer(backend, command, f"stream {scope}/{stream}")
+    reply = done(await submit(command), f"stream {scope}/{stream}")
+    segments = list(Shown(backend, StreamId(scope, stream)).models(reply.segments))
+    return as_json(ScaleStarted(epoch=reply.epoch, segments=segments), 202)
+
+
+@routes.get(
+    f"{_ONE}/scales/{{epoch}}", operation_id="checkScale", response_model=ScaleProgress, responses=refusals(404, 409)
+)
+async def check_scale(backend: Served, scope: ScopeName, stream: StreamName, epoch: Epoch) -> Response:
+    """Say whether the scale that began on an epoch has ended; 404 if none began on it, 409 if it was cancelled."""
+    found = await backend.reads.stream(StreamId(scope, stream))
+    progress = scales.progress(found, epoch)
+    if progress is scales.ScaleProgress.NONE:
+        raise NotFoundError(
+            f"no scale of {scope}/{stream} has begun on epoch {epoch}; the active one is {found.active}"
+        )
+    if progress is scales.ScaleProgress.CANCELLED:
+        raise RefusedError(409, f"the scale of {scope}/{stream} on epoch {epoch} was cancelled", "INTERNAL_ERROR")
+    return as_json(ScaleProgress(epoch=epoch, done=progress is scales.ScaleProgress.DONE))
+
+
+@routes.get(f"{_ONE}/segments", operation_id="listSegments", response_model=SegmentList, responses=refusals(404, 409))
+async def list_segments(
+    backend: Served,
+    scope: ScopeName,
+    stream: StreamName,
+    epoch: Annotated[int | None, Query(ge=0, le=INT32_MAX, description="Those of this epoch.")] = None,
+    time: Annotated[int | None, Query(ge=0, le=INT64_MAX, description="Those that were active then, epoch ms.")] = None,
+    limit: Limit = DEFAULT,
+    after: After = "",
+) -> Response:
+    """List the segments that are written to now, or were at a time or in an epoch; by key range."""
+    if epoch is not None and time is not None:
+        raise RefusedError(400, "epoch and time exclude each other")
+    found = await backend.reads.stream(StreamId(scope, stream))
+    # An epoch never changes: a list that was begun goes on in the epoch it began with.
+    begun = numbers_in(after, 2)
+    if begun is not None:
+        number, first = begun
+    else:
+        number, first = _epoch(found, epoch, time), 0
+        if epoch is None and time is None and found.state is StreamState.SEALED:
+            return as_json(SegmentList(items=[]))
+    segments = queries.epoch_segments(found, number)
+    page = segments[first : first + limit]
+    following = token_of(f"{number}.{first + limit}") if first + limit < len(segments) else None
+    return as_json(SegmentList(items=list(Shown(backend, StreamId(scope, stream)).models(page)), next=following))
+
+
+def _epoch(stream: Stream, epoch: int | None, time: int | None) -> int:
+    if epoch is not None:
+        return epoch
+    if time is None:
+        return stream.active
+    # A scale that is under way has added an epoch already.
+    number = min(stream.history.epoch_at(time), stream.active)
+    if number < 0:
+        raise NotFoundError(f"{stream.id} was created later, at {stream.history.created_at(0)}")
+    return number
+
+
+@routes.get(
+    f"{_ONE}/segments/{{segment}}/successors",
+    operation_id="listSuccessors",
+    response_model=SuccessorList,
+    responses=refusals(404),
+)
+async def successors(backend: Served, scope: ScopeName, stream: StreamName, segment: SegmentId) -> Response:
+    """List the segments that came for one, each with all it came for."""
+    found = await backend.reads.stream(StreamId(scope, stream))
+    if found.history.find(segment) is None:
+        raise NotFoundError(f"{scope}/{stream} has no segment {segment}")
+    shown = Shown(backend, StreamId(scope, stream))
+    pairs = queries.successors_with_predecessors(found, segment)
+    models = zip(shown.models(s for s, _ in pairs), (replaced for _, replaced in pairs), strict=True)
+    return as_json(SuccessorList(items=[Successor(**dict(m), replaces=replaced) for m, replaced in models]))
+
+
+@routes.get(
+    f"{_ONE}/segments/{{segment}}/location",
+    operation_id="locateSegment",
+    response_model=SegmentLocation,
+    responses=refusals(404),
+)
+async def location(backend: Served, scope: ScopeName, stream: StreamName, segment: SegmentId) -> Response:
+    """Say which segment store has a segment."""
+    found = await backend.reads.stream(StreamId(scope, stream))
+    if found.history.find(segment) is None:
+        raise NotFoundError(f"{scope}/{stream} has no segment {segment}")
+    shown = Shown(backend, StreamId(scope, stream))
+    container = shown.container(segment)
+    store = shown.store(container)
+    if store is None:
+        raise NoOwnerError(f"no segment store is known to run container {container}")
+    return as_json(SegmentLocation(segment=segment_name(scope, stream, segment), container=container, store=store))

@@ -1,0 +1,114 @@
+"""Scopes: list, describe, create, delete."""
+
+from typing import Annotated
+
+from fastapi import Query, Response
+from pydantic import Field
+
+from api_gateway.console.looking_back import At, LookBack
+from api_gateway.console.paging import DEFAULT, After, Limit, Prefix, page_of
+from api_gateway.console.rest.base import Model, Moment, ScopeName, Taken, changed, refusals, router
+from api_gateway.console.rest.replies import done
+from api_gateway.console.rest.workflow_models import RunningWorkflow, workflow_model
+from api_gateway.edge.listing import Listing
+from api_gateway.edge.rest.backend import Served, Submit, as_document, as_json
+from sluice.domain.names import scope_aggregate
+from sluice.domain.scope.commands import CreateScope, DeleteScope, DeleteScopeRecursive
+from sluice.domain.status import Status
+from sluice.lookback.describing import SCOPE as SCOPE_AT
+from sluice.lookback.describing import ScopeQuestion
+from sluice.security.resources import scope_resource
+
+routes = router("scopes")
+
+
+class ScopeItem(Model):
+    """A scope in a list."""
+
+    name: str = Field(examples=["demo"])
+
+
+class ScopeList(Model):
+    """A page of scopes, by name."""
+
+    items: list[ScopeItem]
+    next: str | None = Field(default=None, description="Where the next page begins; left out at the end.")
+
+
+class ScopeDescription(Moment):
+    """A scope, and how much is in it."""
+
+    name: str
+    created_at: int = Field(description="When it was created, epoch ms.")
+    streams: int = Field(description="How many streams it has, but for internal ones.")
+    internal_streams: int = Field(
+        description="How many streams it has whose names begin with an underscore: of watermarks, and of reader groups."
+    )
+    reader_groups: int
+    tables: int
+    workflow: RunningWorkflow | None = Field(default=None, description="Its deletion, if that is under way.")
+
+
+@routes.get("/scopes", operation_id="listScopeNames", response_model=ScopeList, responses=refusals())
+async def list_scopes(backend: Served, prefix: Prefix = "", limit: Limit = DEFAULT, after: After = "") -> Response:
+    """List the scopes, the internal one included."""
+    listing = Listing(backend.reads.scopes, str, scope_resource, lambda name: ScopeItem(name=name))
+    page = await page_of(listing, limit, after, prefix)
+    assert page is not None, "there are always scopes"
+    return as_json(ScopeList(items=page[0], next=page[1]))
+
+
+@routes.get("/scopes/{scope}", operation_id="describeScope", response_model=ScopeDescription, responses=refusals(404))
+async def describe_scope(backend: Served, look_back: LookBack, scope: ScopeName, at: At = None) -> Response:
+    """Describe a scope."""
+    if at is not None:
+        found = await look_back(SCOPE_AT, ScopeQuestion(scope, look_back.moment(at)))
+        # Names are listed elsewhere, each for those who may see it.
+        return as_document({key: value for key, value in found.document.items() if key != "names"})
+    contents = await backend.reads.contents(scope)
+    present = await backend.reads.scope(scope)
+    return as_json(
+        ScopeDescription(
+            name=scope,
+            created_at=present.created_at,
+            **contents._asdict(),
+            workflow=workflow_model(present.workflow),
+        )
+    )
+
+
+@routes.put(
+    "/scopes/{scope}",
+    operation_id="putScope",
+    status_code=201,
+    responses={
+        200: changed("It was there already.", Taken),
+        201: changed("It was created.", Taken),
+        **refusals(is_change=True),
+    },
+)
+async def put_scope(submit: Submit, scope: ScopeName) -> Response:
+    """Create a scope if it is not there."""
+    reply = await submit(CreateScope(scope=scope))
+    if reply.status == Status.SCOPE_EXISTS:
+        return as_json(Taken(status=reply.status))
+    return as_json(Taken(status=done(reply, f"scope {scope}").status), 201)
+
+
+@routes.delete(
+    "/scopes/{scope}",
+    operation_id="removeScope",
+    status_code=204,
+    responses={204: changed("It is gone."), **refusals(404, 409, is_change=True)},
+)
+async def remove_scope(
+    backend: Served,
+    submit: Submit,
+    scope: ScopeName,
+    recursive: Annotated[bool, Query(description="Whether everything in it goes, too; sealed or not.")] = False,
+) -> Response:
+    """Delete a scope. An empty one, unless `recursive`; then a scope that is not there is no error either."""
+    kind = DeleteScopeRecursive if recursive else DeleteScope
+    command = kind(scope, await backend.reads.creation_id(scope_aggregate(scope)))
+    done(await submit(command), f"scope {scope}")
+    return Response(status_code=204)

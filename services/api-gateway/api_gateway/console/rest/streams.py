@@ -1,0 +1,270 @@
+"""Streams: list, describe, create or update, seal, truncate, delete."""
+
+from collections.abc import Awaitable, Iterator
+from functools import partial
+from typing import Annotated, Any, Literal
+
+from fastapi import Header, Query, Response
+from msgspec.structs import replace
+
+from api_gateway.console.etags import SHOWN, IfMatch, etag_of, matching
+from api_gateway.console.looking_back import At, LookBack
+from api_gateway.console.paging import DEFAULT, After, Limit, Prefix, page_of
+from api_gateway.console.rest.actions import Action, Allowed, judged, on_workflow
+from api_gateway.console.rest.base import ScopeName, StreamName, Taken, changed, cut_model, cut_of, refusals, router
+from api_gateway.console.rest.config_models import StreamSettings, config_model, config_of
+from api_gateway.console.rest.dry_runs import AnyAnswer, DryRunModel, DryRunQuery, dry_run_answer
+from api_gateway.console.rest.replies import done
+from api_gateway.console.rest.segments_shown import Shown
+from api_gateway.console.rest.stream_models import (
+    StreamDescription,
+    StreamItem,
+    StreamList,
+    SubscriberModel,
+    TransactionCounts,
+    TruncateBody,
+    WaitingWorkflow,
+    WatermarkModel,
+)
+from api_gateway.console.rest.unreachable import Reach, how_many
+from api_gateway.console.rest.why_models import decision_model
+from api_gateway.console.rest.workflow_models import workflow_model
+from api_gateway.edge.listing import Listing, may_read
+from api_gateway.edge.reads import missing_scope, streams_after, streams_with_tag
+from api_gateway.edge.rest.backend import Served, Submit, as_document, as_json
+from api_gateway.edge.rest.failures import RefusedError
+from sluice.domain.ids import StreamId
+from sluice.domain.names import mark_stream
+from sluice.domain.status import Status
+from sluice.domain.stream import queries
+from sluice.domain.stream.commands import CreateStream, DeleteStream, SealStream, TruncateStream, UpdateStream
+from sluice.domain.stream.decisions import last_decisions
+from sluice.domain.stream.effects import Act, why_not
+from sluice.domain.stream.state import Stream, StreamState
+from sluice.lookback.describing import STREAM as STREAM_AT
+from sluice.lookback.describing import ResourceQuestion
+from sluice.security.resources import reader_group_resource, stream_resource
+
+routes = router("streams")
+
+_ONE = "/scopes/{scope}/streams/{stream}"
+
+
+@routes.get(
+    "/scopes/{scope}/streams", operation_id="listStreamNames", response_model=StreamList, responses=refusals(404)
+)
+async def list_streams(
+    backend: Served,
+    scope: ScopeName,
+    tag: Annotated[str | None, Query(max_length=255, description="Only streams with exactly this tag.")] = None,
+    internal: Annotated[bool, Query(description="Also streams that Sluice keeps for itself, `_…`.")] = False,
+    prefix: Prefix = "",
+    limit: Limit = DEFAULT,
+    after: After = "",
+) -> Response:
+    """List the streams of a scope, by name."""
+    wanted = streams_after if tag is None else partial(streams_with_tag, tag)
+
+    def fetch(behind: str) -> Awaitable[Iterator[Stream] | None]:
+        return backend.reads.streams_in(scope, wanted(behind, internal=internal))
+
+    listing = Listing(fetch, lambda one: one.id.name, partial(stream_resource, scope), partial(_item, Reach(backend)))
+    page = await page_of(listing, limit, after, prefix)
+    if page is None:
+        raise missing_scope(scope)
+    return as_json(StreamList(items=page[0], next=page[1]))
+
+
+def _item(reach: Reach, stream: Stream) -> StreamItem:
+    return StreamItem(
+        name=stream.id.name,
+        state=stream.state.value,
+        epoch=stream.active_epoch.number,
+        segments=0 if stream.state is StreamState.SEALED else len(stream.active_epoch.segments),
+        unreachable=how_many(reach.stream(stream)),
+        tags=list(stream.config.tags),
+    )
+
+
+@routes.get(_ONE, operation_id="describeStream", response_model=StreamDescription, responses={**SHOWN, **refusals(404)})
+async def describe_stream(
+    backend: Served, look_back: LookBack, scope: ScopeName, stream: StreamName, at: At = None
+) -> Response:
+    """Describe a stream: its configuration, where it stands and what is being done with it."""
+    if at is not None:
+        question = ResourceQuestion(scope, stream, look_back.moment(at), backend.container_count)
+        return as_document(_visible((await look_back(STREAM_AT, question)).document))
+    full = await backend.reads.stream_in_full(StreamId(scope, stream))
+    found, transactions = full.stream, full.transactions
+    segments = [] if found.state is StreamState.SEALED else found.active_segments()
+    waiting, watermark = found.waiting, found.watermark
+    return as_json(
+        StreamDescription(
+            scope=found.id.scope,
+            name=found.id.name,
+            state=found.state.value,
+            epoch=found.active_epoch.number,
+            created_at=found.created_at,
+            config=config_model(found.config),
+            segments=list(Shown(backend, StreamId(scope, stream)).models(segments)),
+            head_cut=cut_model(queries.head(found)),
+            truncated_bytes=found.cut_size,
+            workflow=workflow_model(full.workflow),
+            waiting=WaitingWorkflow(kind=waiting.kind, at=waiting.at) if waiting is not None else None,
+            unreachable=Reach(backend).stream(found),
+            transactions=TransactionCounts(
+                open=len(transactions.open), waiting=len(transactions.committing), aborting=len(transactions.aborting)
+            ),
+            subscribers=[
+                SubscriberModel(
+                    name=name,
+                    group_id=subscriber.group_id,
+                    generation=subscriber.generation,
+                    updated_at=subscriber.updated_at,
+                    cut=cut_model(subscriber.cut),
+                )
+                for name, subscriber in sorted(found.subscribers.items())
+                if may_read(reader_group_resource(*name.split("/", 1)))
+            ],
+            decisions=[decision_model(kind, decision) for kind, decision in last_decisions(found)],
+            allowed=_allowed(found, transactions.live),
+            mark_stream=mark_stream(found.id.name),
+            watermark=WatermarkModel(lower=watermark.lower, upper=watermark.upper, at=watermark.at)
+            if watermark is not None
+            else None,
+        ),
+        headers={"ETag": etag_of(found)},
+    )
+
+
+_TXN = f"{_ONE}/transactions/{{txn}}"
+_ACTIONS = {
+    Act.UPDATE: Action("update", "PUT", _ONE),
+    Act.SCALE: Action("scale", "POST", f"{_ONE}/scale"),
+    Act.TRUNCATE: Action("truncate", "POST", f"{_ONE}/truncate"),
+    Act.SEAL: Action("seal", "POST", f"{_ONE}/seal"),
+    Act.DELETE: Action("delete", "DELETE", _ONE),
+    Act.COMMIT: Action("commit", "POST", f"{_TXN}/commit"),
+    Act.ABORT: Action("abort", "POST", f"{_TXN}/abort"),
+}
+
+
+def _allowed(stream: Stream, live_transactions: int) -> list[Allowed]:
+    names = {"scope": stream.id.scope, "stream": stream.id.name}
+    on_stream = [(action, why_not(stream, act, live_transactions)) for act, action in _ACTIONS.items()]
+    return judged([*on_stream, *on_workflow(stream)], names)
+
+
+def _visible(document: dict[str, Any]) -> dict[str, Any]:
+    """Without the subscribers that the caller may not see."""
+    subscribers = [s for s in document["subscribers"] if may_read(reader_group_resource(*s["name"].split("/", 1)))]
+    return {**document, "subscribers": subscribers}
+
+
+@routes.put(
+    _ONE,
+    operation_id="putStream",
+    status_code=201,
+    responses={
+        200: changed("It was updated: the configuration is as sent. With `dryRun`: what it would do.", AnyAnswer),
+        201: changed("It was created.", Taken),
+        **refusals(404, 409, 412, is_change=True),
+    },
+)
+async def put_stream(
+    backend: Served,
+    submit: Submit,
+    scope: ScopeName,
+    stream: StreamName,
+    body: StreamSettings,
+    if_none_match: Annotated[
+        Literal["*"] | None, Header(description="With * a stream that is there stays as it is, which is 412.")
+    ] = None,
+    if_match: IfMatch = None,
+    dry_run: DryRunQuery = False,
+) -> Response:
+    """Create a stream, or give one that is there this configuration instead of the one it has."""
+    config, about = config_of(body), f"stream {scope}/{stream}"
+    found = await backend.reads.stream_or_none(StreamId(scope, stream))
+    update = UpdateStream(scope=scope, stream=stream, config=config)
+    create = CreateStream(scope=scope, stream=stream, config=config)
+    if if_match is not None:
+        present = matching(if_match, found, about)
+        if if_match != "*":
+            update = replace(update, expected=present.config, creation_id=present.creation_id)
+    elif found is None:
+        if dry_run:
+            return await dry_run_answer(backend, create, about)
+        reply = await submit(create)
+        if reply.status != Status.STREAM_EXISTS:
+            return as_json(Taken(status=done(reply, about).status), 201)
+    if if_none_match is not None:
+        raise RefusedError(412, f"{about} exists already", "STREAM_EXISTS")
+    if dry_run:
+        return await dry_run_answer(backend, update, about)
+    reply = await submit(update)
+    return as_json(Taken(status=done(reply, about).status))
+
+
+@routes.post(
+    f"{_ONE}/seal",
+    operation_id="sealStream",
+    responses={
+        200: changed("It is sealed. With `dryRun`: what it would do.", AnyAnswer),
+        **refusals(404, 409, is_change=True),
+    },
+)
+async def seal_stream(
+    backend: Served, submit: Submit, scope: ScopeName, stream: StreamName, dry_run: DryRunQuery = False
+) -> Response:
+    """Seal a stream: nothing more can be written to it. Open transactions are aborted."""
+    command = SealStream(scope=scope, stream=stream)
+    if dry_run:
+        return await dry_run_answer(backend, command, f"stream {scope}/{stream}")
+    reply = await submit(command)
+    return as_json(Taken(status=done(reply, f"stream {scope}/{stream}").status))
+
+
+@routes.post(
+    f"{_ONE}/truncate",
+    operation_id="truncateStream",
+    responses={
+        200: changed("It begins at the cut now. With `dryRun`: what it would do.", AnyAnswer),
+        **refusals(404, 409, is_change=True),
+    },
+)
+async def truncate_stream(
+    backend: Served,
+    submit: Submit,
+    scope: ScopeName,
+    stream: StreamName,
+    body: TruncateBody,
+    dry_run: DryRunQuery = False,
+) -> Response:
+    """Drop everything of a stream that lies before a cut. A cut beyond the end of a segment is refused."""
+    command = TruncateStream(scope=scope, stream=stream, cut=cut_of(body.cut))
+    if dry_run:
+        return await dry_run_answer(backend, command, f"stream {scope}/{stream}")
+    reply = await submit(command)
+    return as_json(Taken(status=done(reply, f"stream {scope}/{stream}").status))
+
+
+@routes.delete(
+    _ONE,
+    operation_id="removeStream",
+    status_code=204,
+    responses={
+        200: {"description": "With `dryRun`: what it would do.", "model": DryRunModel},
+        204: changed("It is gone."),
+        **refusals(404, 409, is_change=True),
+    },
+)
+async def remove_stream(
+    backend: Served, submit: Submit, scope: ScopeName, stream: StreamName, dry_run: DryRunQuery = False
+) -> Response:
+    """Delete a sealed stream."""
+    id, about = StreamId(scope, stream), f"stream {scope}/{stream}"
+    if dry_run:
+        return await dry_run_answer(backend, DeleteStream(*id), about)
+    done(await submit(DeleteStream(*id, await backend.reads.creation_id(id.aggregate))), about)
+    return Response(status_code=204)

@@ -1,0 +1,205 @@
+"""Key-value tables: list, describe, create, delete."""
+
+from functools import partial
+
+from fastapi import Response
+from pydantic import Field
+
+from api_gateway.console.etags import SHOWN, etag_of
+from api_gateway.console.looking_back import At, LookBack
+from api_gateway.console.paging import DEFAULT, After, Limit, Prefix, page_of
+from api_gateway.console.rest.actions import Action, Allowed, judged, on_workflow, why_not_now
+from api_gateway.console.rest.base import (
+    INT64_MAX,
+    Body,
+    Model,
+    Moment,
+    ScopeName,
+    TableName,
+    Taken,
+    changed,
+    refusals,
+    router,
+)
+from api_gateway.console.rest.replies import done
+from api_gateway.console.rest.unreachable import Reach, Unreachable, how_many
+from api_gateway.console.rest.workflow_models import RunningWorkflow, workflow_model
+from api_gateway.edge.listing import Listing
+from api_gateway.edge.reads import missing_scope
+from api_gateway.edge.rest.backend import Served, Submit, as_document, as_json
+from api_gateway.edge.rest.failures import RefusedError
+from sluice.domain.config import MAX_KEY_LENGTH, MAX_SEGMENTS, TableConfig, check_table_config
+from sluice.domain.ids import TableId
+from sluice.domain.status import Status
+from sluice.domain.table.commands import CreateTable, DeleteTable
+from sluice.domain.table.state import Table
+from sluice.lookback.describing import TABLE as TABLE_AT
+from sluice.lookback.describing import ResourceQuestion
+from sluice.security.resources import table_resource
+
+routes = router("key-value tables")
+
+_ONE = "/scopes/{scope}/tables/{table}"
+_DELETE = Action("delete", "DELETE", _ONE)
+
+
+class TableSettings(Body):
+    """The configuration of a key-value table; it never changes."""
+
+    partition_count: int = Field(ge=1, le=MAX_SEGMENTS, description="How many partitions it has.", examples=[4])
+    primary_key_length: int = Field(ge=1, le=MAX_KEY_LENGTH, description="Bytes of a primary key.", examples=[16])
+    secondary_key_length: int = Field(
+        default=0,
+        ge=0,
+        le=MAX_KEY_LENGTH,
+        description=f"Bytes of a secondary key; 0: there is none. With the primary one at most {MAX_KEY_LENGTH}.",
+    )
+    rollover_size_bytes: int = Field(
+        default=0, ge=0, le=INT64_MAX, description="Of parts of segments; 0: as stores do."
+    )
+
+
+class TablePartition(Model):
+    """A partition of a table: a table segment."""
+
+    id: int
+    low: float
+    high: float
+
+
+class TableDescription(Moment):
+    """A key-value table."""
+
+    scope: str
+    name: str
+    state: str = Field(description="CREATING, ACTIVE or DELETING.")
+    created_at: int = Field(description="When it was created, epoch ms.")
+    config: TableSettings
+    segments: list[TablePartition] = Field(description="Its partitions, by key range.")
+    unreachable: Unreachable | None = Field(
+        default=None, description="Partitions that can be neither written nor read; left out if all can."
+    )
+    workflow: RunningWorkflow | None = Field(default=None, description="What changes it at the moment.")
+    allowed: list[Allowed] | None = Field(
+        default=None,
+        description="Left out of the past. What the caller may do with it: delete; retry and cancel of its workflow.",
+    )
+
+
+class TableItem(Model):
+    """A key-value table in a list."""
+
+    name: str = Field(examples=["settings"])
+    state: str
+    partition_count: int
+    unreachable: int | None = Field(
+        default=None, description="How many of them can be neither written nor read; left out if all can."
+    )
+
+
+class TableList(Model):
+    """A page of key-value tables, by name."""
+
+    items: list[TableItem]
+    next: str | None = Field(default=None, description="Where the next page begins; left out at the end.")
+
+
+@routes.get("/scopes/{scope}/tables", operation_id="listTables", response_model=TableList, responses=refusals(404))
+async def list_tables(
+    backend: Served, scope: ScopeName, prefix: Prefix = "", limit: Limit = DEFAULT, after: After = ""
+) -> Response:
+    """List the key-value tables of a scope, by name."""
+    fetch = partial(backend.reads.tables_in, scope)
+    listing = Listing(fetch, lambda one: one.id.name, partial(table_resource, scope), partial(_item, Reach(backend)))
+    page = await page_of(listing, limit, after, prefix)
+    if page is None:
+        raise missing_scope(scope)
+    return as_json(TableList(items=page[0], next=page[1]))
+
+
+def _item(reach: Reach, table: Table) -> TableItem:
+    return TableItem(
+        name=table.id.name,
+        state=table.state.value,
+        partition_count=table.config.partitions,
+        unreachable=how_many(reach.table(table)),
+    )
+
+
+@routes.get(_ONE, operation_id="describeTable", response_model=TableDescription, responses={**SHOWN, **refusals(404)})
+async def describe_table(
+    backend: Served, look_back: LookBack, scope: ScopeName, table: TableName, at: At = None
+) -> Response:
+    """Describe a key-value table."""
+    if at is not None:
+        return as_document((await look_back(TABLE_AT, ResourceQuestion(scope, table, look_back.moment(at)))).document)
+    found = await backend.reads.table_or_none(TableId(scope, table))
+    if found is None:
+        raise RefusedError(404, f"key-value table {scope}/{table} does not exist", "TABLE_NOT_FOUND")
+    return as_json(
+        TableDescription(
+            scope=scope,
+            name=table,
+            state=found.state.value,
+            created_at=found.created_at,
+            config=_settings(found.config),
+            segments=[TablePartition(id=s.id, low=s.low, high=s.high) for s in found.segments],
+            unreachable=Reach(backend).table(found),
+            workflow=workflow_model(found.workflow),
+            allowed=judged(
+                [(_DELETE, why_not_now(found.state)), *on_workflow(found)], {"scope": scope, "table": table}
+            ),
+        ),
+        headers={"ETag": etag_of(found)},
+    )
+
+
+@routes.put(
+    _ONE,
+    operation_id="putTable",
+    status_code=201,
+    responses={
+        200: changed("It was there already, with this configuration.", Taken),
+        201: changed("It was created.", Taken),
+        **refusals(404, 409, is_change=True),
+    },
+)
+async def put_table(
+    backend: Served, submit: Submit, scope: ScopeName, table: TableName, body: TableSettings
+) -> Response:
+    """Create a key-value table if it is not there."""
+    config = TableConfig(
+        partitions=body.partition_count,
+        primary_key_length=body.primary_key_length,
+        secondary_key_length=body.secondary_key_length,
+        rollover_size_bytes=body.rollover_size_bytes,
+    )
+    check_table_config(config)
+    reply = await submit(CreateTable(scope=scope, table=table, config=config))
+    if reply.status == Status.TABLE_EXISTS:
+        found = await backend.reads.table_or_none(TableId(scope, table))
+        if found is not None and found.config == config:
+            return as_json(Taken(status=reply.status))
+    return as_json(Taken(status=done(reply, f"key-value table {scope}/{table}").status), 201)
+
+
+@routes.delete(
+    _ONE,
+    operation_id="removeTable",
+    status_code=204,
+    responses={204: changed("It is gone."), **refusals(404, 409, is_change=True)},
+)
+async def remove_table(backend: Served, submit: Submit, scope: ScopeName, table: TableName) -> Response:
+    """Delete a key-value table with all that is in it."""
+    id = TableId(scope, table)
+    done(await submit(DeleteTable(*id, await backend.reads.creation_id(id.aggregate))), f"key-value table {id}")
+    return Response(status_code=204)
+
+
+def _settings(config: TableConfig) -> TableSettings:
+    return TableSettings.model_construct(
+        partition_count=config.partitions,
+        primary_key_length=config.primary_key_length,
+        secondary_key_length=config.secondary_key_length,
+        rollover_size_bytes=config.rollover_size_bytes,
+    )

@@ -1,0 +1,199 @@
+"""Running workflows: list, retry, cancel.
+
+A cancellation names its workflow: it may be delivered again when another one runs there. So it takes one that this
+view shows behind the barrier. Without any there is nothing to request.
+"""
+
+import asyncio
+import heapq
+import logging
+from typing import Annotated, Any, Literal
+
+import msgspec
+from fastapi import Query, Response
+
+from api_gateway.console.paging import DEFAULT, After, Limit, position_in, token_of
+from api_gateway.console.rest.actions import judged, on_workflow
+from api_gateway.console.rest.base import Taken, changed, refusals, router
+from api_gateway.console.rest.replies import DONE, done
+from api_gateway.console.rest.waiting import Waits
+from api_gateway.console.rest.workflow_models import (
+    AggregateBody,
+    AggregatesBody,
+    CancelBody,
+    RetriedItem,
+    RetriedList,
+    RunningWorkflow,
+    WorkflowItem,
+    WorkflowList,
+    running_workflow,
+)
+from api_gateway.edge.rest.backend import Backend, Served, Submit, as_json
+from api_gateway.edge.rest.failures import failure_of
+from api_gateway.edge.rest.places import SCAN
+from api_gateway.edge.slices import Slices
+from sluice.domain.decision import Reader
+from sluice.domain.stream.state import Stream
+from sluice.domain.waits import queued_kind
+from sluice.domain.workflow import (
+    NOTHING_RUNS,
+    CancelWorkflow,
+    Progress,
+    RetryWorkflow,
+    WorkflowKind,
+    is_under_way,
+    progress_of,
+    running,
+    why_not_cancel,
+)
+from sluice.engine.retry import longest_delay_s
+from sluice.exceptions import in_words
+
+log = logging.getLogger(__name__)
+
+routes = router("workflows")
+
+
+class _Filter(msgspec.Struct, frozen=True):
+    """Which workflows are wanted; an empty text, and None, are for all."""
+
+    kind: str
+    scope: str | None
+    state: Progress | None
+    text: str
+
+    def takes(self, aggregate: str, state: Any, shown: RunningWorkflow) -> bool:
+        return (
+            self.kind in ("", shown.kind)
+            and self.scope in (None, _scope_of(aggregate))
+            and self.state in (None, progress_of(running(state)))
+            and (not self.text or self.text in f"{aggregate} {shown.kind} {shown.step} {shown.last_error}".casefold())
+        )
+
+
+@routes.get(
+    "/workflows", operation_id="listWorkflows", dependencies=[SCAN], response_model=WorkflowList, responses=refusals()
+)
+async def list_workflows(
+    backend: Served,
+    kind: Annotated[WorkflowKind | None, Query(description="Only those of this kind.")] = None,
+    scope: Annotated[str | None, Query(description="Only those on this scope and what is in it.")] = None,
+    state: Annotated[Progress | None, Query(description="Only those that get on like this.")] = None,
+    q: Annotated[
+        str, Query(max_length=200, description="Only those with this text in their aggregate, kind, step or error.")
+    ] = "",
+    sort: Annotated[
+        Literal["aggregate", "since"], Query(description="By aggregate, or the longest under way first.")
+    ] = "aggregate",
+    limit: Limit = DEFAULT,
+    after: After = "",
+) -> Response:
+    """List what is under way or queued, and what keeps it."""
+    behind = position_in(after)
+    wanted = _Filter(kind.value if kind is not None else "", scope, state, q.casefold())
+    busy: list[str] = []
+    found: list[tuple[str, str]] = []
+    async for aggregate, present, _view in backend.reads.at_work():
+        busy.append(aggregate)
+        shown = _shown(present)
+        order = aggregate if sort == "aggregate" else f"{shown.since:020d} {aggregate}"
+        if order > behind and wanted.takes(aggregate, present, shown):
+            found.append((order, aggregate))
+    page = heapq.nsmallest(limit + 1, found)
+    waits, items, slices = Waits(backend, busy), [], Slices()
+    for _, aggregate in page[:limit]:
+        present, view = backend.reads.known(aggregate)
+        # What has ended since is left out.
+        if is_under_way(present):
+            items.append(_item(backend, waits, aggregate, present, view))
+        if slices.is_over():
+            await slices.pause()
+    following = token_of(page[limit - 1][0]) if len(page) > limit else None
+    return as_json(WorkflowList(items=items, next=following))
+
+
+def _shown(state: Any) -> RunningWorkflow:
+    """What is shown of the workflow that changes an aggregate of this state, or is queued to."""
+    workflow = running(state)
+    if workflow is not None:
+        return running_workflow(workflow)
+    assert isinstance(state, Stream) and state.waiting is not None
+    return RunningWorkflow(
+        id="",
+        kind=queued_kind(state.waiting.kind),
+        step="",
+        since=state.waiting.at,
+        attempts=0,
+        last_error="",
+        retry_requests=0,
+        cancelled=False,
+    )
+
+
+def _item(backend: Backend, waits: Waits, aggregate: str, state: Any, view: Reader) -> WorkflowItem:
+    shown, workflow, why_not = _shown(state), running(state), why_not_cancel(state)
+    next_attempt = None
+    if progress_of(workflow) is Progress.FAILING:
+        next_attempt = backend.clock.now_ms() + round(1000 * longest_delay_s(shown.attempts))
+    return WorkflowItem(
+        **dict(shown),
+        aggregate=aggregate,
+        state=progress_of(workflow),
+        can_cancel=not why_not,
+        cancel_why_not=why_not or None,
+        next_attempt_at=next_attempt,
+        waits_for=waits.of(view, state),
+        allowed=judged(on_workflow(state), {}),
+    )
+
+
+def _scope_of(aggregate: str) -> str:
+    return aggregate.partition(":")[2].partition("/")[0]
+
+
+@routes.post(
+    "/workflows/retry-each",
+    operation_id="retryWorkflows",
+    response_model=RetriedList,
+    responses=refusals(is_change=True),
+)
+async def retry_many(backend: Served, body: AggregatesBody) -> Response:
+    """Have many workflows try their steps again now; each is answered for itself."""
+    aggregates = dict.fromkeys(body.aggregates)
+    return as_json(RetriedList(items=await asyncio.gather(*(_retried(backend, one) for one in aggregates))))
+
+
+async def _retried(backend: Backend, aggregate: str) -> RetriedItem:
+    id = backend.requests.new_id()
+    try:
+        reply = await backend.requests.submit(RetryWorkflow(aggregate), id=id)
+    except Exception as error:  # noqa: BLE001 - one that fails says nothing of the others
+        failure = failure_of(error)
+        log.log(failure.level, "retry failed", extra={"aggregate": aggregate, "request": id, "error": in_words(error)})
+        return RetriedItem(aggregate=aggregate, status="FAILURE", detail=failure.detail, request=id)
+    detail = None if reply.status in DONE else reply.reason or None
+    return RetriedItem(aggregate=aggregate, status=reply.status, detail=detail, request=id)
+
+
+@routes.post(
+    "/workflows/retry",
+    operation_id="retryWorkflow",
+    responses={200: changed("It tries its step again now.", Taken), **refusals(409, is_change=True)},
+)
+async def retry(submit: Submit, body: AggregateBody) -> Response:
+    """Have a workflow try its step again now instead of waiting any longer."""
+    return as_json(Taken(status=done(await submit(RetryWorkflow(body.aggregate)), body.aggregate).status))
+
+
+@routes.post(
+    "/workflows/cancel",
+    operation_id="cancelWorkflow",
+    responses={200: changed("It ends as if it had never begun.", Taken), **refusals(409, is_change=True)},
+)
+async def cancel(backend: Served, submit: Submit, body: CancelBody) -> Response:
+    """Take a workflow back: a creation until it is done, a scale until its new epoch is named."""
+    found = await backend.reads.workflow(body.aggregate)
+    reply = NOTHING_RUNS
+    if found is not None:
+        reply = await submit(CancelWorkflow(body.aggregate, body.workflow or found.id))
+    return as_json(Taken(status=done(reply, body.aggregate).status))

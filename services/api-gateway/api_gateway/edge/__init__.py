@@ -1,0 +1,1 @@
+"""What every caller of the gateway meets first: who calls, bounds, submitting, reads behind the barrier, errors."""

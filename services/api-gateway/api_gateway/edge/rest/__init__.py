@@ -1,0 +1,1 @@
+"""What all routes over HTTP have in common."""

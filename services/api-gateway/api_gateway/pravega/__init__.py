@@ -1,0 +1,1 @@
+"""The interfaces of Pravega's controller: the RPCs, and REST at /v1."""
