@@ -200,7 +200,7 @@ def test_each_service_is_given_the_secrets_that_it_needs_and_no_others(overlay: 
 def test_the_guide_lists_the_secrets_to_make() -> None:
     guide = (CLONE / "docs" / "operations.md").read_text()
     section = guide.partition("#### Secrets\n")[2].partition("\n#")[0]
-    listed = set(re.findall(r"^\| `(sluice-[\w-]+)", section, re.MULTILINE))
+    listed = set(re.findall(r"^- `(sluice-[\w-]+)", section, re.MULTILINE))
     wanted = set().union(*mounted_secrets(manifests.objects(manifests.kept("production"))).values())
     of_kafka = {f"sluice-kafka-{service}" for service in SERVICES}
     assert of_kafka <= wanted

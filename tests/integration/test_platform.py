@@ -11,15 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Message, Producer
 from kazoo.client import KazooClient
 from redis import Redis
-from support.documents import DOCS
-from support.kafka import read
 
 from harness import System, eventually
 from harness.system import claimed_ports
-from sluice.kafka.topics import JOURNAL, MAX_RECORD_BYTES, ensure_topics
 from sluice_local.errors import PartFailed, PortTaken
 from sluice_local.ownership import SupervisorRecord
 from sluice_local.ports import is_free
@@ -30,7 +26,6 @@ from sluice_local.settings import LocalSettings, variable_of
 pytestmark = pytest.mark.integration
 
 HOSTS = "/pravega/pravega-cluster/cluster/hosts"
-COPY_RUNS_S = 120.0
 COMMAND_RUNS_S = 120.0
 SETTLED_S = 60.0
 BOOKIES = "/pravega/pravega-cluster/bookkeeper/ledgers/available"
@@ -186,52 +181,6 @@ def test_run_serves_until_an_interrupt_and_leaves_no_process(commands: Commands)
     assert (run.returncode, error) == (0, "") and printed.splitlines()[-1].endswith("stopped")
     assert commands.pid("redis") is None and commands.supervisor() is None
     assert is_free(commands.settings.redis_port)
-
-
-def test_the_journal_is_copied_as_the_guide_for_operators_says(platform: System, runs_folder: Path) -> None:
-    """The script of docs/operations.md: nothing is lost or changed, and nothing is copied twice."""
-    journal = fill_journal(platform)
-    zookeeper, redis = platform.zookeeper, platform.redis_url
-    with bare_system(runs_folder / "other", kafka_bootstrap=None, zookeeper=zookeeper, redis_url=redis) as other:
-        done = copy_journal(platform, other)
-        assert done.returncode == 0, done.stderr
-        assert done.stdout == "partition 0: 500 records\npartition 1: 500 records\npartition 2: 0 records\n"
-        assert contents(read(other.kafka_bootstrap, JOURNAL.name)) == journal
-        again = copy_journal(platform, other)
-        assert (again.returncode, again.stderr) == (1, f"{other.kafka_bootstrap} has a {JOURNAL.name} already\n")
-
-
-def fill_journal(platform: System) -> list[tuple[object, ...]]:
-    """Write a thousand records, of which one is large, and leave a partition empty; return what is there."""
-    client = {"bootstrap.servers": platform.kafka_bootstrap}
-    ensure_topics(client, partitions=3, replication=1)
-    producer = Producer({**client, "message.max.bytes": MAX_RECORD_BYTES})
-    for number in range(1000):
-        value = bytes(5 << 20) if number == 0 else b"%d" % number
-        key = None if number % 7 == 0 else f"scope/{number % 5}"
-        headers: list[tuple[str, str | bytes | None]] = [("ce_id", str(number)), ("ce_type", "StreamCreated")]
-        producer.produce(JOURNAL.name, value, key, number % 2, headers=headers[: number % 3])
-    assert producer.flush(SETTLED_S) == 0
-    written = contents(read(platform.kafka_bootstrap, JOURNAL.name))
-    assert len(written) == 1000
-    return written
-
-
-def contents(records: list[Message]) -> list[tuple[object, ...]]:
-    return [(m.partition(), m.key(), m.value(), m.headers()) for m in records]
-
-
-def copy_journal(old: System, new: System) -> subprocess.CompletedProcess[str]:
-    """Run the script, with the addresses that a reader puts in, and a queue that is full all the time."""
-    (script,) = re.findall(r"^```python\n(.*?)^```$", (DOCS / "operations.md").read_text(), re.DOTALL | re.MULTILINE)
-    for line, filled in (
-        (r"^OLD, NEW, .*$", f'OLD, NEW, REPLICATION = "{old.kafka_bootstrap}", "{new.kafka_bootstrap}", 1'),
-        (r'"acks": "all"', '"acks": "all", "queue.buffering.max.messages": 100'),
-    ):
-        script, count = re.subn(line, filled, str(script), flags=re.MULTILINE)
-        assert count == 1, line
-    command = [sys.executable, "-c", script]
-    return subprocess.run(command, capture_output=True, text=True, timeout=COPY_RUNS_S, check=False)
 
 
 def bare_system(home: Path, **settings: Any) -> System:
