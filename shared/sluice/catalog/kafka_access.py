@@ -1,26 +1,19 @@
-"""The rights of Kafka's users for the documentation: as a table, and as a list for `kafka-acls.sh`."""
+"""The rights of Kafka's users for the documentation, as a list for `kafka-acls.sh`."""
 
+import textwrap
 from collections.abc import Iterator
 from itertools import groupby
 
 from sluice.kafka.access import Kind, Right, rights, user_of
 
-
-def table() -> str:
-    """One row for each operation of a user, with all that it is for."""
-    head = ["| user | may | on | for it |", "|---|---|---|---|"]
-    return "\n".join([*head, *(row for name, granted in rights().items() for row in _rows(name, granted))])
-
-
-def _rows(name: str, granted: tuple[Right, ...]) -> Iterator[str]:
-    for (operation, kind, why), same in groupby(granted, key=lambda r: (r.operation, r.kind, r.why)):
-        names = [f"`{right.name}{'*' if right.is_prefix else ''}`" for right in same]
-        plural = "s" if len(names) > 1 or names[0].endswith("*`") else ""
-        yield f"| `{user_of(name)}` | {operation.value} | {kind.value}{plural} {', '.join(names)} | {why} |"
+_WIDTH = 118
+"""With a space and a backslash at the end of a line that goes on, 120."""
+_TIED = "\u00a0"
+"""A space at which no line ends."""
 
 
 def acls() -> str:
-    """Lines of shell: one for what may be said in one call."""
+    """Lines of shell: one command for what may be said in one call, behind a comment on what it is for."""
     lines = [line for name, granted in rights().items() for line in _lines(name, granted)]
     return "```sh\n" + "\n".join(lines) + "\n```"
 
@@ -28,6 +21,11 @@ def acls() -> str:
 def _lines(name: str, granted: tuple[Right, ...]) -> Iterator[str]:
     ordered = sorted(granted, key=lambda r: (r.operation, r.is_prefix))
     for (operation, is_prefix), same in groupby(ordered, key=lambda r: (r.operation, r.is_prefix)):
+        given = tuple(same)
+        yield textwrap.fill("; ".join(dict.fromkeys(right.why for right in given)), _WIDTH, initial_indent="# ")
         pattern = " --resource-pattern-type prefixed" if is_prefix else ""
-        on = " ".join(f"{'--topic' if right.kind is Kind.TOPIC else '--group'} {right.name}" for right in same)
-        yield f"acls --add --allow-principal User:{user_of(name)} --operation {operation.value}{pattern} {on}"
+        on = " ".join(f"{'--topic' if right.kind is Kind.TOPIC else '--group'}{_TIED}{right.name}" for right in given)
+        command = f"acls --add --allow-principal User:{user_of(name)} --operation {operation.value}{pattern} {on}"
+        yield " \\\n".join(
+            textwrap.wrap(command, _WIDTH, subsequent_indent="    ", break_on_hyphens=False, break_long_words=False)
+        ).replace(_TIED, " ")

@@ -1,17 +1,20 @@
 """What stands in the pages and comes from the code: blocks between two comments, written anew each time.
 
-A block begins with `<!-- catalog: NAME -->` and ends with `<!-- end -->`. NAME is `topics` for the table of all topics,
-`record TOPIC TYPE` for an example as it stands in its topic, `kafka access` for the table of the rights of Kafka's
-users, or `kafka acls` for the same as a list of commands.
+A block begins with `<!-- catalog: NAME -->` and ends with `<!-- end -->`. NAME is `topics` for the list of all topics,
+`record TOPIC TYPE` for an example as it stands in its topic, or `kafka acls` for the commands that give Kafka's users
+their rights.
 """
 
 import json
 import re
+import textwrap
+from typing import Any
 
 from sluice.catalog import examples, kafka_access
 from sluice.catalog.asyncapi import kept
 from sluice.kafka.topics import TOPICS, Topic
 
+_WIDTH = 120
 _BLOCK = re.compile(r"(<!-- catalog: (?P<name>[^>]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -27,40 +30,43 @@ def refreshed(page: str) -> str:
 def _block(name: str) -> str:
     match name.split():
         case ["topics"]:
-            return _table()
+            return "\n".join(map(_item, TOPICS))
         case ["record", topic, kind]:
             return _record(topic, kind)
-        case ["kafka", "access"]:
-            return kafka_access.table()
         case ["kafka", "acls"]:
             return kafka_access.acls()
     raise UnknownBlockError(f"nothing is called {name!r}")
 
 
-def _table() -> str:
-    head = ["| topic | key | holds | written by | read by | kept | partitions |", "|---|---|---|---|---|---|---|"]
-    return "\n".join([*head, *(_row(topic) for topic in TOPICS)])
-
-
-def _row(topic: Topic) -> str:
-    partitions = str(topic.partitions) if topic.partitions else "as the deployment"
-    cells = (
-        f"`{topic.name}`",
-        topic.key,
-        topic.holds,
-        ", ".join(topic.written_by),
-        ", ".join(topic.read_by),
-        kept(topic),
-        partitions,
+def _item(topic: Topic) -> str:
+    text = (
+        f"`{topic.name}`: {topic.holds}. Key: {topic.key}. Written by {', '.join(topic.written_by)}; "
+        f"read by {', '.join(topic.read_by)}. Kept: {kept(topic)}."
     )
-    return f"| {' | '.join(cells)} |"
+    partitions = f" Partitions: {topic.partitions}." if topic.partitions else ""
+    return textwrap.fill(text + partitions, _WIDTH, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False)
 
 
 def _record(topic: str, kind: str) -> str:
+    """An example of a record, with the headers that not every record of the topic has alike."""
     found = [e for e in examples.all_examples() if (e.topic, e.type) == (topic, kind)]
     if not found:
         raise UnknownBlockError(f"{topic} has no example of {kind}")
     example = found[0]
-    headers = "\n".join(f"{name}: {example.header(name)}" for name, _ in example.headers)
-    value = json.dumps(example.json(), indent=2, ensure_ascii=False)
-    return f"```\nkey: {example.key}\n{headers}\n```\n\n```json\n{value}\n```"
+    shown = [name for name, _ in example.headers if name == "ce_type" or name.startswith("sluice_")]
+    headers = "\n".join(f"{name}: {example.header(name)}" for name in shown)
+    return f"```\nkey: {example.key}\n{headers}\n```\n\n```json\n{_json(example.json())}\n```"
+
+
+def _json(value: Any, indent: str = "", name: str = "") -> str:
+    """As JSON, behind the name of a field; what fits into a line stands in one."""
+    line = f"{name}{json.dumps(value, ensure_ascii=False)}"
+    if len(indent) + len(line) < _WIDTH or not isinstance(value, dict | list):
+        return line
+    inner = f"{indent}  "
+    if isinstance(value, dict):
+        parts = [_json(part, inner, f"{json.dumps(key)}: ") for key, part in value.items()]
+    else:
+        parts = [_json(part, inner) for part in value]
+    begin, end = "{}" if isinstance(value, dict) else "[]"
+    return f"{name}{begin}\n" + ",\n".join(inner + part for part in parts) + f"\n{indent}{end}"

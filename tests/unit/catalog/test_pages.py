@@ -1,5 +1,8 @@
 """Blocks of pages that are made from the catalogue."""
 
+import json
+import re
+
 import pytest
 from support.documents import DOCS
 
@@ -18,24 +21,26 @@ def test_a_page_without_blocks_stays() -> None:
 @pytest.mark.parametrize("text", ["", "OUTDATED\n", "OUTDATED\nand more\n"])
 def test_what_stood_in_a_block_is_replaced_and_the_rest_stays(text: str) -> None:
     page = refreshed(block("topics", text))
-    assert page.startswith("before\n<!-- catalog: topics -->\n| topic |")
-    assert page.endswith("|\n<!-- end -->\nafter\n")
+    assert page.startswith("before\n<!-- catalog: topics -->\n- `sluice.requests.streams`: ")
+    assert page.endswith(".\n<!-- end -->\nafter\n")
     assert "OUTDATED" not in page
     assert refreshed(page) == page
 
 
-def test_the_table_has_a_row_for_each_topic() -> None:
-    page = refreshed(block("topics"))
+def test_the_list_has_an_item_for_each_topic() -> None:
+    page = " ".join(refreshed(block("topics")).split())
     for topic in TOPICS:
-        (row,) = [line for line in page.splitlines() if line.startswith(f"| `{topic.name}` |")]
-        assert all(service in row for service in (*topic.written_by, *topic.read_by))
-    assert "| until it is behind" in page and "| 30 days |" in page and "| 1 day |" in page
+        (item,) = re.findall(rf"- `{topic.name}`: .*? Kept: ", page)
+        assert all(service in item for service in (*topic.written_by, *topic.read_by))
+    assert "Kept: until it is behind" in page and "Kept: 30 days." in page and "Kept: 1 day." in page
 
 
-def test_a_record_is_shown_with_key_headers_and_value() -> None:
+def test_a_record_is_shown_with_key_type_and_value() -> None:
     page = refreshed(block("record sluice.commit CommitTransaction"))
-    assert "key: shop/orders\n" in page and "ce_type: CommitTransaction\n" in page
-    assert '    "type": "CommitTransaction",\n' in page
+    assert "key: shop/orders\nce_type: CommitTransaction\n" in page
+    value = json.loads(page.partition("```json\n")[2].partition("\n```")[0])
+    assert value["command"]["type"] == "CommitTransaction"
+    assert max(map(len, page.splitlines())) <= 120
 
 
 @pytest.mark.parametrize("name", ["nothing", "record sluice.commit CreateScope", "record sluice.commit"])

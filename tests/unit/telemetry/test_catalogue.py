@@ -48,18 +48,22 @@ def test_the_page_lists_exactly_the_metrics_there_are() -> None:
     page = PAGE.read_text()
     for service, metrics in declared().items():
         section = page.partition(f"\n### {service}\n")[2].partition("\n#")[0]
-        rows = [line for line in section.splitlines() if line.startswith("| `sluice_")]
-        assert rows == [row_of(each) for each in metrics], service
-    listed = re.findall(r"^\| `(sluice_\w+)`", page, re.MULTILINE)
-    assert len(listed) == sum(map(len, declared().values()))
+        assert items(section, "sluice_") == [item_of(each) for each in metrics], service
+    assert len(items(page, "sluice_")) == sum(map(len, declared().values()))
 
 
-def row_of(metric: Any) -> str:
-    return f"| `{metric.name}` | {metric.kind} | {', '.join(metric.labels)} | {metric.help} |"
+def items(text: str, prefix: str) -> list[str]:
+    """The items of lists that begin with a name of that prefix, each on one line."""
+    found = re.findall(rf"^- `{prefix}\w+` \(.*?(?=^- |\n\n|\Z)", text, re.DOTALL | re.MULTILINE)
+    return [" ".join(item.split()) for item in found]
+
+
+def item_of(metric: Any) -> str:
+    return f"- `{metric.name}` ({'; '.join(filter(None, (metric.kind, ', '.join(metric.labels))))}): {metric.help}"
 
 
 def test_the_page_names_every_alert() -> None:
-    listed = re.findall(r"^\| `(Sluice\w+)`", PAGE.read_text(), re.MULTILINE)
+    listed = [item.split("`")[1] for item in items(PAGE.read_text(), "Sluice")]
     assert listed == [rule["alert"] for rule in ALERTS]
 
 
