@@ -1,5 +1,6 @@
 """The page of each service names what runs there: requests, workflows, topics, settings."""
 
+import re
 from pathlib import Path
 from typing import get_args
 
@@ -36,9 +37,8 @@ def test_the_page_of_a_service_names_all_its_settings(service: str) -> None:
 
 @pytest.mark.parametrize("service", SETTINGS)
 def test_the_page_of_a_service_names_all_its_topics(service: str) -> None:
-    lines = page(service).splitlines()
     for verb, services_of in (("reads", "read_by"), ("writes", "written_by")):
-        named = "\n".join(line for line in lines if line.startswith(f"| {verb} "))
+        named = "".join(re.findall(rf"^- {verb} .*?(?=^- |\n\n)", page(service), re.DOTALL | re.MULTILINE))
         used = [topic.name for topic in TOPICS if topic is not JOURNAL and service in getattr(topic, services_of)]
         assert [name for name in used if f"`{name}`" not in named] == []
 
