@@ -1,6 +1,7 @@
 """Writes docs/permissions.md, the permissions that operations need: `python -m api_gateway.permissions_page docs`."""
 
 import sys
+import textwrap
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -9,15 +10,17 @@ from api_gateway.edge.security.rules import Rule
 from api_gateway.pravega.permissions import RPCS
 
 NAME = "permissions.md"
+_WIDTH = 120
+_TIED = "\u00a0"
+"""A space at which no line ends."""
 
 _HEAD = """\
 # What each operation needs
 
-Made from the code by `make docs`. With authentication on, the gateway compares the highest permission that a caller has
-on a resource with what the operation needs. It does so before it looks at anything else: a caller who may not read a
-stream cannot find out whether it exists. Who calls without credentials gets UNAUTHENTICATED or 401, who may not do
-something PERMISSION_DENIED or 403; wrong credentials get UNAUTHENTICATED or 401 even where no permission is needed, but
-for what is open over HTTP.
+For operators who write ACLs: the permission that each call needs. Made from the code by `make docs`. The gateway
+compares the highest permission that a caller has on a resource with what the operation needs, before anything else.
+Who calls without credentials gets UNAUTHENTICATED or 401, who may not do something PERMISSION_DENIED or 403; wrong
+credentials get UNAUTHENTICATED or 401 in any case, but for what is open over HTTP.
 
 | resource | string |
 |---|---|
@@ -31,8 +34,8 @@ for what is open over HTTP.
 `prn::*` and `prn::/.*` in an ACL are also about what belongs to no scope; `prn::/` and `prn::/scope:*` are not.
 
 "Mapped": the stream `_RG<group>` of a reader group's state is the reader group, `_MARK<stream>` is the stream. The flag
-is `SLUICE_AUTH_READER_GROUPS_WITH_READ`: who may READ may also write the state of its reader groups. Of a listing with
-entries a caller sees those that it may READ.
+is `SLUICE_AUTH_READER_GROUPS_WITH_READ`: who may READ may also write the state of its reader groups. Of a listing a
+caller sees the entries of the named kind that it may READ.
 """
 
 
@@ -43,32 +46,36 @@ def page() -> str:
         [
             _HEAD,
             "## RPCs\n",
-            *_table("RPC", RPCS),
+            *_items(RPCS),
             "\ngRPC's own health and reflection services are open.\n",
             "## Pravega's REST interface\n",
-            *_table("call", PRAVEGA),
+            *_items(PRAVEGA),
             "\nThe health of components is shown without details where authentication is on.\n",
             "## Sluice's REST interface\n",
-            *_table("call", SLUICE),
-            f"\nOpen is what is outside both interfaces: {open_paths}.\n",
+            *_items(SLUICE),
+            "\n" + textwrap.fill(f"Open is what is outside both interfaces: {open_paths}.", _WIDTH) + "\n",
         ]
     )
 
 
-def _table(of: str, rules: Mapping[str, Rule | None]) -> Iterable[str]:
-    yield f"| {of} | resource | needs | entries |"
-    yield "|---|---|---|---|"
+def _items(rules: Mapping[str, Rule | None]) -> Iterable[str]:
+    """An item for each permission, with all operations that need it."""
+    alike: dict[str, list[str]] = {}
     for name, rule in rules.items():
-        yield f"| `{name}` | {' | '.join(_cells(rule))} |"
+        alike.setdefault(_needed(rule), []).append(f"`{name}`".replace(" ", _TIED))
+    for needed, names in alike.items():
+        item = f"- **{needed}**: {', '.join(names)}"
+        yield textwrap.fill(item, _WIDTH, subsequent_indent="  ", break_on_hyphens=False).replace(_TIED, " ")
 
 
-def _cells(rule: Rule | None) -> tuple[str, str, str]:
+def _needed(rule: Rule | None) -> str:
     if rule is None:
-        return "", "open", ""
+        return "open"
+    entries = f" (entries: {rule.entries})" if rule.entries else ""
     if not rule.on:
-        return "", "READ on what it is about" if rule.entries else "no permission", rule.entries
+        return f"READ on what it is about{entries}" if rule.entries else "no permission"
     resources = (" or " if rule.any_will_do else " and ").join(one.text for one in rule.on)
-    return resources, rule.level.text, rule.entries
+    return f"{resources}: {rule.level.text}{entries}"
 
 
 def main() -> None:
