@@ -15,10 +15,10 @@ from itertools import islice
 from typing import Any
 
 from sluice.domain.cluster.state import CLUSTER, cluster_of
-from sluice.domain.waits import queued_kind
 from sluice.domain.workflow import WorkflowKind, running
 from sluice.engine.journal import Journal
 from sluice.engine.ports import Ends, EndsUnknownError
+from sluice.insight.waits import queued_kind
 from sluice.outages import Outage, outages, problem
 from sluice.telemetry import metrics
 from sluice.telemetry.scrape import on_scrape

@@ -1,6 +1,6 @@
 """Where stream-workflows is put together."""
 
-from sluice.domain.statistics import OperationCounter
+from sluice.insight.statistics import OperationCounter
 from sluice.runtime import Runtime, run_service
 from sluice.settings import settings_of
 from sluice.workflows.data_plane import open_data_plane

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from sluice.domain.statistics import TransactionCounter
+from sluice.insight.statistics import TransactionCounter
 from sluice.runtime import Runtime, run_service
 from sluice.settings import settings_of
 from sluice.workflows.data_plane import open_data_plane

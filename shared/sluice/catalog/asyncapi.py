@@ -22,10 +22,10 @@ from sluice.catalog.schemas import (
     map_refs,
     summary,
 )
-from sluice.domain.statistics import StatisticsMark, StreamStatistics, WindowStatistics
 from sluice.domain.stream.retention import RetentionReport
 from sluice.domain.stream.traffic import ScaleReport
 from sluice.engine.snapshots import SnapshotConfirmation, SnapshotManifest
+from sluice.insight.statistics import StatisticsMark, StreamStatistics, WindowStatistics
 from sluice.kafka.dead_letters import DeadLetterSettled
 from sluice.kafka.topics import (
     DEAD_LETTERS,

@@ -14,10 +14,10 @@ import msgspec
 from sluice.domain.commands import Command
 from sluice.domain.events import Event
 from sluice.domain.model import JournalRecord
-from sluice.domain.statistics import StatisticsMark, StreamStatistics, WindowStatistics
 from sluice.domain.stream.retention import RetentionReport
 from sluice.domain.stream.traffic import ScaleReport
 from sluice.engine.snapshots import SnapshotConfirmation, SnapshotManifest
+from sluice.insight.statistics import StatisticsMark, StreamStatistics, WindowStatistics
 from sluice.kafka.dead_letters import DeadLetterSettled
 from sluice.kafka.requests import Request
 

@@ -13,7 +13,6 @@ from sluice.domain.model import JournalRecord, decode_record
 from sluice.domain.names import stream_aggregate
 from sluice.domain.reader_group.events import ReaderGroupCreationStarted
 from sluice.domain.scope.events import ScopeCreated
-from sluice.domain.statistics import Folded, Reported, StatisticsMark, StreamStatistics, WindowStatistics
 from sluice.domain.stream.events import StreamCreationStarted
 from sluice.domain.stream.retention import RetentionReport
 from sluice.domain.stream.traffic import ScaleReport
@@ -21,6 +20,7 @@ from sluice.domain.table.events import TableCreationStarted
 from sluice.engine.record import Record
 from sluice.engine.snapshots import SnapshotConfirmation, SnapshotManifest
 from sluice.exceptions import in_words
+from sluice.insight.statistics import Folded, Reported, StatisticsMark, StreamStatistics, WindowStatistics
 from sluice.kafka import topics
 from sluice.kafka.dead_letters import DeadLetterSettled
 from sluice.kafka.requests import Request, decode_request, request_id

@@ -8,9 +8,9 @@ import msgspec
 from sluice.domain.decision import Reply
 from sluice.domain.events import Event
 from sluice.domain.model import JournalEntry
-from sluice.domain.statistics import StatisticsMark
 from sluice.engine.record import Record
 from sluice.engine.snapshots import SnapshotConfirmation, SnapshotManifest
+from sluice.insight.statistics import StatisticsMark
 from sluice.kafka.dead_letters import DeadLetterSettled
 from sluice.kafka.requests import Request
 from sluice.lookback.decoding import Content, Decoded, names_of, raw_value

@@ -11,7 +11,11 @@ from collections.abc import Callable, Collection
 import msgspec
 
 from sluice.domain.model import JournalEntry
-from sluice.domain.statistics import (
+from sluice.domain.stream.events import StreamEvent
+from sluice.domain.transaction.events import TransactionEvent
+from sluice.engine.partition import partition_keys
+from sluice.engine.ports import SendError
+from sluice.insight.statistics import (
     Counted,
     Counter,
     Figures,
@@ -20,10 +24,6 @@ from sluice.domain.statistics import (
     StreamStatistics,
     WindowKind,
 )
-from sluice.domain.stream.events import StreamEvent
-from sluice.domain.transaction.events import TransactionEvent
-from sluice.engine.partition import partition_keys
-from sluice.engine.ports import SendError
 from sluice.kafka.headers import cloud_event_headers
 from sluice.kafka.topics import STATISTICS
 from sluice.runtime import Runtime

@@ -3,7 +3,8 @@
 import msgspec
 import pytest
 
-from sluice.domain.statistics import (
+from sluice.engine.partition import partition_of
+from sluice.insight.statistics import (
     MINUTE_MS,
     Figures,
     Folded,
@@ -12,7 +13,6 @@ from sluice.domain.statistics import (
     WindowKind,
     WindowStatistics,
 )
-from sluice.engine.partition import partition_of
 from txn_manager.statistics.windows import Windows
 
 PARTITIONS = 4

@@ -10,9 +10,9 @@ from sluice.domain.cluster.commands import Heartbeat
 from sluice.domain.commands import Command
 from sluice.domain.config import ScalingPolicy, StreamConfig
 from sluice.domain.scope.commands import CreateScope
-from sluice.domain.statistics import OperationCounter, TransactionCounter
 from sluice.domain.stream.commands import CreateStream
 from sluice.domain.stream.state import Stream, StreamState
+from sluice.insight.statistics import OperationCounter, TransactionCounter
 from sluice.kafka.requests import decode_request
 from sluice.kafka.topics import REQUESTS_CLUSTER
 from sluice.memory.broker import MemoryBroker, MemoryMessage

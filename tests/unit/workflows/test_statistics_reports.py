@@ -5,9 +5,9 @@ from support.memory_world import PARTITIONS, MemoryWorld
 
 from sluice.domain.config import ScalingPolicy, StreamConfig
 from sluice.domain.events import Event
-from sluice.domain.statistics import Counter, Figures, Operation, OperationCounter, Reported, StatisticsMark
 from sluice.domain.stream.events import StreamCreated, StreamCreationStarted
 from sluice.engine.partition import partition_of
+from sluice.insight.statistics import Counter, Figures, Operation, OperationCounter, Reported, StatisticsMark
 from sluice.kafka.topics import STATISTICS
 from sluice.memory.broker import MemoryMessage
 from sluice.workflows.statistics import StatisticsReporter

@@ -28,9 +28,9 @@ from sluice.domain.config import ReaderGroupConfig
 from sluice.domain.ids import GroupId, StreamId
 from sluice.domain.reader_group.state import ReaderGroup
 from sluice.domain.segment import parse_segment_name, segment_name
-from sluice.domain.stream.backlog import Backlog, backlog, start_of
-from sluice.domain.stream.topology import snapshot
 from sluice.engine.ports import Clock
+from sluice.insight.backlog import Backlog, backlog, start_of
+from sluice.insight.topology import snapshot
 from sluice.lookback.rate_history import UNREAD, UnreadQuestion
 from sluice.pravega.store import SegmentStore
 

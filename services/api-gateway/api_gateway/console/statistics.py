@@ -12,8 +12,8 @@ from confluent_kafka import OFFSET_BEGINNING, Message, TopicPartition
 
 from api_gateway.edge.following import follow
 from sluice.domain.ids import StreamId
-from sluice.domain.statistics import Folded, StatisticsMark, WindowKind, WindowStatistics
 from sluice.engine.partition import partition_of
+from sluice.insight.statistics import Folded, StatisticsMark, WindowKind, WindowStatistics
 from sluice.kafka.poll_thread import Batch
 from sluice.kafka.topics import STATISTICS_WINDOWS
 from sluice.runtime import Runtime

@@ -20,7 +20,7 @@ import msgspec
 from faust.auth import Credentials, OAuthCredentials, SASLCredentials, SSLCredentials
 from mode.threads import WorkerThread
 
-from sluice.domain.statistics import Folded, WindowStatistics, mark_key
+from sluice.insight.statistics import Folded, WindowStatistics, mark_key
 from sluice.kafka.headers import cloud_event_headers
 from sluice.kafka.topics import MAX_RECORD_BYTES, STATISTICS, STATISTICS_GROUP, STATISTICS_WINDOWS
 from sluice.kafka_config.conf import Conf

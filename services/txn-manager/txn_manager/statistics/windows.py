@@ -11,7 +11,8 @@ from collections.abc import MutableMapping
 import msgspec
 
 from sluice.domain.ids import StreamId
-from sluice.domain.statistics import (
+from sluice.engine.partition import partition_of
+from sluice.insight.statistics import (
     Folded,
     Reported,
     StatisticsMark,
@@ -21,7 +22,6 @@ from sluice.domain.statistics import (
     mark_key,
     window_key,
 )
-from sluice.engine.partition import partition_of
 
 log = logging.getLogger(__name__)
 

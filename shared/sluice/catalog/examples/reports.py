@@ -7,7 +7,12 @@ from sluice.catalog.examples.commands import HEAD, STREAM_CONFIG, WITH_RETENTION
 from sluice.catalog.examples.example import Example, example
 from sluice.domain.names import REQUEST_STREAM, SYSTEM_SCOPE
 from sluice.domain.segment import Segment, segment_name
-from sluice.domain.statistics import (
+from sluice.domain.stream.commands import Subscription
+from sluice.domain.stream.retention import RetentionReport, SizedCut
+from sluice.domain.stream.traffic import Direction, PolicyInForce, ScaleReport
+from sluice.domain.transaction.commands import AbortReason
+from sluice.engine.partition import partition_keys
+from sluice.insight.statistics import (
     Figures,
     Operation,
     StatisticsMark,
@@ -17,11 +22,6 @@ from sluice.domain.statistics import (
     fold_report,
     mark_key,
 )
-from sluice.domain.stream.commands import Subscription
-from sluice.domain.stream.retention import RetentionReport, SizedCut
-from sluice.domain.stream.traffic import Direction, PolicyInForce, ScaleReport
-from sluice.domain.transaction.commands import AbortReason
-from sluice.engine.partition import partition_keys
 from sluice.kafka.topics import RETENTION, SCALE, STATISTICS, STATISTICS_WINDOWS
 
 _RANGES = {n.FIRST: (0.0, 0.5), n.SECOND: (0.5, 1.0), n.UPPER_LEFT: (0.5, 0.75), n.UPPER_RIGHT: (0.75, 1.0)}

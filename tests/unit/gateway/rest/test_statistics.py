@@ -7,7 +7,9 @@ import pytest
 from unit.gateway.rest.world import World
 from unit.gateway.system import PARTITIONS
 
-from sluice.domain.statistics import (
+from sluice.domain.transaction.commands import AbortReason
+from sluice.engine.partition import partition_of
+from sluice.insight.statistics import (
     MINUTE_MS,
     Figures,
     Folded,
@@ -17,8 +19,6 @@ from sluice.domain.statistics import (
     WindowStatistics,
     mark_key,
 )
-from sluice.domain.transaction.commands import AbortReason
-from sluice.engine.partition import partition_of
 from sluice.kafka.topics import STATISTICS_WINDOWS
 from sluice.memory.broker import MemoryMessage
 

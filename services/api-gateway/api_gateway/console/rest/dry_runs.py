@@ -13,7 +13,7 @@ from api_gateway.console.lengths import lengths_of
 from api_gateway.console.rest.base import Model, Taken
 from api_gateway.edge.rest.backend import Backend, as_json
 from sluice.domain.segment import segment_name
-from sluice.domain.stream.effects import Operation, dry_run, segments_to_measure
+from sluice.insight.effects import Operation, dry_run, segments_to_measure
 
 DryRunQuery = Annotated[
     bool,

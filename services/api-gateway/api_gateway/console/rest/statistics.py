@@ -8,7 +8,7 @@ from pydantic import Field
 from api_gateway.console.rest.base import Model, ScopeName, StreamName, refusals, router
 from api_gateway.edge.rest.backend import Served, as_json
 from sluice.domain.ids import StreamId
-from sluice.domain.statistics import WindowKind, WindowStatistics
+from sluice.insight.statistics import WindowKind, WindowStatistics
 
 routes = router("streams")
 

@@ -39,8 +39,8 @@ from sluice.domain.status import Status
 from sluice.domain.stream import queries
 from sluice.domain.stream.commands import CreateStream, DeleteStream, SealStream, TruncateStream, UpdateStream
 from sluice.domain.stream.decisions import last_decisions
-from sluice.domain.stream.effects import Act, why_not
 from sluice.domain.stream.state import Stream, StreamState
+from sluice.insight.effects import Act, why_not
 from sluice.lookback.describing import STREAM as STREAM_AT
 from sluice.lookback.describing import ResourceQuestion
 from sluice.security.resources import reader_group_resource, stream_resource

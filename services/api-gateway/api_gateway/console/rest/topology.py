@@ -22,7 +22,7 @@ from sluice.domain.ids import StreamId
 from sluice.domain.stream import queries
 from sluice.domain.stream.restore import check_restored
 from sluice.domain.stream.state import Stream, StreamState
-from sluice.domain.stream.topology import MAX_RECTANGLES, snapshot, topology
+from sluice.insight.topology import MAX_RECTANGLES, snapshot, topology
 from sluice.security.resources import reader_group_resource
 
 routes = router("segments")

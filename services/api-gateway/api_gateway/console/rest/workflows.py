@@ -34,7 +34,6 @@ from api_gateway.edge.rest.places import SCAN
 from api_gateway.edge.slices import Slices
 from sluice.domain.decision import Reader
 from sluice.domain.stream.state import Stream
-from sluice.domain.waits import queued_kind
 from sluice.domain.workflow import (
     NOTHING_RUNS,
     CancelWorkflow,
@@ -48,6 +47,7 @@ from sluice.domain.workflow import (
 )
 from sluice.engine.retry import longest_delay_s
 from sluice.exceptions import in_words
+from sluice.insight.waits import queued_kind
 
 log = logging.getLogger(__name__)
 

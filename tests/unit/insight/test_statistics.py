@@ -10,18 +10,6 @@ from sluice.domain.events import Event
 from sluice.domain.ids import StreamId, TransactionId
 from sluice.domain.model import DomainModel
 from sluice.domain.scope.events import ScopeCreated
-from sluice.domain.statistics import (
-    MINUTE_MS,
-    Figures,
-    Operation,
-    OperationCounter,
-    PendingFigures,
-    StreamStatistics,
-    TransactionCounter,
-    WindowKind,
-    WindowStatistics,
-    fold_report,
-)
 from sluice.domain.stream.events import (
     StreamCreated,
     StreamDeleted,
@@ -43,6 +31,18 @@ from sluice.domain.transaction.events import (
 )
 from sluice.domain.transaction.state import EndedTransaction, Transaction, TransactionState
 from sluice.engine.fold import PartitionView
+from sluice.insight.statistics import (
+    MINUTE_MS,
+    Figures,
+    Operation,
+    OperationCounter,
+    PendingFigures,
+    StreamStatistics,
+    TransactionCounter,
+    WindowKind,
+    WindowStatistics,
+    fold_report,
+)
 
 ID = "00000000-0000-0000-0102-030405060708"
 TXN: dict[str, Any] = {"scope": "sc", "stream": "st", "transaction": ID}

@@ -16,7 +16,7 @@ from sluice.domain.segment import Segment
 from sluice.domain.stream import cuts, history
 from sluice.domain.stream.commands import CreateStream
 from sluice.domain.stream.state import Stream, find_stream
-from sluice.domain.stream.topology import Flag, Topology, snapshot, topology
+from sluice.insight.topology import Flag, Topology, snapshot, topology
 
 EVER = 2**62
 

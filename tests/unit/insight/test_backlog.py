@@ -11,7 +11,7 @@ from unit.domain.test_history import Twins
 
 from sluice.domain.segment import segment_id
 from sluice.domain.stream import cuts, history, queries
-from sluice.domain.stream.backlog import Backlog, backlog
+from sluice.insight.backlog import Backlog, backlog
 
 LENGTH = 1000
 
