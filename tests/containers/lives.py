@@ -9,7 +9,7 @@ import msgspec
 from sluice.catalog import examples
 from sluice.catalog.examples import Example
 from sluice.catalog.examples.names import SCOPE, request_id, topic_identity
-from sluice.domain.transaction.ids import transaction_id
+from sluice.domain.transaction_ids import transaction_id
 from sluice.kafka.headers import Headers
 from sluice.kafka.requests import decode_request
 from sluice.kafka.topics import TOPICS

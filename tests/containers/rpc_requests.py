@@ -23,7 +23,7 @@ from sluice.domain.stream.commands import (
 )
 from sluice.domain.table.commands import CreateTable, DeleteTable
 from sluice.domain.transaction.commands import AbortTransaction, CommitTransaction, OpenTransaction, PingTransaction
-from sluice.domain.transaction.ids import halves
+from sluice.domain.transaction_ids import halves
 
 
 def rpc_of(command: Command) -> tuple[str, Any]:

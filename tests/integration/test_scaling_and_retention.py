@@ -28,7 +28,7 @@ from sluice.domain.segment import transaction_segment_name
 from sluice.domain.stream import events as ev
 from sluice.domain.stream.commands import DecisionKind, TruncateStream
 from sluice.domain.stream.retention import RetentionReport
-from sluice.domain.transaction.ids import halves
+from sluice.domain.transaction_ids import halves
 from sluice.pravega import SegmentStoreClient
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]

@@ -49,8 +49,8 @@ from sluice.domain.table.commands import CreateTable
 from sluice.domain.transaction import batch
 from sluice.domain.transaction import decide as transactions
 from sluice.domain.transaction.commands import AbortReason, AbortTransaction, CommitTransaction, OpenTransaction
-from sluice.domain.transaction.ids import transaction_id
 from sluice.domain.transaction.state import segments_to_write
+from sluice.domain.transaction_ids import transaction_id
 
 MINUTE = 60_000
 HOUR = 60 * MINUTE

@@ -6,7 +6,7 @@ from typing import Any
 from sluice.domain.decision import Reply
 from sluice.domain.transaction.commands import AbortReason, AbortTransaction, OpenTransaction
 from sluice.domain.transaction.decide import Limits, decide_abort
-from sluice.domain.transaction.ids import transaction_id
+from sluice.domain.transaction_ids import transaction_id
 from sluice.engine.consumer import Continuation, Delivery, RequestConsumer
 from sluice.engine.crash_points import CrashPoints
 from sluice.kafka.topics import REQUESTS_TRANSACTIONS

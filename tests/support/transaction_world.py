@@ -21,9 +21,9 @@ from sluice.domain.transaction.events import (
     TransactionOpened,
     TransactionReady,
 )
-from sluice.domain.transaction.ids import transaction_id
 from sluice.domain.transaction.index import StreamTransactions, transactions_of
 from sluice.domain.transaction.state import TransactionState, find_transaction, segment_names
+from sluice.domain.transaction_ids import transaction_id
 from sluice.engine.consumer import Delivery, RequestConsumer
 from sluice.engine.crash_points import CrashPoints
 from sluice.engine.runner import Runner

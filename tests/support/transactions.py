@@ -8,7 +8,7 @@ import grpc
 
 from harness import eventually
 from sluice.controller_api import controller_pb2 as pb
-from sluice.domain.transaction.ids import halves, text_of
+from sluice.domain.transaction_ids import halves, text_of
 from support.controller import Controller, info
 
 LEASE_MS = 10_000

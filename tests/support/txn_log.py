@@ -19,9 +19,9 @@ from sluice.domain.transaction.commands import (
     PingTransaction,
 )
 from sluice.domain.transaction.decide import Limits
-from sluice.domain.transaction.ids import first_of_range, transaction_id
 from sluice.domain.transaction.index import StreamTransactions, transactions_of
 from sluice.domain.transaction.state import EndedTransaction, Transaction, TransactionState, find_transaction
+from sluice.domain.transaction_ids import first_of_range, transaction_id
 from sluice.domain.workflow import WorkflowKind
 from support.histories import replaced
 from support.stream_log import STREAM, StreamLog

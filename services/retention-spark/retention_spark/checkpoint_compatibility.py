@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from retention_spark.files import DamagedFileError, empty_files, exists, names, read, remove, rename, write_once
 from retention_spark.topic_ends import Ends, ReadEnds
-from sluice.domain.policy.wording import some
+from sluice.domain.wording import some
 from sluice.kafka.topic_ids import topic_ids
 from sluice.kafka.topics import DEAD_LETTERS, JOURNAL, REQUESTS_STREAMS, RETENTION, SCALE
 from sluice.kafka_config import clients

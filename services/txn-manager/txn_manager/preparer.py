@@ -26,9 +26,9 @@ from sluice.domain.transaction.events import (
     TransactionRangePrepared,
     TransactionRangeReserved,
 )
-from sluice.domain.transaction.ids import MAX_RANGE
 from sluice.domain.transaction.index import StreamTransactions, transactions_of
 from sluice.domain.transaction.prepared import PreparedRange, find_range
+from sluice.domain.transaction_ids import MAX_RANGE
 from sluice.domain.workflow import WorkflowKind
 from sluice.engine.consumer import RequestConsumer
 from sluice.engine.crash_points import CrashPoints

@@ -18,9 +18,9 @@ from sluice.domain.segment import kvt_segment_name, segment_name
 from sluice.domain.stream.state import Stream, StreamState, StreamWorkflow
 from sluice.domain.table.state import Table
 from sluice.domain.transaction.batch import Commits
-from sluice.domain.transaction.ids import epoch_of
 from sluice.domain.transaction.index import transactions_of
 from sluice.domain.transaction.state import Transaction
+from sluice.domain.transaction_ids import epoch_of
 from sluice.domain.workflow import WorkflowKind, running
 
 

@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 
 from sluice.domain.config import RetentionPolicy
+from sluice.domain.cut_order import is_at_or_before
 from sluice.domain.ids import StreamId
-from sluice.domain.policy.cut_order import is_at_or_before
 from sluice.domain.policy.retention import RetentionState
 from sluice.domain.stream.retention import RetentionReport, SizedCut
 from sluice.domain.stream.traffic import ScaleReport

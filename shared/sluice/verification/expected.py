@@ -22,10 +22,10 @@ from sluice.domain.stream import cuts
 from sluice.domain.stream.state import DeletedStream, Stream, StreamState
 from sluice.domain.table.state import DeletedTable, Table
 from sluice.domain.transaction.batch import Commits, find_commits
-from sluice.domain.transaction.ids import epoch_of as epoch_of_transaction
-from sluice.domain.transaction.ids import range_of
 from sluice.domain.transaction.prepared import find_range
 from sluice.domain.transaction.state import EndedTransaction, PreparedTransaction, Transaction, TransactionState
+from sluice.domain.transaction_ids import epoch_of as epoch_of_transaction
+from sluice.domain.transaction_ids import range_of
 from sluice.domain.workflow import Workflow, WorkflowKind, running
 from sluice.verification.subjects import StreamSegment, Subject, TableSegment, TransactionSegment
 

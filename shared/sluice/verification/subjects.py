@@ -18,9 +18,9 @@ from sluice.domain.stream.state import Stream, find_stream
 from sluice.domain.table.events import TableDeleted
 from sluice.domain.table.state import Table, find_table
 from sluice.domain.transaction.events import TransactionRangeDeleted
-from sluice.domain.transaction.ids import epoch_of, halves
 from sluice.domain.transaction.index import transactions_of
 from sluice.domain.transaction.prepared import PreparedRange
+from sluice.domain.transaction_ids import epoch_of, halves
 from sluice.engine.fold import PartitionView
 
 MAX_FORMER = 10_000

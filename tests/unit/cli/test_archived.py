@@ -16,7 +16,7 @@ from sluice.domain.ids import StreamId
 from sluice.domain.scope.commands import CreateScope
 from sluice.domain.stream.commands import CreateStream, ScaleStream, SealStream
 from sluice.domain.transaction.events import TransactionRangePrepared, TransactionRangeReserved
-from sluice.domain.transaction.ids import first_of_range
+from sluice.domain.transaction_ids import first_of_range
 from sluice.engine.partition import partition_of
 from sluice.kafka.topics import JOURNAL
 from sluice.lookback.archived import ArchivedSource

@@ -25,7 +25,7 @@ from sluice.domain.table.commands import CreateTable
 from sluice.domain.transaction import batch
 from sluice.domain.transaction.commands import AbortReason, AbortTransaction, CommitTransaction, OpenTransaction
 from sluice.domain.transaction.decide import Limits, decide_abort, decide_commit, decide_open, decide_ready
-from sluice.domain.transaction.ids import transaction_id
+from sluice.domain.transaction_ids import transaction_id
 from sluice.domain.workflow import running
 from sluice.engine.fold import Outcome
 from sluice.kafka import topics

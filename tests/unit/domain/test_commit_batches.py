@@ -28,8 +28,8 @@ from sluice.domain.transaction.events import (
     EmptySegmentsDeleted,
     TransactionOpened,
 )
-from sluice.domain.transaction.ids import transaction_id
 from sluice.domain.transaction.state import NO_TIME, TransactionState
+from sluice.domain.transaction_ids import transaction_id
 from sluice.domain.workflow import WorkflowKind
 from sluice.engine.fold import GuardedReader, Outcome
 from sluice.engine.record import Entry

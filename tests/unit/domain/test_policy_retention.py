@@ -8,9 +8,9 @@ import pytest
 from support.decisions import sampled
 
 from sluice.domain.config import RetentionPolicy, RetentionType
+from sluice.domain.cut_order import Order, compare, lower_bound
 from sluice.domain.ids import StreamId
 from sluice.domain.policy import requests, retention, retention_set
-from sluice.domain.policy.cut_order import Order, compare, lower_bound
 from sluice.domain.policy.retention import (
     TRUNCATION_RETRY_MS,
     RetentionCode,

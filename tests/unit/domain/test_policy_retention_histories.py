@@ -11,7 +11,7 @@ from support.stream_log import STREAM, StreamLog
 from support.subscribing import subscribing
 
 from sluice.domain.config import RetentionPolicy, RetentionType
-from sluice.domain.policy.cut_order import Order, compare, is_at_or_before, lower_bound
+from sluice.domain.cut_order import Order, compare, is_at_or_before, lower_bound
 from sluice.domain.policy.retention import RetentionCode, RetentionState, decide_retention, noted, observe
 from sluice.domain.policy.retention_set import Sample
 from sluice.domain.segment import epoch_of

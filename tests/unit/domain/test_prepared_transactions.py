@@ -11,9 +11,9 @@ from sluice.domain.transaction import events as ev
 from sluice.domain.transaction import index as index_module
 from sluice.domain.transaction.commands import OpenTransaction
 from sluice.domain.transaction.decide import Limits, decide_open
-from sluice.domain.transaction.ids import epoch_of, first_of_range, ids_of_range, transaction_id
 from sluice.domain.transaction.prepared import decide_prepared, decide_reserve, find_range, finish_discard
 from sluice.domain.transaction.state import Transaction
+from sluice.domain.transaction_ids import epoch_of, first_of_range, ids_of_range, transaction_id
 from sluice.domain.workflow import WorkflowKind
 from sluice.engine.fold import GuardedReader, Outcome
 from sluice.engine.record import Entry, Record

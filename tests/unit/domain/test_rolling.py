@@ -10,8 +10,8 @@ from sluice.domain.stream import queries
 from sluice.domain.stream.history import Epoch
 from sluice.domain.stream.state import Stream
 from sluice.domain.transaction import batch
-from sluice.domain.transaction.ids import epoch_of
 from sluice.domain.transaction.state import TransactionState, segments_to_write
+from sluice.domain.transaction_ids import epoch_of
 from sluice.domain.workflow import WorkflowKind
 
 T = 5000

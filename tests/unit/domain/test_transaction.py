@@ -19,7 +19,6 @@ from sluice.domain.transaction import decide
 from sluice.domain.transaction import events as ev
 from sluice.domain.transaction.commands import AbortReason, OpenTransaction
 from sluice.domain.transaction.decide import Limits
-from sluice.domain.transaction.ids import epoch_of, transaction_id
 from sluice.domain.transaction.state import (
     LONGEST_CREATION_MS,
     EndedTransaction,
@@ -28,6 +27,7 @@ from sluice.domain.transaction.state import (
     segment_names,
     segments_to_write,
 )
+from sluice.domain.transaction_ids import epoch_of, transaction_id
 from sluice.domain.workflow import WorkflowKind
 
 STATES = list(REACHED)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluice.domain.segment import transaction_segment_name
-from sluice.domain.transaction.ids import epoch_of, halves, text_of, transaction_id
+from sluice.domain.transaction_ids import epoch_of, halves, text_of, transaction_id
 
 epochs = st.integers(0, 2**31 - 1)
 requests = st.text(max_size=60)

@@ -15,8 +15,8 @@ from sluice.domain.stream.events import StreamDeleted
 from sluice.domain.transaction import index as module
 from sluice.domain.transaction.commands import AbortReason
 from sluice.domain.transaction.events import TransactionAborted, TransactionAborting, TransactionOpened
-from sluice.domain.transaction.ids import transaction_id
 from sluice.domain.transaction.index import KEPT_MS, NOTHING, transactions_of
+from sluice.domain.transaction_ids import transaction_id
 from sluice.engine.fold import FORGET_EVERY_MS, GuardedReader, Outcome
 from sluice.engine.record import Entry, Record
 

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from support.txn_log import TxnLog
 
 from sluice.domain.errors import BusyError
-from sluice.domain.transaction.ids import epoch_of, transaction_id
 from sluice.domain.transaction.state import EndedTransaction, Transaction, TransactionState
+from sluice.domain.transaction_ids import epoch_of, transaction_id
 
 UNKNOWN, OPEN = TransactionState.UNKNOWN, TransactionState.OPEN
 COMMITTING, COMMITTED = TransactionState.COMMITTING, TransactionState.COMMITTED

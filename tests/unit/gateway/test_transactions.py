@@ -21,7 +21,7 @@ from sluice.domain.transaction.commands import (
     PingTransaction,
 )
 from sluice.domain.transaction.events import TransactionAborted, TransactionCommitted, TransactionOpened
-from sluice.domain.transaction.ids import text_of, transaction_id
+from sluice.domain.transaction_ids import text_of, transaction_id
 from sluice.kafka.topics import ABORT, COMMIT, REQUESTS_TRANSACTIONS
 
 KEY = "sc/st"

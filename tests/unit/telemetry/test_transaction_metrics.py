@@ -8,8 +8,8 @@ from prometheus_client import REGISTRY
 from support.memory_world import PARTITIONS, ManualClock, MemoryWorld, Process
 
 from sluice.domain.transaction import events as ev
-from sluice.domain.transaction.ids import transaction_id
 from sluice.domain.transaction.state import Transaction
+from sluice.domain.transaction_ids import transaction_id
 from sluice.engine.journal import Journal
 from txn_manager.transaction_metrics import TransactionMetrics
 

@@ -12,8 +12,8 @@ from sluice.domain.segment import segment_name
 from sluice.domain.stream.commands import CreateStream
 from sluice.domain.stream.decide import finish_create
 from sluice.domain.transaction.events import TransactionCommitting, TransactionOpened, TransactionReady
-from sluice.domain.transaction.ids import transaction_id
 from sluice.domain.transaction.state import TransactionState, find_transaction
+from sluice.domain.transaction_ids import transaction_id
 from sluice.pravega.memory import Moment
 
 

@@ -16,8 +16,8 @@ from sluice.domain.transaction.events import (
     TransactionPinged,
     TransactionReady,
 )
-from sluice.domain.transaction.ids import transaction_id
 from sluice.domain.transaction.state import LONGEST_CREATION_MS
+from sluice.domain.transaction_ids import transaction_id
 from sluice.engine.ports import SendError
 from sluice.kafka.topics import ABORT, COMMIT, JOURNAL, REQUESTS_TRANSACTIONS
 from txn_manager.leases import GRACE_SHARE, MAX_ANEW_MS, Leases

@@ -15,9 +15,9 @@ from sluice.domain.stream import scale
 from sluice.domain.stream.commands import ScaleStream
 from sluice.domain.stream.events import StreamSealStarted
 from sluice.domain.transaction import events as ev
-from sluice.domain.transaction.ids import first_of_range, ids_of_range
 from sluice.domain.transaction.index import transactions_of
 from sluice.domain.transaction.prepared import segments_of
+from sluice.domain.transaction_ids import first_of_range, ids_of_range
 from sluice.kafka.topics import JOURNAL
 from txn_manager import preparer
 from txn_manager.demand import MIN_PREPARED, Demand, PreparedLimits

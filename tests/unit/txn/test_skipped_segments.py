@@ -16,8 +16,8 @@ from sluice.domain.transaction.events import (
     EmptySegmentsDeleted,
     EmptySegmentsSkipped,
 )
-from sluice.domain.transaction.ids import transaction_id
 from sluice.domain.transaction.state import TransactionState, segment_names
+from sluice.domain.transaction_ids import transaction_id
 from stream_workflows import stream_steps
 from stream_workflows.step_context import StreamStepContext
 from txn_manager import skipped_segments

@@ -19,8 +19,8 @@ from sluice.domain.stream.state import Stream, find_stream
 from sluice.domain.transaction import batch, prepared
 from sluice.domain.transaction.commands import AbortTransaction, CommitTransaction, OpenTransaction
 from sluice.domain.transaction.decide import decide_ready
-from sluice.domain.transaction.ids import first_of_range
 from sluice.domain.transaction.state import segment_names
+from sluice.domain.transaction_ids import first_of_range
 from sluice.domain.workflow import WorkflowKind, running
 from sluice.engine.dependencies import Dependency
 from sluice.engine.fold import PartitionView

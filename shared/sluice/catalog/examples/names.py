@@ -6,7 +6,7 @@ A shop: the stream `shop/orders`, read by the reader group `billing`, and the ke
 from uuid import NAMESPACE_DNS, uuid5
 
 from sluice.domain.segment import segment_id
-from sluice.domain.transaction.ids import first_of_range, transaction_id
+from sluice.domain.transaction_ids import first_of_range, transaction_id
 
 SCOPE = "shop"
 STREAM = "orders"

@@ -27,7 +27,7 @@ from sluice.domain.transaction.events import (
     TransactionRangeReserved,
     TransactionReady,
 )
-from sluice.domain.transaction.ids import ids_of_range, transaction_id
+from sluice.domain.transaction_ids import ids_of_range, transaction_id
 from sluice.kafka.topics import ABORT, COMMIT, REQUESTS_TRANSACTIONS
 
 _S, _O = n.SCOPE, n.STREAM

@@ -10,11 +10,11 @@ from enum import Enum
 
 import msgspec
 
+from sluice.domain.cut_order import Ranges, is_at_or_before
 from sluice.domain.ids import StreamId
 from sluice.domain.names import MARK_PREFIX, READER_GROUP_PREFIX, REQUEST_STREAM, SYSTEM_SCOPE
-from sluice.domain.policy.cut_order import Ranges, is_at_or_before
-from sluice.domain.policy.wording import amount
 from sluice.domain.stream.watermark import Watermark
+from sluice.domain.wording import amount
 
 MARKS_KEPT = 2
 """The attribute of a mark segment that says where its readers may begin is one watermark behind the last (3.6)."""

@@ -21,14 +21,14 @@ from enum import Enum
 import msgspec
 
 from sluice.domain.config import RetentionPolicy, RetentionType
+from sluice.domain.cut_order import Order, Ranges, compare, is_at_or_before
 from sluice.domain.ids import StreamId
-from sluice.domain.policy.cut_order import Order, Ranges, compare, is_at_or_before
 from sluice.domain.policy.internal import rule_of
 from sluice.domain.policy.retention_set import RetentionSet, Sample, added, beyond
-from sluice.domain.policy.wording import amount, duration
 from sluice.domain.stream.commands import Subscription
 from sluice.domain.stream.decisions import HOLDS_MS, unknown
 from sluice.domain.stream.retention import RetentionReport, SizedCut
+from sluice.domain.wording import amount, duration
 
 PAUSE_MS = 30 * 60 * 1000
 """Between two truncations of a stream: Pravega's retention period."""

@@ -23,9 +23,9 @@ import msgspec
 
 from sluice.domain.config import MAX_SEGMENTS, ScaleType
 from sluice.domain.ids import StreamId
-from sluice.domain.policy.wording import duration, some
 from sluice.domain.segment import Segment, epoch_of, number_of
 from sluice.domain.stream.traffic import Direction, PolicyInForce, ScaleReport
+from sluice.domain.wording import duration, some
 
 VALID_MS = 10 * 60 * 1000
 """How long a report holds (9.2)."""

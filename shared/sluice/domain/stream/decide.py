@@ -15,7 +15,6 @@ from sluice.domain.decision import Context, Decide, Decision, Reader, Reply, not
 from sluice.domain.errors import InvalidArgumentError, NotFoundError
 from sluice.domain.ids import StreamId
 from sluice.domain.names import is_stream_name
-from sluice.domain.policy.wording import some
 from sluice.domain.scope.fences import missing_scope, numbers_from
 from sluice.domain.segment import Segment
 from sluice.domain.status import Status
@@ -47,6 +46,7 @@ from sluice.domain.stream.events import (
 )
 from sluice.domain.stream.state import Stream, StreamState, find_created, find_stream, first_number, idle_stream
 from sluice.domain.transaction.batch import find_commits, note_deleted
+from sluice.domain.wording import some
 from sluice.domain.workflow import WorkflowKind, check_idle, last_reply, running, undone_creation
 
 _MARK_CONFIG = StreamConfig(scaling=ScalingPolicy(min_segments=1))

@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from sluice.domain.decision import Context, Decide, Decision, Reader
-from sluice.domain.policy.wording import duration
 from sluice.domain.stream import events as ev
 from sluice.domain.stream.commands import DecisionKind, RecordDecision, Subscription
 from sluice.domain.stream.state import RecordedDecision, Stream, find_stream
+from sluice.domain.wording import duration
 
 HOLDS_MS = 3 * 60 * 1000
 """How long a decision, like a report, is taken for true: a few times the interval at which streams are sampled."""

@@ -24,8 +24,8 @@ from sluice.domain.stream.events import FoundEpoch, StreamRestored
 from sluice.domain.stream.history import Epoch
 from sluice.domain.stream.scale import equal_ranges
 from sluice.domain.stream.state import Stream, StreamState, find_stream
-from sluice.domain.transaction.ids import epoch_of as epoch_of_transaction
 from sluice.domain.transaction.index import transactions_of
+from sluice.domain.transaction_ids import epoch_of as epoch_of_transaction
 from sluice.domain.workflow import WorkflowKind, running_as
 
 MAX_EPOCHS_APART = 48

@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 
 from sluice.domain.config import RetentionPolicy
+from sluice.domain.cut_order import lower_bound
 from sluice.domain.decision import Decision, Reader
 from sluice.domain.errors import InvalidArgumentError
 from sluice.domain.ids import StreamId
-from sluice.domain.policy.cut_order import lower_bound
 from sluice.domain.segment import epoch_of
 from sluice.domain.stream import cuts
 from sluice.domain.stream import events as ev

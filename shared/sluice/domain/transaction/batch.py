@@ -30,9 +30,9 @@ from sluice.domain.transaction.events import (
     EmptySegmentsSkipped,
     TransactionCommitted,
 )
-from sluice.domain.transaction.ids import epoch_of
 from sluice.domain.transaction.index import transactions_of
 from sluice.domain.transaction.state import Transaction, find_transaction, segment_names
+from sluice.domain.transaction_ids import epoch_of
 from sluice.domain.workflow import Workflow, WorkflowKind, running, running_as
 
 Positions = Mapping[str, Mapping[int, int]]

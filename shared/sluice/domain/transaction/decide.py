@@ -22,7 +22,6 @@ from sluice.domain.transaction.commands import (
     OpenTransaction,
     PingTransaction,
 )
-from sluice.domain.transaction.ids import transaction_id
 from sluice.domain.transaction.index import transactions_of
 from sluice.domain.transaction.prepared import next_prepared
 from sluice.domain.transaction.state import (
@@ -33,6 +32,7 @@ from sluice.domain.transaction.state import (
     open_transaction,
     segments_to_write,
 )
+from sluice.domain.transaction_ids import transaction_id
 
 _SUCCESS = Decision(reply=Reply(Status.SUCCESS))
 

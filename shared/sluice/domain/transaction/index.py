@@ -34,8 +34,8 @@ from sluice.domain.transaction.events import (
     TransactionRangeDiscarded,
     TransactionRangeReserved,
 )
-from sluice.domain.transaction.ids import range_of
 from sluice.domain.transaction.state import Transaction, TransactionState
+from sluice.domain.transaction_ids import range_of
 
 KEPT_MS = 24 * 3600 * 1000
 MAX_KEPT = 20_000

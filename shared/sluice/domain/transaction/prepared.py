@@ -22,9 +22,9 @@ from sluice.domain.events import Event
 from sluice.domain.ids import StreamId, TransactionId
 from sluice.domain.stream.state import Stream, StreamState, find_stream
 from sluice.domain.transaction import events as ev
-from sluice.domain.transaction.ids import epoch_of, first_of_range, ids_of_range
 from sluice.domain.transaction.index import transactions_of
 from sluice.domain.transaction.state import segment_names
+from sluice.domain.transaction_ids import epoch_of, first_of_range, ids_of_range
 from sluice.domain.workflow import Workflow, WorkflowKind, running_as
 
 

@@ -13,7 +13,7 @@ from sluice.domain.ids import TransactionId
 from sluice.domain.segment import Segment, number_of, segment_id, transaction_segment_name
 from sluice.domain.stream.state import Stream
 from sluice.domain.transaction.commands import AbortReason
-from sluice.domain.transaction.ids import epoch_of, halves
+from sluice.domain.transaction_ids import epoch_of, halves
 from sluice.domain.workflow import Workflow
 
 LONGEST_CREATION_MS = 120_000

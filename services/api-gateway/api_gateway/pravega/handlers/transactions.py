@@ -19,8 +19,8 @@ from sluice.domain.decision import Reply
 from sluice.domain.errors import IllegalStateError, InvalidArgumentError, NotFoundError
 from sluice.domain.status import Status
 from sluice.domain.transaction.commands import AbortTransaction, CommitTransaction, OpenTransaction, PingTransaction
-from sluice.domain.transaction.ids import halves, text_of
 from sluice.domain.transaction.state import TransactionState
+from sluice.domain.transaction_ids import halves, text_of
 from sluice.security.resources import Permission, stream_resource
 from sluice.security.tokens import TokenSigner
 
