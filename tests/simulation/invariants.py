@@ -8,8 +8,9 @@ from simulation.world import World
 from support.histories import epochs_of, sealed_in, segments_of
 
 from sluice.domain.ids import ResourceKind
-from sluice.domain.listings import MEMBERS, scopes_of
+from sluice.domain.listings import MEMBERS
 from sluice.domain.reader_group.state import ReaderGroup
+from sluice.domain.scope.index import scopes_of
 from sluice.domain.scope.state import Scope
 from sluice.domain.segment import kvt_segment_name, segment_name
 from sluice.domain.stream import cuts, queries

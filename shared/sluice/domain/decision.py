@@ -1,7 +1,7 @@
 """What decisions of this domain give: replies, and refusals; beside what all decisions take and give."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -14,6 +14,7 @@ __all__ = [
     "Context",
     "Decide",
     "Decision",
+    "ProjectionReader",
     "Reader",
     "Reply",
     "View",
@@ -40,6 +41,13 @@ class Reply(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 Decide = Callable[[Reader, Any, Context], Decision]
 """What a command of one type comes to, on what is read; it is pure."""
+
+
+class ProjectionReader(Protocol):
+    """Whatever shows the projections of a partition."""
+
+    def projection(self, name: str) -> Any | None: ...
+
 
 MAX_REASON = 500
 """How many characters of a reason are stored: it may quote the request, and still has to fit into any record."""

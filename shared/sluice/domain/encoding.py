@@ -12,9 +12,10 @@ from typing import Any
 import msgspec
 
 from sluice.domain.cluster.state import Cluster
-from sluice.domain.listings import MEMBERS, SCOPES, Members, Scopes
+from sluice.domain.listings import MEMBERS, Members
 from sluice.domain.reader_group.state import ReaderGroup
 from sluice.domain.scope.fences import ScopeFences
+from sluice.domain.scope.index import SCOPES, Scopes
 from sluice.domain.scope.state import Scope
 from sluice.domain.stream.state import DeletedStream, Stream
 from sluice.domain.table.state import DeletedTable, Table

@@ -16,6 +16,7 @@ from sluice.domain.restoring.events import AggregateRestored
 from sluice.domain.scope import decide as scope_decide
 from sluice.domain.scope import evolve as scope_evolve
 from sluice.domain.scope import fences
+from sluice.domain.scope import index as scope_index
 from sluice.domain.stream import decide as stream_decide
 from sluice.domain.stream import decisions, reports, restore, retention, traffic, watermark
 from sluice.domain.stream import evolve as stream_evolve
@@ -51,6 +52,7 @@ def _stream_deleted(projections: dict[str, Any], event: StreamDeleted, offset: i
 
 
 PROJECT: dict[type, Callable[[dict[str, Any], Any, int], Iterable[str] | None]] = {
+    **scope_index.PROJECT,
     **listings.PROJECT,
     **transaction_index.PROJECT,
     StreamDeleted: _stream_deleted,

@@ -11,6 +11,7 @@ from enum import StrEnum
 
 import msgspec
 
+from sluice.domain.cut_order import Cut
 from sluice.domain.decision import Context, Reader, Reply, refusal
 from sluice.domain.errors import BusyError, InvalidArgumentError, LengthsUnknownError, NotFoundError, ViewBehindError
 from sluice.domain.status import Status
@@ -120,7 +121,7 @@ def _effects(
     return _of_deletion(stream, lengths)
 
 
-def _of_truncation(stream: Stream, cut: cuts.Cut) -> Effects:
+def _of_truncation(stream: Stream, cut: Cut) -> Effects:
     passed = cuts.segments_between(stream, stream.cut, cut)
     behind = [s for s in stream.subscribers.values() if not s.cut or not cuts.is_equal_or_after(stream, s.cut, cut)]
     return Effects(

@@ -16,13 +16,14 @@ from sluice.domain.commands import Command
 from sluice.domain.config import MAX_SEGMENTS, GroupRetention, ReaderGroupConfig, StreamConfig, TableConfig
 from sluice.domain.decision import Context, Decision
 from sluice.domain.ids import GroupId, ResourceKind, StreamId, TableId
-from sluice.domain.listings import members_of, scopes_of
+from sluice.domain.listings import members_of
 from sluice.domain.model import DomainModel, JournalEntry, JournalRecord, decode_record
 from sluice.domain.names import key_of, scope_aggregate
 from sluice.domain.reader_group.events import ReaderGroupCreated, ReaderGroupCreationStarted
 from sluice.domain.registry import decide
 from sluice.domain.restoring.base import BaseUnfitError, base_at
 from sluice.domain.scope.commands import DeleteScope
+from sluice.domain.scope.index import scopes_of
 from sluice.domain.segment import epoch_of, number_of
 from sluice.domain.stream import scale
 from sluice.domain.stream.commands import CreateStream

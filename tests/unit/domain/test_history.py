@@ -15,6 +15,7 @@ from support.histories import epochs_of, sealed_in, segments_of
 from support.stream_log import STREAM
 from support.txn_log import TxnLog
 
+from sluice.domain.cut_order import Cut
 from sluice.domain.errors import InvalidArgumentError, NotFoundError
 from sluice.domain.events import Event
 from sluice.domain.segment import epoch_of, number_of, segment_id
@@ -115,7 +116,7 @@ class Twins(TxnLog):
         return cut
 
 
-def outcome(ask: Callable[..., Any], stream: Stream, *of: cuts.Cut) -> Any:
+def outcome(ask: Callable[..., Any], stream: Stream, *of: Cut) -> Any:
     """The answer, or which error it is."""
     try:
         return ask(stream, *of)

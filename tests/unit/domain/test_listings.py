@@ -6,10 +6,11 @@ from hypothesis import strategies as st
 from sluice.domain.config import ReaderGroupConfig, StreamConfig, TableConfig
 from sluice.domain.events import Event
 from sluice.domain.ids import ResourceKind
-from sluice.domain.listings import MEMBERS, Members, in_words, is_empty, members_of, scopes_of
+from sluice.domain.listings import MEMBERS, Members, in_words, is_empty, members_of
 from sluice.domain.reader_group.events import ReaderGroupCreationStarted, ReaderGroupDeleted
 from sluice.domain.registry import project
 from sluice.domain.scope.events import ScopeCreated, ScopeDeleted, ScopeDeletionStarted, ScopeKept
+from sluice.domain.scope.index import scopes_of
 from sluice.domain.segment import Segment
 from sluice.domain.stream.events import StreamCreationStarted, StreamDeleted, StreamUpdated, StreamUpdateStarted
 from sluice.domain.table.events import TableCreationStarted, TableDeleted

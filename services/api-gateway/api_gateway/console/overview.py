@@ -16,8 +16,9 @@ import msgspec
 from api_gateway.console.dead_letters import DeadLetters, LetterCounts
 from api_gateway.console.tally import Tally
 from api_gateway.edge.slices import Slices
-from sluice.domain.listings import MEMBERS, scopes_of
+from sluice.domain.listings import MEMBERS
 from sluice.domain.names import SYSTEM_SCOPE
+from sluice.domain.scope.index import scopes_of
 from sluice.domain.transaction.index import transactions_of
 from sluice.domain.transaction.state import open_transaction
 from sluice.domain.workflow import Progress, is_under_way, progress_of, running

@@ -18,9 +18,10 @@ from sluice.domain.cluster.state import Cluster, cluster_of
 from sluice.domain.decision import Reader
 from sluice.domain.errors import NotFoundError
 from sluice.domain.ids import GroupId, ResourceKind, StreamId, TableId, TransactionId
-from sluice.domain.listings import Members, members_of, scopes_of
+from sluice.domain.listings import Members, members_of
 from sluice.domain.names import key_of
 from sluice.domain.reader_group.state import ReaderGroup, find_group
+from sluice.domain.scope.index import scopes_of
 from sluice.domain.scope.state import Scope, find_scope
 from sluice.domain.stream.restore import check_restored
 from sluice.domain.stream.state import Stream, find_stream

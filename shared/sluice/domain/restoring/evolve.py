@@ -7,7 +7,9 @@ from sluice.domain import listings
 from sluice.domain.encoding import decode_state
 from sluice.domain.ids import StreamId
 from sluice.domain.restoring.events import AggregateRestored, NumbersMoved
+from sluice.domain.scope import index as scopes
 from sluice.domain.scope.fences import ScopeFences
+from sluice.domain.scope.state import Scope
 from sluice.domain.stream.state import DeletedStream
 from sluice.domain.transaction import index
 from sluice.domain.transaction.prepared import PreparedRange
@@ -31,6 +33,8 @@ def project(projections: dict[str, Any], event: AggregateRestored, offset: int) 
     """Bring the listings, and the index of the stream's transactions, up to date."""
     state = decode_state(event.state)
     match state:
+        case Scope():
+            scopes.restore(projections, state, offset)
         case Transaction():
             index.restore_live(projections, state.id.stream_id, state)
         case EndedTransaction():
@@ -41,5 +45,5 @@ def project(projections: dict[str, Any], event: AggregateRestored, offset: int) 
         case DeletedStream():
             index.note_stream_deleted(projections, event.aggregate.partition(":")[2])
         case _:
-            listings.restore(projections, state, offset)
+            listings.restore(projections, state)
     return ()

@@ -15,9 +15,9 @@ import msgspec
 
 from sluice.domain.decision import Context, Decision, Reader, View, refuse
 from sluice.domain.errors import ScopeBusyError, ViewBehindError
-from sluice.domain.listings import scopes_of
 from sluice.domain.names import fences_aggregate
 from sluice.domain.scope import events as ev
+from sluice.domain.scope.index import scopes_of
 from sluice.domain.scope.state import find_scope, is_deleted_plainly, is_deleted_recursively
 from sluice.domain.status import Status
 

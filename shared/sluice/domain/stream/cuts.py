@@ -10,13 +10,11 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import pairwise
 
-from sluice.domain.cut_order import Order, compare, positions
+from sluice.domain.cut_order import Cut, Order, compare, positions
 from sluice.domain.errors import InvalidArgumentError, LengthsUnknownError, NotFoundError
 from sluice.domain.segment import Segment, epoch_of, segment_name
 from sluice.domain.stream.state import Stream
 from sluice.domain.wording import some
-
-Cut = Mapping[int, int]
 
 
 class RangeIndex:
