@@ -9,13 +9,12 @@ Rules: controller-grpc-api 5.1, background-and-other-workflows 7.
 
 from functools import partial
 
-from sluice.domain.commands import Command
 from sluice.domain.decision import Reader
 from sluice.domain.ids import ResourceId
 from sluice.domain.names import fences_aggregate
-from sluice.domain.scope.deletion import next_command, resources
 from sluice.domain.scope.fences import fences_to_raise
 from sluice.domain.scope.state import Scope
+from sluice.domain.scope_deletion import Command, next_command, resources
 from sluice.domain.workflow import running
 from sluice.engine.dependencies import MAX_UNDER_WAY, Dependency
 from sluice.engine.step import all_done

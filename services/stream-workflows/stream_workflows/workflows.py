@@ -1,7 +1,7 @@
 """The workflows: for each kind its steps, in order. Operators see the names of the steps of a running one."""
 
 from sluice.domain.reader_group import decide as group
-from sluice.domain.scope.deletion import finish_delete, finish_delete_recursive
+from sluice.domain.scope_deletion import finish_delete, finish_delete_recursive
 from sluice.domain.stream import decide, restore, scale
 from sluice.domain.table import decide as table
 from sluice.domain.workflow import WorkflowKind

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from sluice.domain import listings, workflow
+from sluice.domain import listings, scope_deletion, workflow
 from sluice.domain.cluster import decide as cluster_decide
 from sluice.domain.cluster import evolve as cluster_evolve
 from sluice.domain.commands import Command
@@ -65,6 +65,7 @@ Returns the names of the aggregates of no more use, if there are any.
 
 DECIDE: dict[type, Decide] = {
     **scope_decide.DECIDE,
+    **scope_deletion.DECIDE,
     **stream_decide.DECIDE,
     **reports.DECIDE,
     **decisions.DECIDE,
@@ -95,7 +96,7 @@ def project(projections: dict[str, Any], event: Event, offset: int) -> Iterable[
 
 def cancel(reader: Reader, context: Context, state: Any) -> Decision:
     """How a workflow that was cancelled ends."""
-    for module in (stream_decide, group_decide, table_decide, scope_decide):
+    for module in (stream_decide, group_decide, table_decide, scope_deletion):
         decision: Decision | None = module.cancel(reader, context, state)
         if decision is not None:
             return decision

@@ -16,11 +16,10 @@ from sluice.domain.reader_group.decide import finish_create
 from sluice.domain.reader_group.state import find_group
 from sluice.domain.registry import cancel, decide
 from sluice.domain.scope.commands import CreateScope, DeleteScope, DeleteScopeRecursive
-from sluice.domain.scope.decide import decide_delete_scope
-from sluice.domain.scope.deletion import finish_delete, finish_delete_recursive
 from sluice.domain.scope.events import ScopeKept
 from sluice.domain.scope.fences import Fence, fences_to_raise
 from sluice.domain.scope.state import find_scope
+from sluice.domain.scope_deletion import decide_delete_scope, finish_delete, finish_delete_recursive
 from sluice.domain.status import Status
 from sluice.domain.stream import decide as streams
 from sluice.domain.stream.commands import CreateStream

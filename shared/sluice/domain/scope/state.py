@@ -8,7 +8,7 @@ import msgspec
 
 from sluice.domain.decision import Reader, View
 from sluice.domain.names import scope_aggregate
-from sluice.domain.workflow import Workflow, WorkflowKind, running_as
+from sluice.domain.workflow import Workflow, WorkflowKind, idle, running_as
 
 
 class Scope(msgspec.Struct, array_like=True):
@@ -21,6 +21,11 @@ class Scope(msgspec.Struct, array_like=True):
 def find_scope(reader: Reader | View, name: str) -> Scope | None:
     state = reader.get(scope_aggregate(name))
     return state if isinstance(state, Scope) else None
+
+
+def idle_scope(reader: Reader, name: str, creation_id: str = "") -> Scope | None:
+    """The scope to change; with a creation id only that creation of it. Raises BusyError."""
+    return idle(f"scope {name}", find_scope(reader, name), creation_id)
 
 
 def is_deleted_plainly(scope: Scope | None) -> bool:

@@ -1,4 +1,4 @@
-"""How the deletion of a scope goes on and ends: what has to go, the next command for each resource, and the outcome.
+"""The deletions of a scope: how they begin, what has to go, the next command for each resource, and the outcome.
 
 The outcome is decided when the views show the fences of all partitions raised (`scope.fences`): from then on the set
 of resources in the scope only shrinks. A resource with a running workflow gets its next command when that has ended.
@@ -10,15 +10,26 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from sluice.domain.commands import Command
-from sluice.domain.decision import Decision, Reader, View, refusal
+from sluice.domain.decision import (
+    Context,
+    Decide,
+    Decision,
+    Reader,
+    Reply,
+    View,
+    nothing_to_delete,
+    refusal,
+    refuse,
+)
+from sluice.domain.errors import ViewBehindError
 from sluice.domain.ids import ResourceId, ResourceKind
 from sluice.domain.listings import in_words, is_empty, members_of
 from sluice.domain.reader_group.commands import DeleteReaderGroup
 from sluice.domain.reader_group.state import ReaderGroup
-from sluice.domain.scope import events as ev
+from sluice.domain.scope.commands import DeleteScope, DeleteScopeRecursive
+from sluice.domain.scope.events import ScopeDeleted, ScopeDeletionStarted, ScopeKept
 from sluice.domain.scope.fences import all_raised
-from sluice.domain.scope.state import find_scope
+from sluice.domain.scope.state import Scope, find_scope, idle_scope
 from sluice.domain.status import Status
 from sluice.domain.stream.commands import DeleteStream, SealStream
 from sluice.domain.stream.state import Stream, StreamState
@@ -26,7 +37,41 @@ from sluice.domain.table.commands import DeleteTable
 from sluice.domain.table.state import Table
 from sluice.domain.workflow import last_reply, running
 
+Command = SealStream | DeleteStream | DeleteReaderGroup | DeleteTable
+"""What a recursive deletion requests of the resources."""
+
 _ORDER = (ResourceKind.READER_GROUP, ResourceKind.TABLE, ResourceKind.STREAM)
+
+
+def decide_delete_scope(reader: Reader, command: DeleteScope, context: Context) -> Decision:
+    """A scope with something in it is refused without a workflow. Raises ViewBehindError, to look at all partitions."""
+    if idle_scope(reader, command.scope, command.creation_id) is None:
+        return nothing_to_delete(command.creation_id, refuse(Status.SCOPE_NOT_FOUND))
+    if not context.caught_up:
+        raise ViewBehindError([view.partition_key for view in reader.everywhere()])
+    if held := in_words(reader.everywhere(), command.scope):
+        return refuse(Status.SCOPE_NOT_EMPTY, held)
+    return _start(command.scope, context, recursive=False)
+
+
+def decide_delete_recursive(reader: Reader, command: DeleteScopeRecursive, context: Context) -> Decision:
+    """Nothing to delete is success (5.1)."""
+    if idle_scope(reader, command.scope, command.creation_id) is None:
+        return Decision(reply=Reply(Status.SUCCESS))
+    return _start(command.scope, context, recursive=True)
+
+
+def _start(scope: str, context: Context, *, recursive: bool) -> Decision:
+    started = ScopeDeletionStarted(scope=scope, recursive=recursive, request=context.request, at=context.now)
+    return Decision((started,))
+
+
+def cancel(_reader: Reader, _context: Context, state: Any) -> Decision | None:
+    """End the search whether the scope is empty by keeping it; None if not of a scope."""
+    if not isinstance(state, Scope):
+        return None
+    reply = refusal(Status.FAILURE, "cancelled") if last_reply(state) else None
+    return Decision((ScopeKept(scope=state.name),), reply)
 
 
 def resources(views: Sequence[View], scope: str) -> Iterator[Iterator[ResourceId]]:
@@ -61,8 +106,8 @@ def finish_delete(reader: Reader, name: str) -> Decision:
         return Decision()
     if held := in_words(reader.everywhere(), name):
         reply = refusal(Status.SCOPE_NOT_EMPTY, held) if last_reply(scope) else None
-        return Decision((ev.ScopeKept(scope=name),), reply)
-    return Decision((ev.ScopeDeleted(scope=name),), last_reply(scope))
+        return Decision((ScopeKept(scope=name),), reply)
+    return Decision((ScopeDeleted(scope=name),), last_reply(scope))
 
 
 def finish_delete_recursive(reader: Reader, name: str) -> Decision:
@@ -72,4 +117,10 @@ def finish_delete_recursive(reader: Reader, name: str) -> Decision:
         return Decision()
     if not is_empty(reader.everywhere(), name):
         return Decision()
-    return Decision((ev.ScopeDeleted(scope=name),), last_reply(scope))
+    return Decision((ScopeDeleted(scope=name),), last_reply(scope))
+
+
+DECIDE: dict[type, Decide] = {
+    DeleteScope: decide_delete_scope,
+    DeleteScopeRecursive: decide_delete_recursive,
+}
