@@ -11,9 +11,8 @@ from sluice.domain.decision import Context
 from sluice.domain.errors import ViewBehindError
 from sluice.domain.ids import GroupId
 from sluice.domain.reader_group.commands import CreateReaderGroup, DeleteReaderGroup
-from sluice.domain.reader_group.decide import finish_create
+from sluice.domain.reader_group.decide import decide_add_subscriber, finish_create
 from sluice.domain.stream.commands import AddSubscriber, RemoveSubscriber, UpdateSubscriberCut
-from sluice.domain.stream.reports import decide_add_subscriber
 
 FIVE = {0: 5, 1: 5}
 CONFIG = ReaderGroupConfig("id", {"sc/st": {}}, retention=GroupRetention.MANUAL, generation=3)

@@ -1,4 +1,4 @@
-"""The decisions on a reader group."""
+"""The decisions on a reader group, and which streams have it as a subscriber."""
 
 from typing import Any
 
@@ -6,6 +6,7 @@ import msgspec
 
 from sluice.domain.config import ScalingPolicy, StreamConfig
 from sluice.domain.decision import Context, Decide, Decision, Reader, Reply, nothing_to_delete, refuse
+from sluice.domain.errors import ViewBehindError
 from sluice.domain.ids import GroupId
 from sluice.domain.names import is_user_name
 from sluice.domain.reader_group import events as ev
@@ -14,6 +15,9 @@ from sluice.domain.reader_group.state import ReaderGroup, find_group
 from sluice.domain.scope.fences import missing_scope
 from sluice.domain.status import Status
 from sluice.domain.stream import decide as streams
+from sluice.domain.stream.commands import AddSubscriber
+from sluice.domain.stream.events import SubscriberAdded
+from sluice.domain.stream.state import find_created
 from sluice.domain.workflow import idle, last_reply, undone_creation
 
 _STATE_STREAM_CONFIG = StreamConfig(scaling=ScalingPolicy(min_segments=1), rollover_size_bytes=4 * 1024 * 1024)
@@ -117,8 +121,34 @@ def finish_delete(reader: Reader, id: GroupId) -> Decision:
     return Decision((ev.ReaderGroupDeleted(*id), *deleted), last_reply(group))
 
 
+def decide_add_subscriber(reader: Reader, command: AddSubscriber, context: Context) -> Decision:
+    """Nothing to record if the group is known with this generation or a later one, or is not as it was when it asked.
+
+    A request may come when its group is gone, and another one has the name. Raises ViewBehindError.
+    """
+    stream = find_created(reader, command.stream_id, command.creation_id)
+    known = stream.subscribers.get(command.subscriber) if stream else None
+    if stream is None or (known and known.group_id == command.group_id and known.generation >= command.generation):
+        return Decision()
+    id = GroupId.of(command.subscriber)
+    if not context.caught_up:
+        raise ViewBehindError((id.key,))
+    group = find_group(reader.elsewhere(id.key), id)
+    if group is None or not group.subscribes_to(stream.id, command.group_id, command.generation):
+        return Decision()
+    added = SubscriberAdded(
+        *command.stream_id,
+        subscriber=command.subscriber,
+        group_id=command.group_id,
+        generation=command.generation,
+        at=context.now,
+    )
+    return Decision((added,))
+
+
 DECIDE: dict[type, Decide] = {
     CreateReaderGroup: decide_create,
     UpdateReaderGroup: decide_update,
     DeleteReaderGroup: decide_delete,
+    AddSubscriber: decide_add_subscriber,
 }

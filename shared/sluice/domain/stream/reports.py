@@ -1,6 +1,7 @@
 """What readers and writers report about their progress: subscribers' cuts, writers' times.
 
-Neither is a workflow nor waits for one: they touch only what they report.
+Neither is a workflow nor waits for one: they touch only what they report. Who subscribes is decided by
+`domain.reader_group.decide`.
 Rules: controller-grpc-api 5.7 and 5.8, stream-and-transaction-semantics 2.11.
 """
 
@@ -8,45 +9,17 @@ from collections.abc import Callable
 from typing import Any
 
 from sluice.domain.decision import Context, Decide, Decision, Reader, Reply, refuse
-from sluice.domain.errors import InvalidArgumentError, NotFoundError, ViewBehindError
-from sluice.domain.ids import GroupId
-from sluice.domain.reader_group.state import find_group
+from sluice.domain.errors import InvalidArgumentError, NotFoundError
 from sluice.domain.status import Status
 from sluice.domain.stream import cuts
 from sluice.domain.stream import events as ev
 from sluice.domain.stream.commands import (
-    AddSubscriber,
     NoteWriterTime,
     RemoveSubscriber,
     RemoveWriter,
     UpdateSubscriberCut,
 )
 from sluice.domain.stream.state import Stream, Subscriber, WriterMark, find_created, find_stream
-
-
-def decide_add_subscriber(reader: Reader, command: AddSubscriber, context: Context) -> Decision:
-    """Nothing to record if the group is known with this generation or a later one, or is not as it was when it asked.
-
-    A request may come when its group is gone, and another one has the name. Raises ViewBehindError.
-    """
-    stream = find_created(reader, command.stream_id, command.creation_id)
-    known = stream.subscribers.get(command.subscriber) if stream else None
-    if stream is None or (known and known.group_id == command.group_id and known.generation >= command.generation):
-        return Decision()
-    id = GroupId.of(command.subscriber)
-    if not context.caught_up:
-        raise ViewBehindError((id.key,))
-    group = find_group(reader.elsewhere(id.key), id)
-    if group is None or not group.subscribes_to(stream.id, command.group_id, command.generation):
-        return Decision()
-    added = ev.SubscriberAdded(
-        *command.stream_id,
-        subscriber=command.subscriber,
-        group_id=command.group_id,
-        generation=command.generation,
-        at=context.now,
-    )
-    return Decision((added,))
 
 
 def decide_remove_subscriber(reader: Reader, command: RemoveSubscriber, _context: Context) -> Decision:
@@ -140,7 +113,6 @@ def _writer_removed(state: Stream, event: ev.WriterRemoved) -> Stream:
 
 
 DECIDE: dict[type, Decide] = {
-    AddSubscriber: decide_add_subscriber,
     RemoveSubscriber: decide_remove_subscriber,
     UpdateSubscriberCut: decide_update_cut,
     NoteWriterTime: decide_note_time,
