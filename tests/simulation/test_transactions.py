@@ -18,8 +18,7 @@ from simulation.violation import Violation
 from support.effort import effort
 
 from sluice.domain.model import JournalEntry
-from sluice.domain.stream import decide as stream_decide
-from sluice.domain.transaction import batch, index
+from sluice.domain.transaction import batch, index, stream_deletion
 from sluice.engine.fold import PartitionView
 from sluice.engine.journal import Journal
 from sluice.engine.sources import DecidedSources
@@ -98,7 +97,7 @@ def record_no_deletions(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def forget_skipped_of_deleted_streams(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream_decide, "note_deleted", lambda *_: ())
+    monkeypatch.setattr(stream_deletion, "note_deleted", lambda *_: ())
 
 
 def lose_order(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,8 @@ from sluice.domain.stream.restore import (
     was_changing,
 )
 from sluice.domain.stream.state import Stream
+from sluice.domain.transaction.index import transactions_of
+from sluice.domain.transaction_ids import epoch_of as epoch_of_transaction
 from sluice.engine.step import all_done
 from sluice.pravega.errors import SegmentMissing
 from sluice.pravega.store import SegmentInfo
@@ -56,7 +58,9 @@ async def find_out(context: StepContext, stream: Stream) -> Outcome:
     """What happened to the stream, with the epoch that writers go on in created, and all before it sealed."""
     state = decode_state(encode_state(stream))
     assert isinstance(state, Stream)
-    repeated = repeated_numbers(context.reader(stream.id.key), stream)
+    live = transactions_of(context.reader(stream.id.key), stream.id)
+    transactions = (*live.open, *live.committing, *live.aborting, *live.ranges)
+    repeated = repeated_numbers(state, map(epoch_of_transaction, transactions))
     stores = _Stores(context, state)
     known = await stores.ask(last_segments(state))
     if not was_changing(state) and all(info is not None and not info.sealed for info in known.values()):

@@ -4,6 +4,7 @@ from sluice.domain.reader_group import decide as group
 from sluice.domain.scope_deletion import finish_delete, finish_delete_recursive
 from sluice.domain.stream import decide, restore, scale
 from sluice.domain.table import decide as table
+from sluice.domain.transaction import stream_deletion
 from sluice.domain.workflow import WorkflowKind
 from sluice.engine.step import Step, Workflows, plain, with_outcome
 from stream_workflows import group_steps, restore_steps, scope_steps, stream_steps, table_steps
@@ -30,7 +31,9 @@ WORKFLOWS: Workflows[StreamStepContext] = {
         Step("end-transactions", stream_steps.end_transactions),
         Step("seal-segments", stream_steps.seal_segments, plain(decide.finish_seal)),
     ),
-    WorkflowKind.DELETE_STREAM: (Step("delete-segments", stream_steps.delete_segments, plain(decide.finish_delete)),),
+    WorkflowKind.DELETE_STREAM: (
+        Step("delete-segments", stream_steps.delete_segments, plain(stream_deletion.finish_delete)),
+    ),
     WorkflowKind.RESTORE_STREAM: (
         Step("end-truncation", restore_steps.end_truncation),
         Step(

@@ -17,6 +17,7 @@ from sluice.domain.stream import decide as streams
 from sluice.domain.stream import scale
 from sluice.domain.stream.commands import CreateStream
 from sluice.domain.stream.state import Stream, find_stream
+from sluice.domain.transaction.stream_deletion import finish_delete
 from sluice.engine.fold import GuardedReader, Outcome, PartitionView
 from sluice.engine.partition import partition_keys, partition_of
 from sluice.engine.record import Source
@@ -227,6 +228,4 @@ class History:
         self.decide(StreamId(scope, stream).key, lambda r, _: streams.finish_seal(r, StreamId(scope, stream)), request)
 
     def finish_delete(self, scope: str, stream: str, request: str) -> None:
-        self.decide(
-            StreamId(scope, stream).key, lambda r, _: streams.finish_delete(r, StreamId(scope, stream)), request
-        )
+        self.decide(StreamId(scope, stream).key, lambda r, _: finish_delete(r, StreamId(scope, stream)), request)

@@ -18,7 +18,7 @@ from sluice.domain.stream import decide as stream_decide
 from sluice.domain.stream.commands import DeleteStream, NoteWriterTime, ScaleStream, SealStream, UpdateStream
 from sluice.domain.stream.events import StreamEpochsRolled, WorkflowQueued, WriterTimeNoted
 from sluice.domain.stream.state import YIELD_MS
-from sluice.domain.transaction import batch
+from sluice.domain.transaction import batch, stream_deletion
 from sluice.domain.transaction.batch import CommitBatch, Merged, why_not_now
 from sluice.domain.transaction.commands import OpenTransaction
 from sluice.domain.transaction.decide import decide_open
@@ -435,7 +435,7 @@ def test_a_stream_is_deleted_with_what_its_commits_have_skipped() -> None:
     log.decide(SealStream(*STREAM))
     log.apply(stream_decide.finish_seal(log, STREAM))
     log.decide(DeleteStream(*STREAM))
-    log.apply(stream_decide.finish_delete(log, STREAM))
+    log.apply(stream_deletion.finish_delete(log, STREAM))
     assert log.commits is not None and log.commits.skipped == {}
 
 

@@ -19,6 +19,7 @@ from sluice.domain.stream.commands import (
     UpdateStream,
 )
 from sluice.domain.stream.state import Stream, find_stream
+from sluice.domain.transaction.stream_deletion import finish_delete
 from sluice.domain.workflow import WorkflowKind, decide_step_failed
 
 
@@ -157,7 +158,7 @@ def test_seal_then_delete_then_numbers_go_on() -> None:
     assert log.ask(TruncateStream(*STREAM, {0: 1, 1: 1, 2: 1})).status == "STREAM_SEALED"
     log.decide(DeleteStream(*STREAM), request="r3")
     assert stream.workflow is not None and stream.workflow.kind is WorkflowKind.DELETE_STREAM
-    done = log.apply(decide.finish_delete(log, STREAM))
+    done = log.apply(finish_delete(log, STREAM))
     assert done.reply is not None and done.reply.status == "SUCCESS"
     assert find_stream(log, STREAM) is None and find_stream(log, StreamId("sc", "_MARKst")) is None
     log.decide(create(segments=2), request="r4")
@@ -179,7 +180,7 @@ def test_a_deletion_that_names_the_stream_is_done_once_that_is_gone() -> None:
     log.decide(DeleteStream(*STREAM, creation_id="r"))
     with pytest.raises(BusyError):
         log.decide(DeleteStream(*STREAM, creation_id="r"))
-    log.apply(decide.finish_delete(log, STREAM))
+    log.apply(finish_delete(log, STREAM))
     assert log.ask(DeleteStream(*STREAM, creation_id="r")).status == "SUCCESS"
     assert log.ask(DeleteStream(*STREAM)).status == "STREAM_NOT_FOUND"
 

@@ -12,6 +12,7 @@ from sluice.domain.reader_group.decide import cancel as cancel_group
 from sluice.domain.status import Status
 from sluice.domain.stream import decide
 from sluice.domain.stream.commands import CreateStream, ScaleStream, SealStream
+from sluice.domain.transaction.stream_deletion import finish_delete
 from sluice.domain.workflow import NOTHING_RUNS, CancelWorkflow, RetryWorkflow, Workflow, running
 
 STREAM = "stream:sc/st"
@@ -54,7 +55,7 @@ def test_another_workflow_than_the_one_that_is_named_goes_on() -> None:
     former = begin(log, "r1").id
     log.ask(CancelWorkflow(STREAM, former))
     take_back(log)
-    log.apply(decide.finish_delete(log, StreamId("sc", "st")))
+    log.apply(finish_delete(log, StreamId("sc", "st")))
     assert log.ask(CancelWorkflow(STREAM, former)) == NOTHING_RUNS
     present = begin(log, "r2").id
     refused = Reply(Status.NOT_RUNNING, f"{present} is under way there, not {former}")

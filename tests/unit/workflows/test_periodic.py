@@ -19,6 +19,7 @@ from sluice.domain.stream.commands import (
     UpdateStream,
     UpdateSubscriberCut,
 )
+from sluice.domain.transaction.stream_deletion import finish_delete
 from sluice.kafka.topics import JOURNAL
 from sluice.memory.log import ENDS_TIMEOUT_S
 from stream_workflows.periodic import Periodic
@@ -167,7 +168,7 @@ async def delete(world: PeriodicWorld) -> None:
     await world.ask(SealStream("sc", "st"))
     await world.do(key, lambda reader, _: decide.finish_seal(reader, StreamId("sc", "st")))
     await world.ask(DeleteStream("sc", "st"))
-    await world.do(key, lambda reader, _: decide.finish_delete(reader, StreamId("sc", "st")))
+    await world.do(key, lambda reader, _: finish_delete(reader, StreamId("sc", "st")))
 
 
 async def test_an_instance_without_partitions_collects_no_deleted_streams() -> None:

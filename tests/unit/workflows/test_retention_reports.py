@@ -23,6 +23,7 @@ from sluice.domain.stream.commands import (
     UpdateSubscriberCut,
 )
 from sluice.domain.stream.retention import RetentionReport
+from sluice.domain.transaction.stream_deletion import finish_delete
 from sluice.engine.ports import SendError
 from sluice.kafka.topics import RETENTION
 from stream_workflows.report_publisher import ReportPublisher
@@ -85,7 +86,7 @@ async def seal(world: PeriodicWorld) -> None:
 async def delete(world: PeriodicWorld) -> None:
     """The stream is sealed."""
     await world.ask(DeleteStream(*STREAM))
-    await world.do("sc/st", lambda reader, _: decide.finish_delete(reader, STREAM))
+    await world.do("sc/st", lambda reader, _: finish_delete(reader, STREAM))
 
 
 async def test_a_sample_is_a_cut_over_the_tail_with_all_bytes_before_it(world: PeriodicWorld, jobs: Jobs) -> None:

@@ -45,9 +45,8 @@ from sluice.domain.stream.events import (
     WorkflowQueued,
 )
 from sluice.domain.stream.state import Stream, StreamState, find_created, find_stream, first_number, idle_stream
-from sluice.domain.transaction.batch import find_commits, note_deleted
 from sluice.domain.wording import some
-from sluice.domain.workflow import WorkflowKind, check_idle, last_reply, running, undone_creation
+from sluice.domain.workflow import WorkflowKind, check_idle, last_reply, running
 
 _MARK_CONFIG = StreamConfig(scaling=ScalingPolicy(min_segments=1))
 
@@ -234,14 +233,6 @@ def finish_truncate(reader: Reader, id: StreamId) -> Decision:
 
 def finish_seal(reader: Reader, id: StreamId) -> Decision:
     return Decision((StreamSealed(*id),), last_reply(reader.get(id.aggregate)))
-
-
-def finish_delete(reader: Reader, id: StreamId) -> Decision:
-    """What commits have skipped is deleted together with the stream's own segments."""
-    commits = find_commits(reader, id)
-    skipped = note_deleted(reader, id, commits.batches) if commits is not None else ()
-    deleted = delete_with_mark(reader, id, undone_creation(find_stream(reader, id)))
-    return Decision((*skipped, *deleted), last_reply(reader.get(id.aggregate)))
 
 
 def cancel(_reader: Reader, context: Context, state: Any) -> Decision | None:

@@ -24,8 +24,6 @@ from sluice.domain.stream.events import FoundEpoch, StreamRestored
 from sluice.domain.stream.history import Epoch
 from sluice.domain.stream.scale import equal_ranges
 from sluice.domain.stream.state import Stream, StreamState, find_stream
-from sluice.domain.transaction.index import transactions_of
-from sluice.domain.transaction_ids import epoch_of as epoch_of_transaction
 from sluice.domain.workflow import WorkflowKind, running_as
 
 MAX_EPOCHS_APART = 48
@@ -61,14 +59,10 @@ def was_changing(stream: Stream) -> bool:
     return stream.history.count > stream.active + 1
 
 
-def repeated_numbers(reader: Reader, stream: Stream) -> set[int]:
+def repeated_numbers(stream: Stream, of_transactions: Iterable[int]) -> set[int]:
     """The numbers that a roll behind the back-up may have used once more: of the last and of transactions' epochs."""
-    live = transactions_of(reader, stream.id)
-    epochs = {stream.active, stream.history.count - 1}
-    for transaction in (*live.open, *live.committing, *live.aborting, *live.ranges):
-        epoch = epoch_of_transaction(transaction)
-        if stream.history.has(epoch):
-            epochs.add(epoch)
+    known = filter(stream.history.has, of_transactions)
+    epochs = {stream.active, stream.history.count - 1, *known}
     return {number_of(s) for epoch in epochs for s in stream.history.epoch(epoch).segments}
 
 

@@ -16,13 +16,14 @@ from itertools import islice, takewhile
 import msgspec
 
 from sluice.domain.decision import Context, Decision, Reader
-from sluice.domain.events import Event
 from sluice.domain.ids import StreamId
 from sluice.domain.segment import number_of, segment_id
+from sluice.domain.stream import events as of_stream
 from sluice.domain.stream.commands import NoteWriterTime
 from sluice.domain.stream.events import StreamEpochsRolled, StreamRolled
 from sluice.domain.stream.reports import decide_note_time
 from sluice.domain.stream.state import Stream, find_stream
+from sluice.domain.transaction import events as of_transaction
 from sluice.domain.transaction.events import (
     CommitBatchEnded,
     CommitBatchStarted,
@@ -34,6 +35,9 @@ from sluice.domain.transaction.index import transactions_of
 from sluice.domain.transaction.state import Transaction, find_transaction, segment_names
 from sluice.domain.transaction_ids import epoch_of
 from sluice.domain.workflow import Workflow, WorkflowKind, running, running_as
+
+Event = of_transaction.Event | of_stream.Event
+"""What a batch changes: transactions, and their stream."""
 
 Positions = Mapping[str, Mapping[int, int]]
 """For each transaction how far it reaches: byte offsets by segment id; of all segments if any needs positions."""

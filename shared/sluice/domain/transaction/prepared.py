@@ -18,7 +18,6 @@ from itertools import chain
 import msgspec
 
 from sluice.domain.decision import Decision, Reader
-from sluice.domain.events import Event
 from sluice.domain.ids import StreamId, TransactionId
 from sluice.domain.stream.state import Stream, StreamState, find_stream
 from sluice.domain.transaction import events as ev
@@ -100,7 +99,7 @@ def decide_discard(reader: Reader, first: TransactionId, now: int) -> Decision:
     prepared = transactions_of(reader, first.stream_id).prepared
     unused = [id for id in found.transactions if not found.ready or id in prepared]
     discarded = ev.TransactionRangeDiscarded(*first, transactions=tuple(unused), at=now)
-    each: list[Event] = [ev.TransactionDiscarded(*first.stream_id, id) for id in unused] if found.ready else []
+    each: list[ev.Event] = [ev.TransactionDiscarded(*first.stream_id, id) for id in unused] if found.ready else []
     return Decision((discarded, *each))
 
 
