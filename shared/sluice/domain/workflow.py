@@ -5,7 +5,7 @@ next owner of the partition goes on and operators can see it.
 """
 
 from collections.abc import Callable
-from enum import Enum, StrEnum
+from enum import Enum
 from typing import Any, TypeVar
 
 import msgspec
@@ -106,26 +106,6 @@ class Workflow(msgspec.Struct, array_like=True):
         """Which of all the workflows that its aggregate will ever have."""
         # What undoes a creation that failed belongs to the same request, so a request alone does not say which.
         return f"{self.kind.value}-{self.request or self.since}"
-
-
-class Progress(StrEnum):
-    """How a workflow gets on: its step failed and is tried again; waits for other work; or runs. Or it has not begun,
-    because other work on its aggregate comes first.
-    """
-
-    FAILING = "failing"
-    WAITING = "waiting"
-    RUNNING = "running"
-    QUEUED = "queued"
-
-
-def progress_of(workflow: Workflow | None) -> Progress:
-    """As far as it is recorded; None is one that is queued."""
-    if workflow is None:
-        return Progress.QUEUED
-    if workflow.attempts:
-        return Progress.FAILING
-    return Progress.WAITING if workflow.last_error else Progress.RUNNING
 
 
 NOTHING_RUNS = Reply(Status.NOT_RUNNING, "nothing is under way there")

@@ -21,9 +21,10 @@ from sluice.domain.names import SYSTEM_SCOPE
 from sluice.domain.scope.index import scopes_of
 from sluice.domain.transaction.index import transactions_of
 from sluice.domain.transaction.state import open_transaction
-from sluice.domain.workflow import Progress, is_under_way, progress_of, running
+from sluice.domain.workflow import is_under_way, running
 from sluice.engine.journal import Journal
 from sluice.engine.ports import Clock
+from sluice.insight.progress import Progress, progress_of
 from sluice.kafka.dead_letters import DeadLettersUnavailableError
 
 SHARED_S = 1.0

@@ -19,7 +19,8 @@ from sluice.domain.cluster.events import ContainersUnresponsive, MemberJoined
 from sluice.domain.ids import StreamId
 from sluice.domain.stream.commands import DecisionKind
 from sluice.domain.stream.events import DecisionRecorded, StreamSealStarted
-from sluice.domain.workflow import Progress, WorkflowStepFailed
+from sluice.domain.workflow import WorkflowStepFailed
+from sluice.insight.progress import Progress
 from sluice.kafka.group_progress import PartitionProgress
 
 S = "/sluice/v1"

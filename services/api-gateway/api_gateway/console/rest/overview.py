@@ -18,7 +18,8 @@ from api_gateway.edge.security.aggregates import may_see
 from api_gateway.edge.security.rest_permissions import WORKFLOWS
 from api_gateway.pravega.rest.health import HealthTree
 from sluice.domain.ids import StreamId
-from sluice.domain.workflow import Progress, is_under_way
+from sluice.domain.workflow import is_under_way
+from sluice.insight.progress import Progress
 from sluice.outages import in_words
 from sluice.security.resources import stream_resource
 

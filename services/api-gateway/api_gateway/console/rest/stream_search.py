@@ -27,8 +27,9 @@ from sluice.domain.listings import members_of
 from sluice.domain.stream.decisions import last_decisions
 from sluice.domain.stream.state import Stream, StreamState
 from sluice.domain.transaction.index import transactions_of
-from sluice.domain.workflow import Progress, progress_of, running
+from sluice.domain.workflow import running
 from sluice.engine.fold import PartitionView
+from sluice.insight.progress import Progress, progress_of
 from sluice.insight.waits import queued_kind
 from sluice.security.resources import scope_resource, stream_resource
 

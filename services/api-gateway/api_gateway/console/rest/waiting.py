@@ -11,7 +11,8 @@ from api_gateway.console.rest.workflow_models import Wait
 from api_gateway.edge.rest.backend import Backend
 from sluice.domain.decision import Reader
 from sluice.domain.scope.state import Scope
-from sluice.domain.workflow import Progress, progress_of, running
+from sluice.domain.workflow import running
+from sluice.insight.progress import Progress, progress_of
 from sluice.insight.waits import segments_at_work, waits_for
 from sluice.outages import in_words
 from sluice.pravega.routing import container_of

@@ -6,7 +6,8 @@ from pydantic import Field, StringConstraints
 
 from api_gateway.console.rest.actions import Allowed
 from api_gateway.console.rest.base import Body, Model
-from sluice.domain.workflow import Progress, Workflow
+from sluice.domain.workflow import Workflow
+from sluice.insight.progress import Progress
 from sluice.validation import form
 
 MAX_RETRIED = 200

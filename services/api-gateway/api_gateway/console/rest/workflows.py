@@ -37,16 +37,15 @@ from sluice.domain.stream.state import Stream
 from sluice.domain.workflow import (
     NOTHING_RUNS,
     CancelWorkflow,
-    Progress,
     RetryWorkflow,
     WorkflowKind,
     is_under_way,
-    progress_of,
     running,
     why_not_cancel,
 )
 from sluice.engine.retry import longest_delay_s
 from sluice.exceptions import in_words
+from sluice.insight.progress import Progress, progress_of
 from sluice.insight.waits import queued_kind
 
 log = logging.getLogger(__name__)
