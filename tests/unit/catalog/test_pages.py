@@ -4,7 +4,6 @@ import json
 import re
 
 import pytest
-from support.documents import DOCS
 
 from sluice.catalog.pages import UnknownBlockError, refreshed
 from sluice.kafka.topics import TOPICS
@@ -47,9 +46,3 @@ def test_a_record_is_shown_with_key_type_and_value() -> None:
 def test_what_is_not_in_the_catalogue_is_said(name: str) -> None:
     with pytest.raises(UnknownBlockError):
         refreshed(block(name))
-
-
-def test_the_page_of_topics_shows_a_record_of_each() -> None:
-    page = (DOCS / "topics.md").read_text()
-    for topic in TOPICS:
-        assert f"<!-- catalog: record {topic.name} " in page
