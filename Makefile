@@ -34,7 +34,7 @@ SPARK = $(if $(SECURED),SLUICE_KAFKA_CONF=$${SLUICE_KAFKA_CONF:-$(SLUICE_HOME)/s
 CODE := shared services cli deploy/local deploy/images deploy/k8s examples/at_least_once examples/distributed_ingest tests bench
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run up down status decisions what-if questions test contract contract-images soak lint format bench growth endurance fuzz docs golden images k8s-render k8s-check page-vendor page-types lock clean
+.PHONY: help setup run up down status decisions what-if questions test contract contract-images soak lint format bench growth endurance fuzz docs golden images k8s-render k8s-check page-check page-vendor lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -77,16 +77,18 @@ contract: contract-images ## each service alone in a container; needs a containe
 soak: setup ## simulated faults of transactions and scopes, seed after seed; SOAK_WORLD, SOAK_SEEDS=10000, SOAK_SECONDS, SOAK_FROM
 	@PYTHONPATH=tests $(BIN)/python -m simulation.soak
 
-lint: setup ## style, types, layers and words
+lint: setup ## style, types, layers and words, of the page, too
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/python -m mypy $(wildcard $(CODE))
 	@$(BIN)/lint-imports --no-cache
 	@$(BIN)/python .ci/identifiers
+	@$(BIN)/python .ci/page check
 
 format: setup ## rewrite the code in the agreed style
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+	@$(BIN)/python .ci/page format
 
 bench: setup ## measure against Pravega's own controller; BENCH="--help" shows the options
 	@PYTHONPATH=tests $(BIN)/python -m bench.run $(BENCH)
@@ -116,11 +118,11 @@ k8s-render: setup ## render the Kubernetes manifests into deploy/k8s/rendered, a
 k8s-check: setup ## check the manifests, at last on a real API server; builds it the first time
 	@PYTHONPATH=deploy/k8s $(BIN)/python -m sluice_k8s check
 
-page-vendor: ## fetch the libraries of the page anew, in the versions that .ci/page-vendor names; needs npm
-	@$(PYTHON) .ci/page-vendor
+page-check: setup ## style, types and units of the page's modules; fetches Node the first time, which nothing else needs
+	@$(BIN)/python .ci/page check
 
-page-types: ## check the types in the page's modules; needs npm
-	@$(PYTHON) .ci/page-types
+page-vendor: setup ## write the page's libraries anew, in the versions that .ci/page/package.json names
+	@$(BIN)/python .ci/page vendor
 
 lock: setup ## write requirements.lock anew from requirements.in
 	@$(BIN)/pip-compile --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras --no-header \

@@ -1,10 +1,10 @@
-// @ts-check
 /**
  * Calls of `/sluice/v1`, by addresses relative to the page, so that any proxy's prefix works.
  *
  * Integers beyond 2^53 arrive as BigInt and leave as the same digits. A refusal is a `Problem`; so is silence.
  * The outcome of a change without an answer is not known: the `kind` is 'unknown' then, never 'refused'.
  */
+/** @import {ProblemKind, Query, Reply} from './types.d.ts' */
 
 /** Where the gateway's calls are. */
 export const BASE = new URL('../sluice/v1/', document.baseURI.replace(/#.*$/s, ''));
@@ -12,12 +12,10 @@ const READ_MS = 30_000;
 /** The gateway waits two minutes for a change. */
 const CHANGE_MS = 130_000;
 
-/** @typedef {'refused' | 'missing' | 'changed' | 'forbidden' | 'login' | 'busy' | 'unknown' | 'unreachable'} Kind */
-
 /** Why a call gave no data. `kind` says what the reader can do about it. */
 export class Problem extends Error {
   /**
-   * @param {Kind} kind
+   * @param {ProblemKind} kind
    * @param {string} detail in words
    * @param {{status?: number, reason?: string, request?: string, retryAfterMs?: number}} [facts]
    */
@@ -35,9 +33,6 @@ export class Problem extends Error {
     this.retryAfterMs = facts.retryAfterMs ?? 0;
   }
 }
-
-/** @typedef {{data: any, etag: string, request: string, status: number}} Reply */
-/** @typedef {Record<string, string | number | bigint | boolean | null | undefined>} Query */
 
 /** The address of a call. @param {string} path behind `/sluice/v1/`, encoded: see `under` @param {Query} [query] */
 export function address(path, query = {}) {
@@ -62,25 +57,29 @@ export function isAddressable(name) {
  * @param {TemplateStringsArray} texts @param {...(string | number | bigint)} names
  */
 export function under(texts, ...names) {
-  return String.raw({raw: texts}, ...names.map((name) => {
-    if (!isAddressable(String(name))) throw new Problem('refused', `a browser cannot address the name "${name}"; the command line can`);
-    return encodeURIComponent(String(name));
-  }));
+  return String.raw(
+    {raw: texts},
+    ...names.map((name) => {
+      if (!isAddressable(String(name)))
+        throw new Problem('refused', `a browser cannot address the name "${name}"; the command line can`);
+      return encodeURIComponent(String(name));
+    }),
+  );
 }
 
 /** JSON text as data; integers that a double cannot hold are BigInt. @param {string} text */
 export function parseJson(text) {
   if (!/\d{16}/.test(text)) return JSON.parse(text);
-  // @ts-ignore - the third parameter is younger than the checker's library
-  return JSON.parse(text, (key, value, context) =>
-    typeof value === 'number' && !Number.isSafeInteger(value) && /^-?\d+$/.test(context.source)
-      ? BigInt(context.source) : value);
+  /** @type {(key: string, value: any, context?: any) => any} the third parameter is younger than the checker's library */
+  const exact = (_key, value, {source}) =>
+    typeof value === 'number' && !Number.isSafeInteger(value) && /^-?\d+$/.test(source) ? BigInt(source) : value;
+  return JSON.parse(text, exact);
 }
 
 /** Data as JSON text; BigInt becomes its digits. @param {any} data */
 export function toJson(data, indent = 0) {
-  // @ts-ignore - as above
-  return JSON.stringify(data, (key, value) => (typeof value === 'bigint' ? JSON.rawJSON(String(value)) : value), indent);
+  const {rawJSON} = /** @type {any} */ (JSON);
+  return JSON.stringify(data, (_key, value) => (typeof value === 'bigint' ? rawJSON(String(value)) : value), indent);
 }
 
 export const api = {
@@ -128,7 +127,10 @@ async function call(method, path, {query, body, headers = {}, signal, mostMs, ch
   const limit = AbortSignal.timeout(mostMs);
   /** @type {RequestInit} */
   const init = {
-    method, headers: {Accept: 'application/json', ...headers}, credentials: 'same-origin', cache: 'no-cache',
+    method,
+    headers: {Accept: 'application/json', ...headers},
+    credentials: 'same-origin',
+    cache: 'no-cache',
     signal: signal ? AbortSignal.any([signal, limit]) : limit,
   };
   if (body !== undefined) {
@@ -147,7 +149,10 @@ async function call(method, path, {query, body, headers = {}, signal, mostMs, ch
   const request = response.headers.get('Sluice-Request') ?? '';
   if (!response.ok) throw problem(response, text, request, changes);
   const data = text ? jsonOr(text, undefined) : null;
-  if (data === undefined) throw new Problem(changes ? 'unknown' : 'unreachable', 'what answered is not the gateway: it sent no JSON', {status: response.status});
+  if (data === undefined)
+    throw new Problem(changes ? 'unknown' : 'unreachable', 'what answered is not the gateway: it sent no JSON', {
+      status: response.status,
+    });
   return {data, etag: response.headers.get('ETag') ?? '', request, status: response.status};
 }
 
@@ -161,7 +166,7 @@ function jsonOr(text, or) {
   }
 }
 
-/** @type {Record<number, Kind>} */
+/** @type {Record<number, ProblemKind>} */
 const KINDS = {401: 'login', 403: 'forbidden', 404: 'missing', 412: 'changed', 429: 'busy', 503: 'busy'};
 
 /** @param {Response} response @param {string} text @param {string} request @param {boolean} changes */
@@ -171,9 +176,9 @@ function problem(response, text, request, changes) {
   const {status} = response;
   // Of 503 the gateway says that nothing was done; of other faults nobody knows.
   const unknown = changes && status >= 500 && status !== 503;
-  return new Problem(unknown ? 'unknown' : KINDS[status] ?? (status >= 500 ? 'unreachable' : 'refused'),
-    facts.detail ?? `${status} ${response.statusText}`.trim(), {
-      status, reason: facts.reason, request,
-      retryAfterMs: Number(response.headers.get('Retry-After') ?? 0) * 1000,
-    });
+  return new Problem(
+    unknown ? 'unknown' : (KINDS[status] ?? (status >= 500 ? 'unreachable' : 'refused')),
+    facts.detail ?? `${status} ${response.statusText}`.trim(),
+    {status, reason: facts.reason, request, retryAfterMs: Number(response.headers.get('Retry-After') ?? 0) * 1000},
+  );
 }

@@ -1,4 +1,3 @@
-// @ts-check
 /** Numbers, bytes, durations, times and cuts as text. Pure, but for the zone that `time.js` has. */
 import {utc} from './time.js';
 
@@ -7,10 +6,14 @@ const whole = new Intl.NumberFormat('en', {maximumFractionDigits: 0});
 /** 12,345; "–" for what is not known. @param {number | bigint | null | undefined} value */
 export function number(value) {
   if (value === null || value === undefined) return '–';
-  return typeof value === 'bigint' ? whole.format(value) : Number.isInteger(value) ? whole.format(value) : String(+value.toPrecision(3));
+  return typeof value === 'bigint'
+    ? whole.format(value)
+    : Number.isInteger(value)
+      ? whole.format(value)
+      : String(+value.toPrecision(3));
 }
 
-/** "1 segment", "4 segments". @param {number} value @param {string} one @param {string} [many] */
+/** "1 segment", "4 segments". @param {number | bigint} value @param {string} one @param {string} [many] */
 export function count(value, one, many = `${one}s`) {
   return `${number(value)} ${value === 1 ? one : many}`;
 }
@@ -49,7 +52,11 @@ export function perS(value) {
 
 /** @param {number} value */
 function short(value) {
-  return value >= 100 || Number.isInteger(value) ? String(Math.round(value)) : value >= 10 ? value.toFixed(1) : String(+value.toFixed(2));
+  return value >= 100 || Number.isInteger(value)
+    ? String(Math.round(value))
+    : value >= 10
+      ? value.toFixed(1)
+      : String(+value.toFixed(2));
 }
 
 /** "350 ms", "12 s", "4 min", "3 h 10 min", "2 d 4 h". @param {number | null | undefined} ms */
@@ -69,7 +76,12 @@ export function duration(ms) {
 
 /** As the CLI takes a duration: "90s", "5m". @param {number} ms */
 export function cliDuration(ms) {
-  for (const [unit, length] of /** @type {[string, number][]} */ ([['d', 86_400_000], ['h', 3_600_000], ['m', 60_000], ['s', 1000]])) {
+  for (const [unit, length] of /** @type {[string, number][]} */ ([
+    ['d', 86_400_000],
+    ['h', 3_600_000],
+    ['m', 60_000],
+    ['s', 1000],
+  ])) {
     if (ms >= length && ms % length === 0) return `${ms / length}${unit}`;
   }
   return `${ms}ms`;
@@ -95,11 +107,16 @@ const DAY = /** @type {const} */ ({day: 'numeric', month: 'short'});
 /** 12:03:11, of another day 3 Nov 12:03:11, of another year with it. @param {number | null | undefined} ms epoch ms */
 export function time(ms) {
   if (!ms) return '–';
-  const then = new Date(ms), today = new Date();
+  const then = new Date(ms),
+    today = new Date();
   const day = (/** @type {Date} */ date) => (utc.value ? date.toISOString().slice(0, 10) : date.toDateString());
   if (day(then) === day(today)) return format(utc.value, CLOCK, 'clock').format(then);
   const sameYear = then.getFullYear() === today.getFullYear();
-  return format(utc.value, {...DAY, ...CLOCK, ...(sameYear ? {} : {year: 'numeric'})}, sameYear ? 'day' : 'year').format(then);
+  return format(
+    utc.value,
+    {...DAY, ...CLOCK, ...(sameYear ? {} : {year: 'numeric'})},
+    sameYear ? 'day' : 'year',
+  ).format(then);
 }
 
 /** 12:03:11 alone. @param {number} ms epoch ms */

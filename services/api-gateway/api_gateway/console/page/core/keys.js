@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * Keys: sequences as `g s`, and single ones that a page adds. No key changes anything without a dialog.
  *
@@ -6,8 +5,7 @@
  * belong to the button or link that has the focus.
  */
 import {signal, useEffect} from './html.js';
-
-/** @typedef {{keys: string, what: string, run: (event: KeyboardEvent) => void, group: string}} Binding */
+/** @import {Binding} from './types.d.ts' */
 
 /** What is bound at present, for the list of all keys. */
 export const bindings = signal(/** @type {Binding[]} */ ([]));
@@ -47,7 +45,9 @@ addEventListener('keydown', (event) => {
   if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey || isElsewhere(event)) return;
   if (document.querySelector('dialog[open]')) return;
   const sequence = Date.now() - beforeAt < NEXT_MS ? `${before} ${event.key}` : event.key;
-  const found = bindings.peek().findLast((one) => one.keys === sequence) ?? bindings.peek().findLast((one) => one.keys === event.key);
+  const found =
+    bindings.peek().findLast((one) => one.keys === sequence) ??
+    bindings.peek().findLast((one) => one.keys === event.key);
   before = event.key;
   beforeAt = event.key === 'Shift' ? 0 : Date.now();
   if (found) {

@@ -1,10 +1,10 @@
-// @ts-check
 /**
  * One event stream of the gateway for several listeners, resumed where it ended.
  *
  * Runs in the shared worker, or in the tab where there is none. Every tab says what it watches; the stream has the
  * union of that, and is opened anew, from the last position, when the union grows.
  */
+/** @import {Message} from './types.d.ts' */
 
 const GROWN_MS = 50;
 const SHRUNK_MS = 5000;
@@ -19,8 +19,6 @@ const MAX_RATES = 5;
 const NAME = /^(\*|cluster|scope:[\w.-]+|(stream|group|table|rates):[\w.-]+\/[\w.-]+)$/;
 const EVENTS = ['hello', 'changed', 'rates', 'many', 'beat', 'bye'];
 
-/** @typedef {{type: string, data?: any, resumed?: boolean}} Message a `lost` has no data; the others are the events of the gateway */
-
 /**
  * What the gateway is asked for: it refuses all if one of the names is none, or there are too many. Of rates those that
  * joined last are pushed, and where there are too many other names everything is.
@@ -30,7 +28,8 @@ const EVENTS = ['hello', 'changed', 'rates', 'many', 'beat', 'bye'];
 export function named(wanted) {
   const names = [...wanted].filter((one) => NAME.test(one));
   const isRates = (/** @type {string} */ one) => one.startsWith('rates:');
-  const rates = names.filter(isRates).slice(-MAX_RATES), others = names.filter((one) => !isRates(one));
+  const rates = names.filter(isRates).slice(-MAX_RATES),
+    others = names.filter((one) => !isRates(one));
   const all = [...others, ...rates];
   const isTooMuch = all.length > MAX_NAMES || all.join().length > MAX_CHARS || others.includes('*');
   return new Set(isTooMuch ? ['*', ...rates] : all);

@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * The shared worker: all tabs of this page have one event stream together.
  *
@@ -6,6 +5,7 @@
  * for ever.
  */
 import {liveSource} from './live-source.js';
+/** @import {Message} from './types.d.ts' */
 
 /** A tab that has not been heard of for so long is gone; browsers slow the timers of hidden tabs to one a minute. */
 const GONE_MS = 180_000;
@@ -20,7 +20,7 @@ let isLost = false;
 /** @type {number | null} */
 let offset = null;
 
-/** @param {import('./live-source.js').Message} message */
+/** @param {Message} message */
 function emit(message) {
   isLost = message.type === 'lost';
   if (message.data?.now) offset = message.data.now - Date.now();
@@ -33,7 +33,7 @@ function union() {
   live?.watch(new Set([...tabs.values()].flatMap((tab) => tab.of)));
 }
 
-// @ts-ignore - the checker's library is that of a window
+// @ts-expect-error - the checker's library is that of a window
 self.onconnect = (/** @type {MessageEvent} */ event) => {
   const [port] = event.ports;
   port.onmessage = ({data}) => {

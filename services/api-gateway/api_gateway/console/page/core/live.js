@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * What the gateway pushes: which aggregates changed, and rates. Whether it still does.
  *
@@ -8,6 +7,7 @@
 import {computed, signal} from './html.js';
 import {BASE} from './api.js';
 import {clock, setServerTime} from './time.js';
+/** @import {Change, Message} from './types.d.ts' */
 
 /** Connected, this much silence is too much: a beat comes each 5 s. */
 const SILENT_MS = 8000;
@@ -45,8 +45,6 @@ export const liveState = computed(() => {
 /** When something last came, epoch ms, 0 before: "as of". */
 export const asOf = lastAt;
 
-/** @typedef {{aggregate: string, version: number, types: string[], at: number}} Change */
-
 /** @type {Set<{of: string[], changed?: (items: Change[] | null) => void, rates?: (rates: any) => void}>} */
 const listeners = new Set();
 
@@ -54,10 +52,16 @@ const listeners = new Set();
 export function concerns(of, aggregate) {
   return of.some((one) => {
     if (one === '*' || one === aggregate) return true;
-    const colon = one.indexOf(':'), inner = aggregate.slice(aggregate.indexOf(':') + 1);
-    const kind = one.slice(0, colon), name = one.slice(colon + 1);
+    const colon = one.indexOf(':'),
+      inner = aggregate.slice(aggregate.indexOf(':') + 1);
+    const kind = one.slice(0, colon),
+      name = one.slice(colon + 1);
     if (kind === 'scope') return inner === name || inner.startsWith(`${name}/`);
-    return kind === 'stream' && /^(commits|txn|prepared):/.test(aggregate) && (inner === name || inner.startsWith(`${name}/`));
+    return (
+      kind === 'stream' &&
+      /^(commits|txn|prepared):/.test(aggregate) &&
+      (inner === name || inner.startsWith(`${name}/`))
+    );
   });
 }
 
@@ -97,7 +101,7 @@ function listen(listener) {
   };
 }
 
-/** @param {import('./live-source.js').Message} message */
+/** @param {Message} message */
 function take({type, data, resumed}) {
   if (type === 'lost') {
     connected.value = false;
@@ -141,7 +145,10 @@ function watch() {
 
 async function start() {
   if (typeof SharedWorker === 'function') {
-    const worker = new SharedWorker(new URL('./live-worker.js', import.meta.url), {type: 'module', name: 'sluice-live'});
+    const worker = new SharedWorker(new URL('./live-worker.js', import.meta.url), {
+      type: 'module',
+      name: 'sluice-live',
+    });
     worker.port.onmessage = ({data}) => take(data);
     worker.port.start();
     post = (type, of) => worker.port.postMessage({type, of, base: BASE.href});
@@ -151,7 +158,8 @@ async function start() {
   } else {
     const {liveSource} = await import('./live-source.js');
     const source = liveSource(BASE.href, take);
-    post = (type, of) => (type === 'close' ? source.close() : type === 'renew' ? source.renew() : source.watch(new Set(of)));
+    post = (type, of) =>
+      type === 'close' ? source.close() : type === 'renew' ? source.renew() : source.watch(new Set(of));
     document.addEventListener('visibilitychange', () => {
       if (document.visibilityState === 'hidden') post('close', []);
       else post('watch', wanted());

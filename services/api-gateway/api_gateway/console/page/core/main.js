@@ -1,8 +1,7 @@
-// @ts-check
 /** The frame of the page: header, navigation, the page that the address names, dialogs, the live region. */
 import {html, render, signal, useEffect, useErrorBoundary, useRef, useState} from './html.js';
-import {href, navigate, pageKey, place} from './router.js';
-import {routes} from './routes.js';
+import {href, navigate, pageKey, place, routes} from './router.js';
+import {routes as all} from './routes.js';
 import {bindKeys} from './keys.js';
 import {liveState, paused, tooOld, asOf} from './live.js';
 import {useMe} from './store.js';
@@ -12,8 +11,9 @@ import {Header, Nav, openSearch, openTime} from '../parts/header.js';
 import {Dialogs} from '../parts/dialog.js';
 import {LiveRegion, say} from '../parts/announce.js';
 import {Failed, Skeleton} from '../parts/panel.js';
+/** @import {PageModule} from './types.d.ts' */
 
-/** @type {Map<string, import('./routes.js').PageModule>} */
+/** @type {Map<string, PageModule>} */
 const loaded = new Map();
 const help = signal(/** @type {any} */ (null));
 
@@ -36,8 +36,12 @@ function Banners() {
   return html`
     ${tooOld.value ? html`<div class="banner warn">This page is older than its gateway. <button type="button" onClick=${() => location.reload()}>Reload</button></div>` : null}
     ${at.value && !route?.past ? html`<div class="banner past">This view knows only now: what stands here is not of that moment. <button type="button" class="small" onClick=${() => setAt(null)}>Show now</button></div>` : null}
-    ${!at.value && liveState.value === 'old' ? html`<div class="banner warn" role="status">
-      ${asOf.value ? html`<span>As of <b class="num">${clockTime(asOf.value)}</b>: no news from the gateway since. Data stay, actions are off.</span>` : 'No word from the gateway yet. Data may be old, actions are off.'}</div>` : null}`;
+    ${
+      !at.value && liveState.value === 'old'
+        ? html`<div class="banner warn" role="status">
+      ${asOf.value ? html`<span>As of <b class="num">${clockTime(asOf.value)}</b>: no news from the gateway since. Data stay, actions are off.</span>` : 'No word from the gateway yet. Data may be old, actions are off.'}</div>`
+        : null
+    }`;
 }
 
 /** The page that the address names, or the login where the gateway wants one. */
@@ -58,16 +62,19 @@ function Outlet() {
   const [, draw] = useState(0);
   const [problem, setProblem] = useState(/** @type {Error | null} */ (null));
   const shown = useRef('');
-  const module = route ? loaded.get(route.name) : undefined;
+  const module = route ? loaded.get(route.path) : undefined;
 
   useEffect(() => {
     setProblem(null);
-    if (!route || loaded.has(route.name)) return undefined;
+    if (!route || loaded.has(route.path)) return undefined;
     let current = true;
-    route.load().then((found) => {
-      loaded.set(route.name, found);
-      if (current) draw((count) => count + 1);
-    }, (error) => current && setProblem(error));
+    route.load().then(
+      (found) => {
+        loaded.set(route.path, found);
+        if (current) draw((count) => count + 1);
+      },
+      (error) => current && setProblem(error),
+    );
     return () => {
       current = false;
     };
@@ -78,7 +85,9 @@ function Outlet() {
     const title = module.title(params);
     document.title = `${title} · Sluice`;
     if (shown.current !== '') {
-      for (const one of document.querySelectorAll('dialog[open]:not([data-busy])')) /** @type {HTMLDialogElement} */ (one).close();
+      document
+        .querySelectorAll('dialog[open]:not([data-busy])')
+        .forEach((one) => /** @type {HTMLDialogElement} */ (one).close());
       const main = /** @type {HTMLElement} */ (document.getElementById('main'));
       main.scrollTop = 0;
       if (!main.contains(document.activeElement)) main.focus({preventScroll: true});
@@ -87,11 +96,13 @@ function Outlet() {
     shown.current = pageKey.value;
   }, [module, pageKey.value]);
 
-  if (!route) return html`<div class="state gone"><p><b>There is no such page.</b></p><a href=${href('/')}>Overview</a></div>`;
-  if (problem) return html`<div class="state bad" role="alert"><p><b>This page could not be loaded.</b> ${problem.message}</p>
+  if (!route)
+    return html`<div class="state gone"><p><b>There is no such page.</b></p><a href=${href('/')}>Overview</a></div>`;
+  if (problem)
+    return html`<div class="state bad" role="alert"><p><b>This page could not be loaded.</b> ${problem.message}</p>
     <button type="button" onClick=${() => location.reload()}>Reload</button></div>`;
   if (!module) return html`<div class="page"><${Skeleton} lines=${8} /></div>`;
-  return html`<${Contained} key=${`${route.name} ${Object.values(params).join('/')}`}><${module.default} params=${params} query=${query} at=${moment} /><//>`;
+  return html`<${Contained} key=${`${route.path} ${Object.values(params).join('/')}`}><${module.default} params=${params} query=${query} at=${moment} /><//>`;
 }
 
 /** @param {{children?: any}} props */
@@ -103,18 +114,30 @@ function Contained({children}) {
     <button type="button" onClick=${reset}>Try again</button></div>`;
 }
 
-for (const route of routes) {
-  if (route.key) bindKeys(`g ${route.key}`, `go to ${route.label?.toLowerCase()}`, () => navigate(href(route.path)), 'Pages');
+routes.value = all;
+for (const route of all) {
+  if (route.key)
+    bindKeys(`g ${route.key}`, `go to ${route.label?.toLowerCase()}`, () => navigate(href(route.path)), 'Pages');
 }
 bindKeys('/', 'search', openSearch, 'Everywhere');
 bindKeys('t', 'time: now or a past moment', openTime, 'Everywhere');
-bindKeys('p', 'pause or go on', () => {
-  paused.value = !paused.value;
-  say(paused.value ? 'paused' : 'live again');
-}, 'Everywhere');
-bindKeys('?', 'all keys', async () => {
-  help.value = (await import('../parts/help.js')).Help;
-}, 'Everywhere');
+bindKeys(
+  'p',
+  'pause or go on',
+  () => {
+    paused.value = !paused.value;
+    say(paused.value ? 'paused' : 'live again');
+  },
+  'Everywhere',
+);
+bindKeys(
+  '?',
+  'all keys',
+  async () => {
+    help.value = (await import('../parts/help.js')).Help;
+  },
+  'Everywhere',
+);
 
 const root = /** @type {HTMLElement} */ (document.getElementById('page'));
 root.replaceChildren();

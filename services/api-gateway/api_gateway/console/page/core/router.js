@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * The address behind `#`: which page, with which names, filters and moment.
  *
@@ -6,15 +5,15 @@
  * What lies before `#` is the proxy's matter and is never looked at.
  */
 import {computed, signal} from './html.js';
-import {routes} from './routes.js';
-
-/** @typedef {Record<string, string>} Query */
-/** @typedef {{path: string, params: Record<string, string>, query: Query, at: string | null, route: import('./routes.js').Route | null}} Place */
+/** @import {Place, Route} from './types.d.ts' */
 
 /** What stands behind `#`, as the browser has it. */
 const fragment = signal(location.hash);
 
-const compiled = routes.map((route) => ({route, parts: split(route.path)}));
+/** The pages that there are. They lead to others by links, so who knows all of them hands them over: `main.js`. */
+export const routes = signal(/** @type {Route[]} */ ([]));
+
+const compiled = computed(() => routes.value.map((route) => ({route, parts: split(route.path)})));
 
 /** The place that is shown. @type {import('@preact/signals').ReadonlySignal<Place>} */
 export const place = computed(() => parse(fragment.value));
@@ -44,7 +43,7 @@ export function parse(hash) {
   const query = Object.fromEntries(new URLSearchParams(search));
   const at = query.at || null;
   delete query.at;
-  for (const {route, parts} of compiled) {
+  for (const {route, parts} of compiled.value) {
     const params = match(parts, found);
     if (params) return {path: path || '/', params, query, at, route};
   }
@@ -69,7 +68,7 @@ function match(parts, found) {
  * @param {Record<string, string | number | bigint | null | undefined>} [query] what is empty is left out
  */
 export function href(path, query = {}) {
-  const text = Array.isArray(path) ? '/' + path.map(encodeURIComponent).join('/') : path;
+  const text = Array.isArray(path) ? `/${path.map(encodeURIComponent).join('/')}` : path;
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
     if (name !== 'at' && value !== undefined && value !== null && value !== '') search.set(name, String(value));
@@ -77,7 +76,7 @@ export function href(path, query = {}) {
   const at = 'at' in query ? query.at : place.value.at;
   if (at) search.set('at', String(at));
   const filters = search.toString();
-  return `#${text}${filters ? '?' + filters : ''}`;
+  return `#${text}${filters ? `?${filters}` : ''}`;
 }
 
 /** Go to a link that `href` gave. `replace` leaves no step for "back". @param {string} link */

@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * All pages of the page, by address. This is the place where one is added.
  *
@@ -8,7 +7,6 @@
  *                    (an object of strings), and the past moment as it stands in the address, or null for now.
  * It is loaded when its address is first opened. An entry here has
  *   `path`  the address behind `#`; `:name` takes one part of it (decoded), and arrives in `params`
- *   `name`  of the file in `pages/`, and of the page in code
  *   `label` in the navigation, with `group`; without a label the page is reached by links alone
  *   `key`   the second key of `g …`
  *   `past`  whether it can show a past moment; the others say that they show now
@@ -23,43 +21,47 @@
  *   core/time.js    `at`, `clock`, `moment()`                parts/lines.js   `Lines`: uPlot
  *   core/format.js  numbers, bytes, durations, times, cuts
  */
-
-/**
- * @typedef {object} Route
- * @property {string} path
- * @property {string} name
- * @property {string} [label]
- * @property {string} [group]
- * @property {string} [key]
- * @property {boolean} [past]
- * @property {() => Promise<PageModule>} load
- */
-
-/**
- * @typedef {object} PageModule
- * @property {(params: Record<string, string>) => string} title
- * @property {(props: {params: Record<string, string>, query: Record<string, string>, at: string | null}) => any} default
- */
+/** @import {Route} from './types.d.ts' */
 
 /** @type {Route[]} */
 export const routes = [
-  {path: '/', name: 'overview', label: 'Overview', group: '', key: 'o', load: () => import('../pages/overview.js')},
-  {path: '/workflows', name: 'workflows', label: 'Workflows', group: '', key: 'w', load: () => import('../pages/workflows.js')},
-  {path: '/dead-letters', name: 'dead-letters', label: 'Dead letters', group: '', key: 'l', load: () => import('../pages/dead-letters.js')},
+  {path: '/', label: 'Overview', key: 'o', load: () => import('../pages/overview.js')},
+  {path: '/workflows', label: 'Workflows', key: 'w', load: () => import('../pages/workflows.js')},
+  {path: '/dead-letters', label: 'Dead letters', key: 'l', load: () => import('../pages/dead-letters.js')},
 
-  {path: '/streams', name: 'streams', label: 'Streams', group: 'Data', key: 's', load: () => import('../pages/streams.js')},
-  {path: '/streams/:scope/:stream', name: 'stream', past: true, load: () => import('../pages/stream.js')},
-  {path: '/scopes/:scope', name: 'scope', past: true, load: () => import('../pages/scope.js')},
-  {path: '/transactions', name: 'transactions', label: 'Transactions', group: 'Data', key: 'x', load: () => import('../pages/transactions.js')},
-  {path: '/groups', name: 'groups', label: 'Reader groups', group: 'Data', key: 'r', load: () => import('../pages/groups.js')},
-  {path: '/groups/:scope/:group', name: 'group', past: true, load: () => import('../pages/group.js')},
-  {path: '/tables', name: 'tables', label: 'Tables', group: 'Data', key: 't', load: () => import('../pages/tables.js')},
-  {path: '/tables/:scope/:table', name: 'table', past: true, load: () => import('../pages/one-table.js')},
+  {path: '/streams', label: 'Streams', group: 'Data', key: 's', load: () => import('../pages/streams.js')},
+  {path: '/streams/:scope/:stream', past: true, load: () => import('../pages/stream.js')},
+  {path: '/scopes/:scope', past: true, load: () => import('../pages/scope.js')},
+  {
+    path: '/transactions',
+    label: 'Transactions',
+    group: 'Data',
+    key: 'x',
+    load: () => import('../pages/transactions.js'),
+  },
+  {path: '/groups', label: 'Reader groups', group: 'Data', key: 'r', load: () => import('../pages/groups.js')},
+  {path: '/groups/:scope/:group', past: true, load: () => import('../pages/group.js')},
+  {path: '/tables', label: 'Tables', group: 'Data', key: 't', load: () => import('../pages/tables.js')},
+  {path: '/tables/:scope/:table', past: true, load: () => import('../pages/one-table.js')},
 
-  {path: '/decisions', name: 'decisions', label: 'Decisions', group: 'Why', key: 'd', past: true, load: () => import('../pages/decisions.js')},
-  {path: '/journal', name: 'journal', label: 'Journal', group: 'Why', key: 'j', past: true, load: () => import('../pages/journal.js')},
-  {path: '/requests', name: 'requests', label: 'Requests', group: 'Why', key: 'q', load: () => import('../pages/request.js')},
-  {path: '/requests/:id', name: 'request', load: () => import('../pages/request.js')},
+  {
+    path: '/decisions',
+    label: 'Decisions',
+    group: 'Why',
+    key: 'd',
+    past: true,
+    load: () => import('../pages/decisions.js'),
+  },
+  {path: '/journal', label: 'Journal', group: 'Why', key: 'j', past: true, load: () => import('../pages/journal.js')},
+  {path: '/requests', label: 'Requests', group: 'Why', key: 'q', load: () => import('../pages/request.js')},
+  {path: '/requests/:id', load: () => import('../pages/request.js')},
 
-  {path: '/cluster', name: 'cluster', label: 'Cluster', group: 'System', key: 'c', past: true, load: () => import('../pages/cluster.js')},
+  {
+    path: '/cluster',
+    label: 'Cluster',
+    group: 'System',
+    key: 'c',
+    past: true,
+    load: () => import('../pages/cluster.js'),
+  },
 ];

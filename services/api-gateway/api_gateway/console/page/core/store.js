@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * Data of the gateway that stay as new as the page needs them: fetched once for all who show them, anew when the
  * gateway says that something changed, and only while the tab is visible and not paused. That is at most every 500 ms,
@@ -13,6 +12,7 @@ import {effect, signal, useEffect, useMemo, useRef} from './html.js';
 import {api, address, Problem} from './api.js';
 import {onChanged, paused} from './live.js';
 import {at} from './time.js';
+/** @import {Answers, ResourceOptions, ResourceState, ResourceView} from './types.d.ts' */
 
 const EVERY_MS = 500;
 /** So many times as long as a call took nothing is asked after it. */
@@ -21,34 +21,13 @@ const MAX_RETRY_MS = 10_000;
 /** So many resources without a viewer are kept, for "back". */
 const MAX_UNUSED = 30;
 
-/**
- * @typedef {object} State
- * @property {any} data undefined before the first answer
- * @property {Problem | null} problem why the last call gave nothing; `data` are those before it
- * @property {boolean} loading
- * @property {string} etag
- * @property {number} fetchedAt epoch ms by this clock, 0 before
- */
-
-/**
- * @typedef {object} Options
- * @property {import('./api.js').Query} [query]
- * @property {string[]} [of] what it is fetched anew for: `stream:S/N`, `scope:S`, `cluster`, `*`
- * @property {(change: import('./live.js').Change) => boolean} [when] which of these changes count
- * @property {number} [every] fetched anew each so many ms, for what no event tells
- * @property {boolean} [past] whether the call understands `at`
- * @property {boolean} [keep] show the data of the last address until those of a new one are there (for filters)
- * @property {(signal: AbortSignal) => Promise<any>} [read] fetches the data where one GET does not do; path and query are
- *   their name then
- */
-
 class Resource {
-  /** @param {string} key @param {string} path @param {Options} options */
+  /** @param {string} key @param {string} path @param {ResourceOptions} options */
   constructor(key, path, options) {
     this.key = key;
     this.path = path;
     this.options = options;
-    /** @type {import('@preact/signals').Signal<State>} */
+    /** @type {import('@preact/signals').Signal<ResourceState>} */
     this.state = signal({data: undefined, problem: null, loading: false, etag: '', fetchedAt: 0});
     this.viewers = 0;
     this.dirty = true;
@@ -68,9 +47,11 @@ class Resource {
     const {of = [], when, every} = this.options;
     const live = !this.options.query?.at;
     if (live && of.length > 0) {
-      this.ends.push(onChanged(of, (items) => {
-        if (items === null || !when || items.some(when)) mark(this);
-      }));
+      this.ends.push(
+        onChanged(of, (items) => {
+          if (items === null || !when || items.some(when)) mark(this);
+        }),
+      );
     }
     if (live && every) {
       const timer = setInterval(() => mark(this), every);
@@ -95,7 +76,8 @@ class Resource {
       return;
     }
     this.dirty = false;
-    const call = new AbortController(), began = Date.now();
+    const call = new AbortController(),
+      began = Date.now();
     const {query, read} = this.options;
     this.call = call;
     this.state.value = {...this.state.peek(), loading: true};
@@ -153,7 +135,8 @@ function mark(resource) {
 function flush() {
   clearTimeout(timer);
   timer = undefined;
-  const waits = document.visibilityState === 'hidden' || paused.peek(), now = Date.now();
+  const waits = document.visibilityState === 'hidden' || paused.peek(),
+    now = Date.now();
   let next = Infinity;
   for (const resource of [...dirty]) {
     if (waits && resource.state.peek().fetchedAt > 0) continue;
@@ -177,16 +160,25 @@ effect(() => {
   if (!paused.value && dirty.size > 0) flush();
 });
 
-/** @typedef {State & {reload: () => void}} View what `useResource` gives, and `Panel` takes as `of` */
-
 /**
  * The data of a GET, for the component that calls this. `path` null: nothing is fetched yet.
- * @param {string | null} path @param {Options} [options]
- * @returns {View}
+ * @template {keyof Answers} P
+ * @overload
+ * @param {P | null} path @param {ResourceOptions} [options]
+ * @returns {ResourceView<Answers[P]>}
+ */
+/**
+ * @overload
+ * @param {string | null} path @param {ResourceOptions} [options]
+ * @returns {ResourceView}
+ */
+/**
+ * @param {string | null} path @param {ResourceOptions} [options]
+ * @returns {ResourceView}
  */
 export function useResource(path, options = {}) {
   const query = options.past && at.value ? {...options.query, at: at.value} : options.query;
-  const key = path === null ? '' : address(path, query).href + `|${(options.of ?? []).join()}`;
+  const key = path === null ? '' : `${address(path, query).href}|${(options.of ?? []).join()}`;
   const resource = useMemo(() => {
     if (path === null) return null;
     let found = resources.get(key);
@@ -202,7 +194,9 @@ export function useResource(path, options = {}) {
     return () => resource.end();
   }, [resource]);
   const last = useRef(/** @type {any} */ (undefined));
-  const state = resource ? resource.state.value : {data: undefined, problem: null, loading: false, etag: '', fetchedAt: 0};
+  const state = resource
+    ? resource.state.value
+    : {data: undefined, problem: null, loading: false, etag: '', fetchedAt: 0};
   if (state.data !== undefined) last.current = state.data;
   const data = state.data === undefined && options.keep && !state.problem ? last.current : state.data;
   return {...state, data, reload: () => resource && now(resource)};
@@ -226,7 +220,11 @@ const WORKFLOW = /Workflow|DeadLetter/;
 
 /** `GET overview` (E8). Lags and leases change without an event, so it is fetched each 5 s, too. */
 export function useOverview() {
-  return useResource('overview', {every: OVERVIEW_MS, of: ['cluster'], when: (change) => change.types.some((type) => WORKFLOW.test(type))});
+  return useResource('overview', {
+    every: OVERVIEW_MS,
+    of: ['cluster'],
+    when: (change) => change.types.some((type) => WORKFLOW.test(type)),
+  });
 }
 
 /** `GET about` (E1). */

@@ -1,4 +1,3 @@
-// @ts-check
 /** Now, or a past moment: what time the page shows, and how times are written. */
 import {computed, signal} from './html.js';
 import {place, setQuery} from './router.js';

@@ -1,4 +1,3 @@
-// @ts-check
 /** Who holds what: members with their partitions, containers by segment store, and who held each container when. */
 import '../parts/past-style.js';
 import {html, useMemo} from '../core/html.js';
@@ -7,7 +6,7 @@ import {setQuery} from '../core/router.js';
 import {useResource} from '../core/store.js';
 import {clock} from '../core/time.js';
 import {Badge} from '../parts/badges.js';
-import {cli, Cli} from '../parts/cli.js';
+import {Cli} from '../parts/cli.js';
 import {Age, StoreLink, Time} from '../parts/link.js';
 import {Empty, Panel} from '../parts/panel.js';
 import {Picture} from '../parts/picture.js';
@@ -17,10 +16,13 @@ import {TimeSlider} from '../parts/slider.js';
 import {bandRows, bands} from '../pictures/bands.js';
 import {storeMarks} from '../pictures/stores.js';
 import {PartitionsByTopic, partitionsOf} from './partitions.js';
+import {Choice, SPAN_WORDS, SPANS} from '../parts/choice.js';
+import {Plain} from '../parts/plain.js';
+/** @import {Search} from '../parts/types.d.ts' */
+/** @import {StoreMark} from '../pictures/types.d.ts' */
+/** @import {ContainerMap, MemberItem, PartitionModel} from 'api' */
 
 const OFTEN_MS = 5000;
-const HOUR_MS = 3_600_000;
-const SPANS = /** @type {[string, number][]} */ ([['1h', HOUR_MS], ['6h', 6 * HOUR_MS], ['24h', 24 * HOUR_MS], ['7d', 168 * HOUR_MS]]);
 /** A heartbeat is due each minute and may take half of one more; from this age on it is missed. */
 const MISSED_MS = 90_000;
 const BANDS_PX = 460;
@@ -37,95 +39,126 @@ export default function ClusterPage({query, at}) {
   const bounds = useBounds(at, span[1]);
   const held = useSearch('containers/history', bounds, joinHoldings);
   const was = useSearch('members/history', bounds, joinMemberships);
-  const marks = useMemo(() => storeMarks([
-    ...(containers.data?.stores ?? []), ...(containers.data?.items ?? []).map((/** @type {any} */ one) => one.store), ...held.items.map((one) => one.store),
-  ]), [containers.data, held.items]);
-  const spans = html`<span class="choice" role="group" aria-label="Span">${SPANS.map(([name, ms]) => html`
-    <button key=${name} type="button" class="small" aria-pressed=${String(name === span[0])} onClick=${() => setQuery({span: name === '6h' ? '' : name})}>${duration(ms)}</button>`)}</span>`;
+  const marks = useMemo(
+    () =>
+      storeMarks([
+        ...(containers.data?.stores ?? []),
+        ...(containers.data?.items ?? []).map((one) => one.store),
+        ...held.items.map((one) => one.store),
+      ]),
+    [containers.data, held.items],
+  );
+  const spans = html`<${Choice} label="Span" small=${true} value=${span[0]} options=${SPAN_WORDS}
+    onChange=${(name) => setQuery({span: name === '6h' ? '' : name})} />`;
 
   return html`<div class="page">
     <div class="title"><h1>Cluster</h1><span class="tools"><${Cli} line="sluice member list" /><${Cli} line="sluice container list" /></span></div>
     <${TimeSlider} name="cluster" query=${{key: 'cluster'}} />
-    <${Panel} title="Members" of=${members} empty=${(/** @type {any} */ data) => data.items.length === 0} emptyText="No instance is known.">
-      ${(/** @type {any} */ data) => html`<${Members} items=${data.items} partitions=${partitions.data?.items} isPast=${isPast} chosen=${query.member} />`}<//>
-    <${Panel} title="Containers" of=${containers} empty=${(/** @type {any} */ data) => data.items.length === 0} emptyText="There are no containers.">
-      ${(/** @type {any} */ data) => html`<${Containers} data=${data} marks=${marks} query=${query} />`}<//>
+    <${Panel} title="Members" of=${members} empty=${(data) => data.items.length === 0} emptyText="No instance is known.">
+      ${(data) => html`<${Members} items=${data.items} partitions=${partitions.data?.items} isPast=${isPast} chosen=${query.member} />`}<//>
+    <${Panel} title="Containers" of=${containers} empty=${(data) => data.items.length === 0} emptyText="There are no containers.">
+      ${(data) => html`<${Containers} data=${data} marks=${marks} query=${query} />`}<//>
     <${Panel} title="Who held which container" tools=${spans}>
       <${Bands} search=${held} bounds=${bounds} marks=${marks} />
     <//>
-    ${isPast ? null : html`<${Panel} title="Partitions" of=${partitions} empty=${(/** @type {any} */ data) => data.items.length === 0} emptyText="Kafka has none of Sluice's topics yet.">
-      ${(/** @type {any} */ data) => html`<${PartitionsByTopic} items=${data.items} at=${data.at} />`}<//>`}
+    ${
+      isPast
+        ? null
+        : html`<${Panel} title="Partitions" of=${partitions} empty=${(data) => data.items.length === 0} emptyText="Kafka has none of Sluice's topics yet.">
+      ${(data) => html`<${PartitionsByTopic} items=${data.items} at=${data.at} />`}<//>`
+    }
     <${Panel} title="Members that left or were missed">
       <${Departures} search=${was} span=${span[1]} />
     <//>
   </div>`;
 }
 
-/** @param {{items: any[], partitions: any[] | undefined, isPast: boolean, chosen: string | undefined}} props `chosen`: service/instance */
+/** @param {{items: MemberItem[], partitions: PartitionModel[] | undefined, isPast: boolean, chosen: string | undefined}} props `chosen`: service/instance */
 function Members({items, partitions, isPast, chosen}) {
   return html`<table class="plain"><thead><tr><th scope="col">Service</th><th scope="col">Instance</th><th scope="col">Ready</th><th scope="col">Last heartbeat</th><th scope="col">Up for</th>
       <th scope="col">Endpoints</th>${partitions ? html`<th scope="col">Partitions it owns</th>` : null}</tr></thead>
-    <tbody>${items.map((one) => html`<tr key=${`${one.service}/${one.instance}`} class=${chosen === `${one.service}/${one.instance}` ? 'chosen' : ''}>
+    <tbody>${items.map(
+      (
+        one,
+      ) => html`<tr key=${`${one.service}/${one.instance}`} class=${chosen === `${one.service}/${one.instance}` ? 'chosen' : ''}>
       <td>${one.service}</td><td class="id">${one.instance}</td>
       <td><${Ready} member=${one} isPast=${isPast} /></td>
       <td>${one.lastSeen === undefined ? html`<span class="muted">${isPast ? 'not recorded' : 'none received yet'}</span>` : html`<${Age} at=${one.lastSeen} /> ago`}</td>
       <td>${isPast ? html`since <${Time} at=${one.since} />` : html`<${Age} at=${one.since} />`}</td>
-      <td class="id">${Object.entries(one.endpoints).map(([protocol, address]) => `${protocol} ${address}`).join(', ')}</td>
-      ${partitions ? html`<td>${partitionsOf(partitions, one.instance)}</td>` : null}</tr>`)}</tbody></table>
+      <td class="id">${Object.entries(one.endpoints)
+        .map(([protocol, address]) => `${protocol} ${address}`)
+        .join(', ')}</td>
+      ${partitions ? html`<td>${partitionsOf(partitions, one.instance)}</td>` : null}</tr>`,
+    )}</tbody></table>
     ${items.some((one) => one.service === 'retention-spark') ? null : html`<p class="muted">retention-spark does not announce itself: it is never listed here.</p>`}`;
 }
 
-/** @param {{member: any, isPast: boolean}} props */
+/** @param {{member: MemberItem, isPast: boolean}} props */
 function Ready({member, isPast}) {
   const problems = Object.entries(member.problems ?? {});
-  if (problems.length > 0) return html`<${Badge} tone="bad">${count(problems.length, 'problem')}<//> ${problems.map(([check, problem]) => `${check}: ${problem}`).join('; ')}`;
+  if (problems.length > 0)
+    return html`<${Badge} tone="bad">${count(problems.length, 'problem')}<//> ${problems.map(([check, problem]) => `${check}: ${problem}`).join('; ')}`;
   if (isPast) return html`<span class="muted">not recorded</span>`;
   const age = clock.value - (member.lastSeen ?? 0);
-  return member.lastSeen !== undefined && age > MISSED_MS ? html`<${Badge} tone="warn">silent<//>` : html`<${Badge} tone="ok">ready<//>`;
+  return member.lastSeen !== undefined && age > MISSED_MS
+    ? html`<${Badge} tone="warn">silent<//>`
+    : html`<${Badge} tone="ok">ready<//>`;
 }
 
 /**
  * The containers as a grid of numbers: each says its store by number and hue; what does not answer is marked.
- * @param {{data: any, marks: Map<string, import('../pictures/stores.js').StoreMark>, query: Record<string, string>}} props
+ * @param {{data: ContainerMap, marks: Map<string, StoreMark>, query: Record<string, string>}} props
  */
 function Containers({data, marks, query}) {
-  const of = new Map(/** @type {[string, any[]][]} */ ([...marks.keys()].map((store) => [store, data.items.filter((/** @type {any} */ one) => one.store === store)])));
-  const homeless = data.items.filter((/** @type {any} */ one) => !one.store).length;
-  const silent = data.items.filter((/** @type {any} */ one) => one.problem);
-  const known = data.stores ?? [];
+  const stores = [...marks].map(([store, mark]) => ({
+    store,
+    mark,
+    held: data.items.filter((one) => one.store === store),
+  }));
+  const homeless = data.items.filter((one) => !one.store).length;
+  const silent = data.items.filter((one) => one.problem);
   return html`
-    <p class="says">${count(data.items.length, 'container')} on ${count([...of.values()].filter((held) => held.length > 0).length, 'store')}.
+    <p class="says">${count(data.items.length, 'container')} on ${count(stores.filter(({held}) => held.length > 0).length, 'store')}.
       ${homeless > 0 ? html` <${Badge} tone="bad">${number(homeless)} without a store<//>` : null}
       ${silent.length > 0 ? html` <${Badge} tone="bad">${count(silent.length, 'container')} ${silent.length === 1 ? 'does' : 'do'} not answer<//>` : null}
       ${data.assignedAt ? html` <span class="muted">Last changed <${Time} at=${data.assignedAt} />.</span>` : null}</p>
-    <ul class="stores">${[...of].map(([store, held]) => html`<li key=${store} class=${`${marks.get(store)?.colour.slice(2)} ${query.store === store ? 'chosen' : ''}`}>
-      <i class="store-number">${marks.get(store)?.number}</i> <${StoreLink} store=${store} />
-      <span class="muted">${held.length === 0 ? (known.includes(store) ? 'idle' : 'gone') : count(held.length, 'container')}${segments(held)}</span></li>`)}</ul>
-    <p class="muted">Each container with the number of its store:</p>
-    <ul class="containers" aria-label="Containers">${data.items.map((/** @type {any} */ one) => {
-      const mark = one.store ? marks.get(one.store) : undefined;
-      const says = `container ${one.container}: ${one.store ?? 'no store'}${one.problem ? `, ${one.problem}` : ''}${one.segments === undefined ? '' : `, ${count(one.segments, 'segment')}`}`;
-      return html`<li key=${one.container} title=${says} class=${`${mark?.colour.slice(2) ?? 'none'} ${one.problem ? 'silent' : ''} ${String(one.container) === query.container || (query.store && one.store === query.store) ? 'chosen' : ''}`}>
-        <b>${one.container}</b><span aria-hidden="true">${mark ? mark.number : '–'}${one.problem ? ' !' : ''}</span><span class="away">${says}</span></li>`;
+    <ul class="stores">${stores.map(({store, mark, held}) => {
+      const says = held.length > 0 ? count(held.length, 'container') : data.stores.includes(store) ? 'idle' : 'gone';
+      return html`<li key=${store} class=${`${mark.colour.slice(2)} ${query.store === store ? 'chosen' : ''}`}>
+        <i class="store-number">${mark.number}</i> <${StoreLink} store=${store} /> <span class="muted">${says}</span></li>`;
     })}</ul>
-    ${silent.length > 0 ? html`<ul class="notes">${silent.map((/** @type {any} */ one) => html`<li key=${one.container}>container ${one.container}: ${one.problem}</li>`)}</ul>` : null}`;
+    <p class="muted">Each container with the number of its store:</p>
+    <ul class="containers" aria-label="Containers">${data.items.map((one) => {
+      const mark = one.store ? marks.get(one.store) : undefined;
+      const says = `container ${one.container}: ${one.store ?? 'no store'}${one.problem ? `, ${one.problem}` : ''}`;
+      const isChosen = String(one.container) === query.container || (query.store && one.store === query.store);
+      const style = `${mark?.colour.slice(2) ?? 'none'} ${one.problem ? 'silent' : ''} ${isChosen ? 'chosen' : ''}`;
+      return html`<li key=${one.container} title=${says} class=${style}>
+        <b>${one.container}</b><span aria-hidden="true">${mark ? mark.number : '–'}${one.problem ? ' !' : ''}</span>
+        <span class="away">${says}</span></li>`;
+    })}</ul>
+    ${silent.length > 0 ? html`<ul class="notes">${silent.map((one) => html`<li key=${one.container}>container ${one.container}: ${one.problem}</li>`)}</ul>` : null}`;
 }
 
-/** @param {any[]} held */
-function segments(held) {
-  return held.some((one) => one.segments !== undefined) ? `, ${count(held.reduce((sum, one) => sum + (one.segments ?? 0), 0), 'segment')}` : '';
-}
-
-/** @param {{search: import('../parts/searching.js').Search, bounds: {from: number, to: number}, marks: any}} props */
+/** @param {{search: Search, bounds: {from: number, to: number}, marks: any}} props */
 function Bands({search, bounds, marks}) {
-  const to = search.complete ? bounds.to : search.searchedTo ?? bounds.to;
+  const to = search.complete ? bounds.to : (search.searchedTo ?? bounds.to);
   const model = useMemo(() => {
     const found = bandRows(withGaps(search.items, bounds.from, to), bounds.from, to, marks);
-    return {...found, to: bounds.to, gaps: to < bounds.to ? [{from: to, to: bounds.to, label: 'not searched yet'}] : []};
+    return {
+      ...found,
+      to: bounds.to,
+      gaps: to < bounds.to ? [{from: to, to: bounds.to, label: 'not searched yet'}] : [],
+    };
   }, [search.items, bounds, marks, to]);
-  const table = () => html`<table class="plain"><thead><tr><th scope="col" class="num">Container</th><th scope="col">Store</th><th scope="col">From</th><th scope="col">To</th><th scope="col" class="num">For</th></tr></thead>
-    <tbody>${search.items.map((one, index) => html`<tr key=${index}><td class="num">${one.container}</td><td>${one.store ? html`${marks.get(one.store)?.number} <${StoreLink} store=${one.store} />` : 'no store'}</td>
-      <td><${Time} at=${one.from} /></td><td>${one.to ? html`<${Time} at=${one.to} />` : 'still'}</td><td class="num">${duration((one.to ?? to) - one.from)}</td></tr>`)}</tbody></table>`;
+  const table = () => html`<${Plain} heads=${['#Container', 'Store', 'From', 'To', '#For']}>
+      ${search.items.map(
+        (
+          one,
+          index,
+        ) => html`<tr key=${index}><td class="num">${one.container}</td><td>${one.store ? html`${marks.get(one.store)?.number} <${StoreLink} store=${one.store} />` : 'no store'}</td>
+      <td><${Time} at=${one.from} /></td><td>${one.to ? html`<${Time} at=${one.to} />` : 'still'}</td><td class="num">${duration((one.to ?? to) - one.from)}</td></tr>`,
+      )}<//>`;
   return html`
     ${model.rows.length > 0 ? html`<${Picture} make=${bands} model=${model} table=${table} most=${BANDS_PX} hint="Numbers are those of the stores above; hatched: no store held it. Drag to look closer, 0 shows all." />` : null}
     <${SearchState} search=${search} what="holding" forward=${true}><${Empty} text="The journal has no container map in this span." cli="sluice container list" /><//>`;
@@ -168,13 +201,23 @@ export function withGaps(items, from, to) {
   });
 }
 
-/** @param {{search: import('../parts/searching.js').Search, span: number}} props */
+/** @param {{search: Search, span: number}} props */
 function Departures({search, span}) {
   const ended = search.items.filter((one) => one.to !== undefined).sort((one, other) => other.to - one.to);
   return html`
-    ${ended.length > 0 ? html`<table class="plain"><thead><tr><th scope="col">Service</th><th scope="col">Instance</th><th scope="col">From</th><th scope="col">To</th><th scope="col" class="num">For</th><th scope="col">Why it ended</th></tr></thead>
-      <tbody>${ended.map((one, index) => html`<tr key=${index}><td>${one.service}</td><td class="id">${one.instance}</td><td><${Time} at=${one.from} /></td><td><${Time} at=${one.to} /></td>
-        <td class="num">${duration(one.to - one.from)}</td><td>${one.why ?? ''}</td></tr>`)}</tbody></table>`
-      : search.complete ? html`<p class="muted">None left in ${duration(span)}.</p>` : null}
+    ${
+      ended.length > 0
+        ? html`<${Plain} heads=${['Service', 'Instance', 'From', 'To', '#For', 'Why it ended']}>
+      ${ended.map(
+        (
+          one,
+          index,
+        ) => html`<tr key=${index}><td>${one.service}</td><td class="id">${one.instance}</td><td><${Time} at=${one.from} /></td><td><${Time} at=${one.to} /></td>
+        <td class="num">${duration(one.to - one.from)}</td><td>${one.why ?? ''}</td></tr>`,
+      )}<//>`
+        : search.complete
+          ? html`<p class="muted">None left in ${duration(span)}.</p>`
+          : null
+    }
     ${search.complete ? null : html`<${SearchState} search=${search} what="membership" forward=${true} />`}`;
 }

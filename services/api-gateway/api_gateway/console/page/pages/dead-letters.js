@@ -1,4 +1,3 @@
-// @ts-check
 /** Records that could not be handled, by cause: looked into, replayed, dropped. Their values are foreign text. */
 import {html, useEffect, useMemo, useState} from '../core/html.js';
 import {api, parseJson, toJson, under} from '../core/api.js';
@@ -12,8 +11,7 @@ import {Age, AggregateLink, RequestLink, Time} from '../parts/link.js';
 import {Panel} from '../parts/panel.js';
 import {drop, replay} from './letter-actions.js';
 import {bytesOf, hexLines, letterGroups, letterKey} from './letter-values.js';
-
-/** @typedef {import('./letter-values.js').Letter} Letter */
+/** @import {DeadLetterItem} from 'api' */
 
 const PAGE = 100;
 const SHOWN = 20;
@@ -29,7 +27,9 @@ export default function DeadLetters({query}) {
   const settled = query.settled === 'yes';
   const [pages, setPages] = useState(1);
   const letters = useResource('dead-letters', {
-    query: {settled, pages}, keep: true, read: (signal) => read(settled, pages, signal),
+    query: {settled, pages},
+    keep: true,
+    read: (signal) => read(settled, pages, signal),
   });
   const records = useOverview().data?.deadLetterRecords;
   useEffect(() => {
@@ -42,10 +42,12 @@ export default function DeadLetters({query}) {
       <span class="tools"><label class="check"><input type="checkbox" checked=${settled} onChange=${() => setQuery({settled: settled ? '' : 'yes'})} /> also those replayed or dropped</label>
         <${Cli} line=${settled ? cli`dead-letter list --settled` : cli`dead-letter list`} /></span></div>
     ${NAMED.test(query.letter ?? '') ? html`<${Named} key=${query.letter} name=${query.letter} />` : null}
-    <${Panel} of=${letters} class="bare" flush=${true} lines=${6} empty=${(/** @type {any} */ data) => data.items.length === 0}
-      emptyText="Records that no service could handle are listed here, by their cause. There are none." emptyCli=${cli`dead-letter list --settled`}>${() => html`
+    <${Panel} of=${letters} class="bare" flush=${true} lines=${6} empty=${(data) => data.items.length === 0}
+      emptyText="Records that no service could handle are listed here, by their cause. There are none." emptyCli=${cli`dead-letter list --settled`}>${(
+        data,
+      ) => html`
       ${groups.map((group, index) => html`<${Group} key=${group.key} group=${group} isOpen=${index === 0 || groups.length < 4} />`)}
-      ${letters.data.next ? html`<div class="row"><button type="button" disabled=${letters.loading} onClick=${() => setPages(pages + 1)}>Older ones</button></div>` : null}`}<//>
+      ${data.next ? html`<div class="row"><button type="button" disabled=${letters.loading} onClick=${() => setPages(pages + 1)}>Older ones</button></div>` : null}`}<//>
   </div>`;
 }
 
@@ -54,7 +56,7 @@ export default function DeadLetters({query}) {
  * @param {boolean} settled @param {number} pages @param {AbortSignal} signal
  */
 async function read(settled, pages, signal) {
-  /** @type {Letter[]} */
+  /** @type {DeadLetterItem[]} */
   const items = [];
   let next;
   for (let page = 0; page === 0 || (next && page < pages); page++) {
@@ -73,7 +75,7 @@ function Named({name}) {
   const [partition, offset] = name.split('/');
   const letter = useResource(under`dead-letters/${partition}/${offset}`);
   return html`<${Panel} title=${`Dead letter ${name}`} of=${letter} class="letters" flush=${true} lines=${2}>
-    ${(/** @type {Letter} */ data) => html`<ul><${One} letter=${data} isOpen=${true} selected=${false} /></ul>`}<//>`;
+    ${(/** @type {DeadLetterItem} */ data) => html`<ul><${One} letter=${data} isOpen=${true} selected=${false} /></ul>`}<//>`;
 }
 
 /** @param {{group: ReturnType<typeof letterGroups>[number], isOpen: boolean}} props */
@@ -96,14 +98,22 @@ function Group({group, isOpen}) {
   return html`<details class="panel letters" open=${isOpen}>
     <summary><span class="what"><b class="id">${group.topic || 'no topic'}</b>${group.type ? html` <span>${group.type}</span>` : null}<span class="reason" title=${group.reason.slice(0, 2000)}>${group.reason.slice(0, 400) || 'no reason given'}</span></span>
       <span class="num muted">${count(letters.length, 'letter')}, last <${Age} at=${letters[0].at} /> ago</span></summary>
-    ${letters.length === 1 ? null : html`<div class="tools">${chosen.length > 0 ? html`<${ActionButton} small=${true} allowed=${group.topic ? mayChange('deadLetters') : {allowed: false, why: 'it comes from no topic'}} onClick=${() => void replay(chosen)}>Replay${all}<//>
-      <${ActionButton} small=${true} danger=${true} allowed=${mayChange('deadLetters')} onClick=${() => void drop(chosen)}>Drop${all}<//>` : html`<span class="muted">All of these are settled.</span>`}</div>`}
+    ${
+      letters.length === 1
+        ? null
+        : html`<div class="tools">${
+            chosen.length > 0
+              ? html`<${ActionButton} small=${true} allowed=${group.topic ? mayChange('deadLetters') : {allowed: false, why: 'it comes from no topic'}} onClick=${() => void replay(chosen)}>Replay${all}<//>
+      <${ActionButton} small=${true} danger=${true} allowed=${mayChange('deadLetters')} onClick=${() => void drop(chosen)}>Drop${all}<//>`
+              : html`<span class="muted">All of these are settled.</span>`
+          }</div>`
+    }
     <ul>${letters.slice(0, most).map((letter) => html`<${One} key=${letterKey(letter)} letter=${letter} isOpen=${false} selected=${selected.has(letterKey(letter))} toggle=${letters.length > 1 ? () => toggle(letterKey(letter)) : undefined} />`)}</ul>
     ${letters.length > most ? html`<button type="button" class="quiet" onClick=${() => setMost(most + SHOWN)}>${Math.min(SHOWN, letters.length - most)} more of ${letters.length - most}</button>` : null}
   </details>`;
 }
 
-/** @param {{letter: Letter, isOpen: boolean, selected: boolean, toggle?: () => void}} props */
+/** @param {{letter: DeadLetterItem, isOpen: boolean, selected: boolean, toggle?: () => void}} props */
 function One({letter, isOpen, selected, toggle}) {
   const [open, setOpen] = useState(isOpen);
   const key = letterKey(letter);
@@ -118,10 +128,12 @@ function One({letter, isOpen, selected, toggle}) {
 
 /** The key of a record: the aggregate where it is one. @param {{text: string}} props */
 function Key({text}) {
-  return /^(scope|stream|group|table|commits|txn|prepared):/.test(text) ? html`<${AggregateLink} aggregate=${text} />` : html`<span class="id">${text.slice(0, 200)}</span>`;
+  return /^(scope|stream|group|table|commits|txn|prepared):/.test(text)
+    ? html`<${AggregateLink} aggregate=${text} />`
+    : html`<span class="id">${text.slice(0, 200)}</span>`;
 }
 
-/** @param {{letter: Letter}} props */
+/** @param {{letter: DeadLetterItem}} props */
 function Value({letter}) {
   const decoded = useMemo(() => decode(letter), [letter]);
   const [form, setForm] = useState(decoded === null ? 'hex' : 'decoded');
@@ -129,7 +141,7 @@ function Value({letter}) {
   const value = useMemo(() => bytesOf(letter), [letter]);
   const most = whole ? 40 : 1;
   const lines = form === 'hex' ? hexLines(value, SHOWN_LINES * most) : [];
-  const text = form === 'hex' ? lines.join('\n') : form === 'text' ? letter.value : decoded?.text ?? '';
+  const text = form === 'hex' ? lines.join('\n') : form === 'text' ? letter.value : (decoded?.text ?? '');
   const shown = text.slice(0, SHOWN_CHARACTERS * most);
   const isCut = shown.length < text.length || (form === 'hex' && lines.length * 16 < value.length);
   const forms = [...(decoded ? ['decoded'] : []), ...(letter.encoding === 'text' ? ['text'] : []), 'hex'];
@@ -142,12 +154,15 @@ function Value({letter}) {
   </div>`;
 }
 
-/** The value as indented JSON, with the request in it; null if it is none. @param {Letter} letter @returns {{text: string, request: string} | null} */
+/** The value as indented JSON, with the request in it; null if it is none. @param {DeadLetterItem} letter @returns {{text: string, request: string} | null} */
 function decode(letter) {
   if (letter.encoding !== 'text') return null;
   try {
     const data = parseJson(letter.value);
-    return {text: toJson(data, 2), request: data !== null && typeof data === 'object' && typeof data.id === 'string' ? data.id : ''};
+    return {
+      text: toJson(data, 2),
+      request: data !== null && typeof data === 'object' && typeof data.id === 'string' ? data.id : '',
+    };
   } catch (error) {
     if (error instanceof SyntaxError) return null;
     throw error;

@@ -1,7 +1,7 @@
-// @ts-check
 /** What the automatics decided and refused, of all streams: by kind, code and span. */
 import '../parts/past-style.js';
-import {html, useMemo, useState} from '../core/html.js';
+import {SPANS} from '../parts/choice.js';
+import {html, onText, useMemo, useState} from '../core/html.js';
 import {duration} from '../core/format.js';
 import {setQuery} from '../core/router.js';
 import {cli, Cli} from '../parts/cli.js';
@@ -10,9 +10,6 @@ import {DecisionList} from '../parts/decision-list.js';
 import {Empty, Panel} from '../parts/panel.js';
 import {SearchState} from '../parts/search-state.js';
 import {useBounds, useSearch} from '../parts/searching.js';
-
-const HOUR_MS = 3_600_000;
-const SPANS = /** @type {[string, number][]} */ ([['1h', HOUR_MS], ['6h', 6 * HOUR_MS], ['24h', 24 * HOUR_MS], ['7d', 168 * HOUR_MS]]);
 
 export const title = () => 'Decisions';
 
@@ -28,15 +25,15 @@ export default function Decisions({query, at}) {
     <div class="title"><h1>Decisions</h1><span class="tools"><${Cli} line=${cli`topic tail journal --type DecisionRecorded --from -${span[0]} --no-follow`} /></span></div>
     <p class="muted">What scaling and retention decided of every stream, and why. A decision is recorded when it differs from the one before.</p>
     <form class="filters" onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
-      <label>Kind <select value=${query.kind ?? ''} onChange=${(/** @type {any} */ event) => setQuery({kind: event.currentTarget.value})}>
+      <label>Kind <select value=${query.kind ?? ''} onChange=${onText((text) => setQuery({kind: text}))}>
         <option value="">both</option>
         ${Object.entries(KINDS).map(([kind, words]) => html`<option key=${kind} value=${kind}>${words}</option>`)}
       </select></label>
-      <label>Decision <select value=${query.code ?? ''} onChange=${(/** @type {any} */ event) => setQuery({code: event.currentTarget.value})}>
+      <label>Decision <select value=${query.code ?? ''} onChange=${onText((text) => setQuery({code: text}))}>
         <option value="">any</option>
         ${Object.entries(CODES).map(([code, {words}]) => html`<option key=${code} value=${code}>${words}</option>`)}
       </select></label>
-      <label>Span <select value=${span[0]} onChange=${(/** @type {any} */ event) => setQuery({span: event.currentTarget.value})}>
+      <label>Span <select value=${span[0]} onChange=${onText((text) => setQuery({span: text}))}>
         ${SPANS.map(([name, ms]) => html`<option key=${name} value=${name}>${duration(ms)}</option>`)}
       </select></label>
       ${at === null ? html`<button type="button" onClick=${() => setTurn(turn + 1)}>Search anew</button>` : null}

@@ -1,7 +1,6 @@
-// @ts-check
 /** One reader group: which reader has which segment and where it stands, what no reader has, how far behind it all is. */
 import '../parts/past-style.js';
-import {html, useEffect, useMemo, useRef, useState} from '../core/html.js';
+import {html, useEffect, useRef, useState} from '../core/html.js';
 import {under} from '../core/api.js';
 import {bytes, count, duration, number} from '../core/format.js';
 import {href} from '../core/router.js';
@@ -14,7 +13,9 @@ import {Lines} from '../parts/lines.js';
 import {Age, ScopeLink, SegmentLink, StreamLink, Time} from '../parts/link.js';
 import {Empty, Gone, Panel} from '../parts/panel.js';
 import {TimeSlider} from '../parts/slider.js';
-import {Lag} from './groups.js';
+import {Behind} from './groups.js';
+import {Plain} from '../parts/plain.js';
+/** @import {GroupDescription, GroupReadersModel, HeldSegment} from 'api' */
 
 const READERS_MS = 5000;
 const KEPT_POINTS = 360;
@@ -28,25 +29,36 @@ export default function Group({params: {scope, group}, at}) {
   const found = useResource(path, {of: [`group:${scope}/${group}`], past: true});
   const readers = useResource(at === null ? `${path}/readers` : null, {every: READERS_MS});
   const name = `${scope}/${group}`;
-  const remove = () => act({
-    title: `Delete reader group ${name}`, what: 'Its streams stay; how far it has read is forgotten.', verb: 'Delete', danger: true, confirm: name,
-    method: 'DELETE', path, cli: cli`reader-group delete ${name}`,
-  });
+  const remove = () =>
+    act({
+      title: `Delete reader group ${name}`,
+      what: 'Its streams stay; how far it has read is forgotten.',
+      verb: 'Delete',
+      danger: true,
+      confirm: name,
+      method: 'DELETE',
+      path,
+      cli: cli`reader-group delete ${name}`,
+    });
   return html`<div class="page">
     <div class="title"><h1><span class="muted"><${ScopeLink} scope=${scope} />/</span>${group}</h1><${State} state=${found.data?.state} />
       <span class="tools"><${Cli} line=${at === null ? cli`reader-group show ${name}` : cli`reader-group show ${name} --at ${at}`} />
         <${ActionButton} danger=${true} onClick=${remove} allowed=${allowedOf(found.data, 'delete')}>Delete<//></span></div>
     <${TimeSlider} name=${`reader group ${name}`} query=${{key: `group:${name}`}} />
-    <${Panel} title="Reader group" of=${found} gone=${(/** @type {any} */ problem) => html`<${Gone} problem=${problem}><a href=${href('/journal', {key: `group:${name}`, from: '-7d'})}>What the journal has of it</a><//>`}>
-      ${(/** @type {any} */ data) => html`<${Facts} data=${data} />`}<//>
-    ${at === null ? html`
+    <${Panel} title="Reader group" of=${found} gone=${(problem) => html`<${Gone} problem=${problem}><a href=${href('/journal', {key: `group:${name}`, from: '-7d'})}>What the journal has of it</a><//>`}>
+      ${(data) => html`<${Facts} data=${data} />`}<//>
+    ${
+      at === null
+        ? html`
       <${Panel} title="Readers, by segment" of=${readers}>
-        ${(/** @type {any} */ data) => html`<${Readers} data=${data} />`}<//>
-      <${Trend} lag=${readers.data?.lag} at=${readers.data?.at} />` : null}
+        ${(data) => html`<${Readers} data=${data} />`}<//>
+      <${Trend} lag=${readers.data?.lag} at=${readers.data?.at} />`
+        : null
+    }
   </div>`;
 }
 
-/** @param {{data: any}} props */
+/** @param {{data: GroupDescription}} props */
 function Facts({data}) {
   const {config} = data;
   return html`<dl class="facts">
@@ -56,15 +68,23 @@ function Facts({data}) {
     <dt>Retention</dt><dd>${RETENTIONS[config.retention] ?? config.retention}</dd>
     <dt>Readers look for news</dt><dd>each ${duration(config.refreshMs)}</dd>
     <dt>Checkpoints</dt><dd>${Number(config.checkpointIntervalMs) < 0 ? 'never by itself' : `each ${duration(config.checkpointIntervalMs)}`}, ${count(config.maxOutstandingCheckpoints, 'at most', 'at most')} under way</dd>
-    ${data.workflow ? html`<dt>Under way</dt><dd><a href=${href('/workflows', {q: `${data.scope}/${data.name}`})}>${data.workflow.kind}</a> for <${Age} at=${data.workflow.since} />
-      ${data.workflow.lastError ? html` <${Badge} tone="bad">${count(data.workflow.attempts, 'attempt')}<//> ${data.workflow.lastError}` : null}</dd>` : null}
-    <dt>Streams</dt><dd>${Object.entries(config.streams).map(([name, cuts]) => html`<p key=${name}><${StreamLink} ...${split(name)} tab="readers" />
-      <span class="muted"> from ${cut(/** @type {any} */ (cuts).start, 'its head')} to ${cut(/** @type {any} */ (cuts).end, 'no end')}</span></p>`)}</dd>
+    ${
+      data.workflow
+        ? html`<dt>Under way</dt><dd><a href=${href('/workflows', {q: `${data.scope}/${data.name}`})}>${data.workflow.kind}</a> for <${Age} at=${data.workflow.since} />
+      ${data.workflow.lastError ? html` <${Badge} tone="bad">${count(data.workflow.attempts, 'attempt')}<//> ${data.workflow.lastError}` : null}</dd>`
+        : null
+    }
+    <dt>Streams</dt><dd>${Object.entries(config.streams).map(
+      ([name, cuts]) => html`<p key=${name}><${StreamLink} ...${split(name)} tab="readers" />
+      <span class="muted"> from ${cut(/** @type {any} */ (cuts).start, 'its head')} to ${cut(/** @type {any} */ (cuts).end, 'no end')}</span></p>`,
+    )}</dd>
   </dl>`;
 }
 
 const RETENTIONS = /** @type {Record<string, string>} */ ({
-  none: 'none: streams do not wait for it', manual: 'manual: its client says how far it is', automatic: 'automatic: each checkpoint says how far it is',
+  none: 'none: streams do not wait for it',
+  manual: 'manual: its client says how far it is',
+  automatic: 'automatic: each checkpoint says how far it is',
 });
 
 /** @param {Record<string, number> | undefined} found @param {string} or */
@@ -72,28 +92,31 @@ function cut(found, or) {
   return found && Object.keys(found).length > 0 ? `a cut of ${count(Object.keys(found).length, 'segment')}` : or;
 }
 
-/** @param {{data: any}} props */
+/** @param {{data: GroupReadersModel}} props */
 function Readers({data}) {
-  const rows = useMemo(() => [
-    ...data.readers.flatMap((/** @type {any} */ reader) => reader.segments.length > 0
-      ? reader.segments.map((/** @type {any} */ segment, /** @type {number} */ index) => ({reader, segment, first: index === 0}))
-      : [{reader, segment: null, first: true}]),
-    ...data.unassigned.map((/** @type {any} */ segment, /** @type {number} */ index) => ({reader: null, segment, first: index === 0})),
-  ], [data]);
-  const signs = data.readers.some((/** @type {any} */ reader) => reader.lastSeen !== undefined);
-  const behind = rows.some((row) => row.segment?.lag !== undefined);
+  /** @type {{name: string | null, segments: HeldSegment[]}[]} */
+  const held = [...data.readers, {name: null, segments: data.unassigned}];
+  const rows = held.flatMap(({name, segments}) => {
+    /** @type {{name: string | null, segment?: HeldSegment, first: boolean}[]} */
+    const own = segments.map((segment, index) => ({name, segment, first: index === 0}));
+    return own.length > 0 || name === null ? own : [{name, first: true}];
+  });
   return html`
-    <p class="says">${count(data.readers.length, 'reader')}, ${count(rows.filter((row) => row.segment && row.reader).length, 'segment')} read${data.unassigned.length > 0 ? html`, <${Badge} tone="warn">${number(data.unassigned.length)} without a reader<//>` : ''}.
-      Behind by <${Lag} lag=${data.lag} complete=${data.complete} of="bytes" />${data.lag?.ms === undefined ? null : html`, <${Lag} lag=${data.lag} complete=${data.complete} of="ms" /> in time`}.
+    <p class="says">${count(data.readers.length, 'reader')}, ${count(rows.filter((row) => row.segment && row.name !== null).length, 'segment')} read${data.unassigned.length > 0 ? html`, <${Badge} tone="warn">${number(data.unassigned.length)} without a reader<//>` : ''}.
+      Behind by <${Behind} lag=${data.lag} complete=${data.complete} of="bytes" />${data.lag?.ms === undefined ? null : html`, <${Behind} lag=${data.lag} complete=${data.complete} of="ms" /> in time`}.
       ${data.complete === false ? html` <span class="muted">Some stores did not answer, or a stream does not exist: it may be more.</span>` : null}</p>
-    ${rows.length === 0 ? html`<${Empty} text="No reader is there, and no segment waits for one." cli=${cli`event read ${'demo/orders'}`} />` : html`
-    <table class="plain"><thead><tr><th scope="col">Reader</th>${signs ? html`<th scope="col">Last sign</th>` : null}<th scope="col">Segment</th><th scope="col" class="num">Offset</th>${behind ? html`<th scope="col" class="num">Behind</th>` : null}</tr></thead>
-    <tbody>${rows.map((row, index) => html`<tr key=${index} class=${row.first ? 'first' : ''}>
-      <td>${row.first ? (row.reader ? row.reader.name : html`<${Badge} tone="warn">no reader<//>`) : ''}</td>
-      ${signs ? html`<td>${row.first && row.reader?.lastSeen ? html`<${Age} at=${row.reader.lastSeen} /> ago` : ''}</td>` : null}
+    ${
+      rows.length === 0
+        ? html`<${Empty} text="No reader is there, and no segment waits for one." cli=${cli`event read ${'demo/orders'}`} />`
+        : html`
+    <${Plain} heads=${['Reader', 'Segment', '#Offset']}>
+      ${rows.map(
+        (row, index) => html`<tr key=${index} class=${row.first ? 'first' : ''}>
+      <td>${row.first ? (row.name ?? html`<${Badge} tone="warn">no reader<//>`) : ''}</td>
       <td>${row.segment ? html`<span class="muted">${row.segment.stream} </span><${SegmentLink} ...${split(row.segment.stream)} id=${row.segment.segment} />` : html`<span class="muted">none</span>`}</td>
-      <td class="num">${row.segment ? (Number(row.segment.offset) < 0 ? 'its end' : number(row.segment.offset)) : ''}</td>
-      ${behind ? html`<td class="num">${row.segment?.lag === undefined ? '' : bytes(row.segment.lag)}</td>` : null}</tr>`)}</tbody></table>`}
+      <td class="num">${row.segment ? (Number(row.segment.offset) < 0 ? 'its end' : number(row.segment.offset)) : ''}</td></tr>`,
+      )}<//>`
+    }
     <p class="muted">Offsets are what readers last wrote into the group's state, so they are coarse; before the first reader the group is at its start. Lag in time is 6 h at most, as of half a minute ago.</p>`;
 }
 

@@ -1,7 +1,6 @@
-// @ts-check
 /** What happened: the records of the journal, decoded, within a span, by key and type; those without effect are marked. */
 import '../parts/past-style.js';
-import {html, useEffect, useMemo, useState} from '../core/html.js';
+import {html, onText, useEffect, useMemo, useState} from '../core/html.js';
 import {toJson} from '../core/api.js';
 import {exact, time} from '../core/format.js';
 import {setQuery} from '../core/router.js';
@@ -12,6 +11,7 @@ import {AggregateLink, RequestLink, Time} from '../parts/link.js';
 import {Empty, Panel} from '../parts/panel.js';
 import {SearchState} from '../parts/search-state.js';
 import {useSearch} from '../parts/searching.js';
+/** @import {EventModel} from 'api' */
 
 const SPAN = '-10m';
 
@@ -23,7 +23,7 @@ export default function Journal({query, at}) {
   const [draft, setDraft] = useState({key, types, from, to});
   // Back, forward and links change the address while the form is shown.
   useEffect(() => setDraft({key, types, from, to}), [key, types, from, to]);
-  const set = (/** @type {string} */ name) => (/** @type {any} */ event) => setDraft({...draft, [name]: event.currentTarget.value.trim()});
+  const set = (/** @type {string} */ name) => onText((text) => setDraft({...draft, [name]: text.trim()}));
   const wrong = (/** @type {string} */ text) => text !== '' && Number.isNaN(moment(text));
   const isWrong = wrong(draft.from) || wrong(draft.to);
   return html`<div class="page">
@@ -58,7 +58,9 @@ export function Records({path, query, at}) {
     return {from: Math.floor(begins), to: Math.ceil(end)};
   }, [from, to, at, turn]);
   const search = useSearch(path, {key, types, ...bounds});
-  const line = key ? cli`topic tail journal --from ${from} --stream ${key} --no-follow` : cli`topic tail journal --from ${from} --no-follow`;
+  const line = key
+    ? cli`topic tail journal --from ${from} --stream ${key} --no-follow`
+    : cli`topic tail journal --from ${from} --no-follow`;
   return html`
     <${Panel} title="Records, newest first" tools=${at === null && to === '' ? html`<button type="button" class="small" onClick=${() => setTurn(turn + 1)}>Search anew</button>` : null}>
       <ol class="records">${search.items.map((one, index) => html`<${Record} key=${`${one.partition}/${one.offset}/${index}`} record=${one} />`)}</ol>
@@ -75,11 +77,13 @@ const BRIEF = 160;
 /** What is in a record beside its type and name, on one line. @param {any} value */
 function brief(value) {
   if (value === null || typeof value !== 'object') return String(value ?? '');
-  const facts = Object.entries(value).filter(([name, one]) => !IMPLIED.has(name) && one !== '' && one !== null).map(([name, one]) => {
-    if (typeof one !== 'object') return `${name}=${one}`;
-    const size = Array.isArray(one) ? one.length : Object.keys(one).length;
-    return size > 3 ? `${name}=(${size})` : `${name}=${toJson(one)}`;
-  });
+  const facts = Object.entries(value)
+    .filter(([name, one]) => !IMPLIED.has(name) && one !== '' && one !== null)
+    .map(([name, one]) => {
+      if (typeof one !== 'object') return `${name}=${one}`;
+      const size = Array.isArray(one) ? one.length : Object.keys(one).length;
+      return size > 3 ? `${name}=(${size})` : `${name}=${toJson(one)}`;
+    });
   const text = facts.join(' ');
   return text.length > BRIEF ? `${text.slice(0, BRIEF)}…` : text;
 }
@@ -87,13 +91,13 @@ function brief(value) {
 /** Why a record was void. @type {Record<string, string>} */
 const VOID = {stale: 'decided on an older state', duplicate: 'decided before'};
 
-/** @param {{record: any}} props */
+/** @param {{record: EventModel}} props */
 function Record({record}) {
   const [open, setOpen] = useState(false);
   const {partition, offset, at, key, aggregate, type, request, principal} = record;
-  const why = VOID[record.why] ?? record.why;
+  const why = VOID[record.why ?? ''] ?? record.why;
   return html`<li class=${record.void ? 'void' : ''}>
-    <details onToggle=${(/** @type {any} */ event) => setOpen(event.currentTarget.open)}>
+    <details onToggle=${(event) => setOpen(event.currentTarget.open)}>
       <summary>
         <time class="num" datetime=${exact(at)} title=${exact(at)}>${time(at)}<small>.${String(at % 1000).padStart(3, '0')}</small></time>
         <b class="type" title=${type}>${type}</b>
@@ -107,7 +111,7 @@ function Record({record}) {
   </li>`;
 }
 
-/** @param {{record: any}} props */
+/** @param {{record: EventModel}} props */
 function Detail({record}) {
   const text = toJson(record.value, 2);
   return html`<div class="detail"><p>${record.aggregate?.includes(':') ? html`<${AggregateLink} aggregate=${record.aggregate} />, ` : null}<${Time} at=${record.at} /> <${Copy} text=${text} /></p><pre tabindex="0" aria-label="Value of the record">${text}</pre></div>`;

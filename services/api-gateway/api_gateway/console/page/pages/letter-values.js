@@ -1,12 +1,10 @@
-// @ts-check
 /** Values of dead letters: bytes, text, hex, JSON, and what is known of them. Pure. */
+/** @import {DeadLetterItem} from 'api' */
 
-/** @typedef {{partition: number, offset: number, topic: string, key: string, reason: string, service: string, at: number, value: string, encoding: 'text' | 'base64', settled?: string}} Letter */
-
-/** @param {Letter} letter */
+/** @param {DeadLetterItem} letter */
 export const letterKey = (letter) => `${letter.partition}/${letter.offset}`;
 
-/** The value as bytes. @param {Letter} letter @returns {Uint8Array} */
+/** The value as bytes. @param {DeadLetterItem} letter @returns {Uint8Array} */
 export function bytesOf(letter) {
   if (letter.encoding === 'text') return new TextEncoder().encode(letter.value);
   return Uint8Array.from(atob(letter.value), (one) => one.charCodeAt(0));
@@ -18,14 +16,15 @@ export function hexLines(bytes, most) {
   for (let from = 0; from < bytes.length && lines.length < most; from += 16) {
     const part = [...bytes.subarray(from, from + 16)];
     const hex = part.map((one) => one.toString(16).padStart(2, '0'));
-    const left = hex.slice(0, 8).join(' '), right = hex.slice(8).join(' ');
+    const left = hex.slice(0, 8).join(' '),
+      right = hex.slice(8).join(' ');
     const text = part.map((one) => (one >= 32 && one < 127 ? String.fromCharCode(one) : '·')).join('');
     lines.push(`${from.toString(16).padStart(6, '0')}  ${left.padEnd(23)}  ${right.padEnd(23)}  ${text}`);
   }
   return lines;
 }
 
-/** The name of the command or message in the value, '' if it has none. Looks at its beginning, for values may be large. @param {Letter} letter */
+/** The name of the command or message in the value, '' if it has none. Looks at its beginning, for values may be large. @param {DeadLetterItem} letter */
 export function typeOf(letter) {
   if (letter.encoding !== 'text') return '';
   return /"type"\s*:\s*"([^"]{1,80})"/.exec(letter.value.slice(0, 4000))?.[1] ?? '';
@@ -33,15 +32,19 @@ export function typeOf(letter) {
 
 /** What a reason has in common with others of the same cause. @param {string} reason */
 export function reasonKey(reason) {
-  return reason.slice(0, 300).replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, '…').replaceAll(/\d+/g, '#');
+  return reason
+    .slice(0, 300)
+    .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, '…')
+    .replaceAll(/\d+/g, '#');
 }
 
-/** Groups by topic, type and reason, the one with the latest letter first. @param {Letter[]} letters */
+/** Groups by topic, type and reason, the one with the latest letter first. @param {DeadLetterItem[]} letters */
 export function letterGroups(letters) {
-  /** @type {Map<string, {key: string, topic: string, type: string, reason: string, letters: Letter[]}>} */
+  /** @type {Map<string, {key: string, topic: string, type: string, reason: string, letters: DeadLetterItem[]}>} */
   const groups = new Map();
   for (const letter of letters) {
-    const type = typeOf(letter), key = `${letter.topic}\n${type}\n${reasonKey(letter.reason)}`;
+    const type = typeOf(letter),
+      key = `${letter.topic}\n${type}\n${reasonKey(letter.reason)}`;
     const group = groups.get(key) ?? {key, topic: letter.topic, type, reason: letter.reason, letters: []};
     group.letters.push(letter);
     groups.set(key, group);

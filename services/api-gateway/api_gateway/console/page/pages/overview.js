@@ -1,4 +1,3 @@
-// @ts-check
 /** Is anything wrong? First a sentence, then what needs attention, figures, and what is happening now. */
 import {html, useEffect, useMemo, useRef, useState} from '../core/html.js';
 import {count, number, perS, words} from '../core/format.js';
@@ -11,6 +10,10 @@ import {Cli, cli} from '../parts/cli.js';
 import {ActionButton, allowedOf} from '../parts/dialog.js';
 import {Age, AggregateLink, Time} from '../parts/link.js';
 import {Empty, Panel} from '../parts/panel.js';
+import {chainEnd} from './workflow-groups.js';
+/** @import {Tone} from '../parts/types.d.ts' */
+/** @import {Seen} from './types.d.ts' */
+/** @import {OverviewModel, WorkflowItem} from 'api' */
 
 const MAX_CHANGES = 50;
 const SPAN_S = 300;
@@ -22,7 +25,7 @@ export default function Overview() {
   const overview = useOverview();
   return html`<div class="page overview">
     <div class="title"><h1>Overview</h1><span class="tools"><${Cli} line=${cli`workflow list`} /></span></div>
-    <${Panel} of=${overview} class="bare" flush=${true} lines=${4}>${(/** @type {any} */ data) => html`<${Sentence} data=${data} /><${Figures} data=${data} />`}<//>
+    <${Panel} of=${overview} class="bare" flush=${true} lines=${4}>${(data) => html`<${Sentence} data=${data} /><${Figures} data=${data} />`}<//>
     <${Demonstrated} isEmpty=${overview.data?.counts?.scopes === 0} />
     <div class="halves"><div><${Failing} count=${overview.data?.workflows?.failing} /><${Hot} data=${overview.data} /></div><${Activity} /></div>
   </div>`;
@@ -39,10 +42,10 @@ function Demonstrated({isEmpty}) {
   return isWanted && Demonstration ? html`<${Demonstration} isEmpty=${isEmpty} />` : null;
 }
 
-const TONES = /** @type {Record<string, import('../parts/badges.js').Tone>} */ ({ok: 'ok', warn: 'warn', bad: 'bad'});
+const TONES = /** @type {Record<string, Tone>} */ ({ok: 'ok', warn: 'warn', bad: 'bad'});
 const WORDS = /** @type {Record<string, string>} */ ({ok: 'all well', warn: 'look at this', bad: 'act'});
 
-/** @param {{data: any}} props */
+/** @param {{data: OverviewModel}} props */
 function Sentence({data}) {
   const {oldestFailing} = data.workflows ?? {};
   const said = data.sentence.toLowerCase();
@@ -55,13 +58,14 @@ function Sentence({data}) {
   </section>`;
 }
 
-/** @param {{data: any}} props */
+/** @param {{data: OverviewModel}} props */
 function Figures({data}) {
-  const {counts = {}, workflows = {}} = data;
+  const {counts, workflows} = data;
+  const {running, failing, waiting} = workflows;
   const figures = /** @type {[string, any, string, string][]} */ ([
     ['streams', counts.streams, href('/streams'), ''],
     ['segments', counts.segments, href('/streams', {sort: '-segments'}), ''],
-    ['workflows', (workflows.running ?? 0) + (workflows.failing ?? 0) + (workflows.waiting ?? 0), href('/workflows'), workflows.failing ? 'bad' : ''],
+    ['workflows', running + failing + waiting, href('/workflows'), failing ? 'bad' : ''],
     ['transactions', counts.transactionsOpen, href('/transactions'), ''],
     ['waiting commits', counts.transactionsWaiting, href('/transactions'), ''],
     ['overdue leases', data.overdueLeases, href('/transactions'), data.overdueLeases ? 'warn' : ''],
@@ -76,33 +80,41 @@ function Figures({data}) {
 
 /** The oldest workflows that fail. @param {{count: number | undefined}} props */
 function Failing({count: failing}) {
-  const work = useResource('workflows', {query: {state: 'failing', sort: 'since', limit: 5}, of: ['cluster'], every: 5000});
+  const work = useResource('workflows', {
+    query: {state: 'failing', sort: 'since', limit: 5},
+    of: ['cluster'],
+    every: 5000,
+  });
   return html`<${Panel} title="Failing work" of=${work} flush=${true} tools=${failing ? html`<a href=${href('/workflows', {state: 'failing', group: 'error'})}>all ${failing}, by error</a>` : null}
-    empty=${(/** @type {any} */ data) => data.items.length === 0} emptyText="No workflow is failing.">${(/** @type {any} */ data) => html`<ul class="list">${data.items.map((/** @type {any} */ item) => html`
+    empty=${(data) => data.items.length === 0} emptyText="No workflow is failing.">${(data) =>
+      html`<ul class="list">${data.items.map(
+        (/** @type {WorkflowItem} */ item) => html`
       <li key=${item.aggregate}><div><b>${words(item.kind)}</b> <${AggregateLink} aggregate=${item.aggregate} kind=${false} /><span class="muted"> for <${Age} at=${item.since} />, ${count(item.attempts, 'attempt')}</span>
         <p class="bad clamp" title=${item.lastError}>${cause(item)}</p></div>
-        <${ActionButton} small=${true} allowed=${allowedOf(item, 'retry')} onClick=${async () => (await import('../parts/actions.js')).retryWorkflow(item)}>Retry now<//></li>`)}</ul>`}<//>`;
+        <${ActionButton} small=${true} allowed=${allowedOf(item, 'retry')} onClick=${async () => (await import('../parts/actions.js')).retryWorkflow(item)}>Retry now<//></li>`,
+      )}</ul>`}<//>`;
 }
 
-/** What a chain of waiting ends with says more than the last error. @param {any} item */
+/** What a chain of waiting ends with says more than the last error. @param {WorkflowItem} item */
 function cause({waitsFor, lastError}) {
-  let end = waitsFor;
-  while (end?.then) end = end.then;
+  const end = chainEnd(waitsFor);
   return end?.container !== undefined ? end.why : lastError || end?.why;
 }
 
-/** @param {{data: any}} props */
+/** @param {{data: OverviewModel | undefined}} props */
 function Hot({data}) {
   const hot = data?.hotStreams ?? [];
-  return html`<${Panel} title="Hot streams" flush=${true}>${data === undefined ? null : hot.length === 0 ? html`<${Empty} text="No stream is reported hot. One is when its segments get more than the target of its scaling policy." />`
-    : html`<ul class="list">${hot.map((/** @type {any} */ one) => {
-      const name = typeof one === 'string' ? one : one.stream;
-      const [scope, stream] = name.replace(/^stream:/, '').split('/');
-      return html`<li key=${name}><a href=${href(['streams', scope, stream])}>${scope}/${stream}</a><a class="muted" href=${href(['streams', scope, stream], {tab: 'why'})}>why</a></li>`;
-    })}</ul>`}<//>`;
+  return html`<${Panel} title="Hot streams" flush=${true}>${
+    data === undefined
+      ? null
+      : hot.length === 0
+        ? html`<${Empty} text="No stream is reported hot. One is when its segments get more than the target of its scaling policy." />`
+        : html`<ul class="list">${hot.map((one) => {
+            const [scope, stream] = one.split('/');
+            return html`<li key=${one}><a href=${href(['streams', scope, stream])}>${one}</a><a class="muted" href=${href(['streams', scope, stream], {tab: 'why'})}>why</a></li>`;
+          })}</ul>`
+  }<//>`;
 }
-
-/** @typedef {{at: number, aggregate: string, types: string[]}} Seen */
 
 const COMMIT = /Committed|Commit/;
 
@@ -143,15 +155,23 @@ function Activity() {
       <${Rates} totals=${totals.current} since=${since.current} />
     <//>
     <${Panel} title="Last changes" flush=${true} tools=${html`<a href=${href('/journal')}>journal</a>`}>
-      ${seen.length === 0 ? html`<${Empty} text="Changes are listed here as they come. None has come since this page was opened." />` : html`<ul class="changes">${seen.map((one) => html`
-        <li key=${`${one.at} ${one.aggregate} ${one.types.join()}`}><${Time} at=${one.at} /><span class="cut"><${AggregateLink} aggregate=${one.aggregate} /></span><span class="muted cut" title=${one.types.join(', ')}>${phrase(one.types)}</span></li>`)}</ul>`}
+      ${
+        seen.length === 0
+          ? html`<${Empty} text="Changes are listed here as they come. None has come since this page was opened." />`
+          : html`<ul class="changes">${seen.map(
+              (one) => html`
+        <li key=${`${one.at} ${one.aggregate} ${one.types.join()}`}><${Time} at=${one.at} /><span class="cut"><${AggregateLink} aggregate=${one.aggregate} /></span><span class="muted cut" title=${one.types.join(', ')}>${phrase(one.types)}</span></li>`,
+            )}</ul>`
+      }
     <//>
   </div>`;
 }
 
 /** "ScaleStarted" as "scale started". @param {string[]} types */
 function phrase(types) {
-  return [...new Set(types)].map((type) => type.replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => ` ${letter}`).toLowerCase()).join(', ');
+  return [...new Set(types)]
+    .map((type) => type.replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => ` ${letter}`).toLowerCase())
+    .join(', ');
 }
 
 /** @param {{totals: Map<number, {changes: number, commits: number}>, since: number}} props */
@@ -177,8 +197,13 @@ const HIGH = 44;
 /** A small line with its last and its highest value. @param {{name: string, values: (number | null)[], hue: number}} props */
 function Spark({name, values, hue}) {
   const known = /** @type {number[]} */ (values.filter((value) => value !== null));
-  const top = Math.max(1, ...known), last = known.at(-2) ?? known.at(-1) ?? 0;
-  const points = values.flatMap((value, index) => (value === null || index === values.length - 1 ? [] : [`${((index / (values.length - 2)) * WIDE).toFixed(1)},${(HIGH - 1 - (value / top) * (HIGH - 4)).toFixed(1)}`]));
+  const top = Math.max(1, ...known),
+    last = known.at(-2) ?? known.at(-1) ?? 0;
+  const points = values.flatMap((value, index) =>
+    value === null || index === values.length - 1
+      ? []
+      : [`${((index / (values.length - 2)) * WIDE).toFixed(1)},${(HIGH - 1 - (value / top) * (HIGH - 4)).toFixed(1)}`],
+  );
   return html`<div class="spark"><span>${name}<b class="num">${perS(last)}</b></span>
     <svg viewBox=${`0 0 ${WIDE} ${HIGH}`} preserveAspectRatio="none" role="img" aria-label=${`${name}: ${perS(last)}, at most ${perS(Math.max(0, ...known))}`}>
       <line x1="0" x2=${WIDE} y1=${HIGH - 1} y2=${HIGH - 1} class="axis" /><polyline points=${points.join(' ')} style=${`stroke:var(--hue-${hue})`} /></svg>

@@ -1,10 +1,9 @@
-// @ts-check
 /**
  * What became of a call: every record that belongs to a request, over all topics, as a timeline and as a table, with the
  * answer or what is still under way. Without an id in the address one can be typed.
  */
 import '../parts/past-style.js';
-import {html, useEffect, useMemo, useRef, useState} from '../core/html.js';
+import {html, useEffect, useMemo, useRef, useState, onText} from '../core/html.js';
 import {toJson, under} from '../core/api.js';
 import {count, duration, exact, time} from '../core/format.js';
 import {href, navigate, setQuery} from '../core/router.js';
@@ -16,9 +15,15 @@ import {AggregateLink, RequestLink, Time} from '../parts/link.js';
 import {Empty, Panel} from '../parts/panel.js';
 import {Picture} from '../parts/picture.js';
 import {isVoid, timeline, timelineRows} from '../pictures/timeline.js';
+import {Plain} from '../parts/plain.js';
+/** @import {RequestHistory, StepModel} from 'api' */
 
 const FOLLOW_MS = 3000;
-const FURTHER = /** @type {[string, string][]} */ ([['-1h', '1 h'], ['-1d', '1 d'], ['-7d', '7 d']]);
+const FURTHER = /** @type {[string, string][]} */ ([
+  ['-1h', '1 h'],
+  ['-1d', '1 d'],
+  ['-7d', '7 d'],
+]);
 
 /** @param {Record<string, string>} params */
 export const title = ({id}) => (id ? `Request ${id}` : 'Requests');
@@ -37,7 +42,7 @@ function Ask() {
         event.preventDefault();
         if (typed) navigate(href(['requests', typed]));
       }}>
-        <label>Request <input type="text" size="44" value=${typed} spellcheck=${false} autocomplete="off" onInput=${(/** @type {any} */ event) => setTyped(event.currentTarget.value.trim())} /></label>
+        <label>Request <input type="text" size="44" value=${typed} spellcheck=${false} autocomplete="off" onInput=${onText((text) => setTyped(text.trim()))} /></label>
         <button type="submit" class="primary" disabled=${typed === ''}>Show</button>
       </form>
       <p class="muted">Every change answers with the id of its request, in the header <code>Sluice-Request</code>; the command line prints it, refusals and logs name it, too.</p>
@@ -69,60 +74,83 @@ function Request({id, query}) {
   return html`<div class="page">
     <div class="title"><h1>Request <span class="id">${id}</span></h1>
       <span class="tools"><${Cli} line=${cli`trace ${id} --since ${since}`} />${found.data?.steps.length > 0 ? html`<${Export} id=${id} trace=${found.data} />` : null}</span></div>
-    <${Panel} title="History" tools=${html`<${Further} since=${since} />`} of=${found} gone=${(/** @type {any} */ problem) => html`<${Empty} text=${problem.detail} cli=${cli`trace ${id} --since 1d`} />`}
-      empty=${(/** @type {any} */ data) => data.steps.length === 0 && data.complete !== false} emptyText=${html`No record since ${time(sinceMs)} belongs to this request.`} emptyCli=${cli`trace ${id} --since 30d`}>
-      ${(/** @type {any} */ trace) => html`<${History} trace=${trace} />`}<//>
+    <${Panel} title="History" tools=${html`<${Further} since=${since} />`} of=${found} gone=${(problem) => html`<${Empty} text=${problem.detail} cli=${cli`trace ${id} --since 1d`} />`}
+      empty=${(data) => data.steps.length === 0 && data.complete !== false} emptyText=${html`No record since ${time(sinceMs)} belongs to this request.`} emptyCli=${cli`trace ${id} --since 30d`}>
+      ${(trace) => html`<${History} trace=${trace} />`}<//>
   </div>`;
 }
 
 /** @param {{since: string}} props */
 function Further({since}) {
-  return html`<span class="muted">look back</span><span class="choice" role="group" aria-label="How far back">${FURTHER.map(([value, words]) => html`
-    <button key=${value} type="button" class="small" aria-pressed=${String(value === since)} onClick=${() => setQuery({since: value})}>${words}</button>`)}</span>`;
+  return html`<span class="muted">look back</span><span class="choice" role="group" aria-label="How far back">${FURTHER.map(
+    ([value, words]) => html`
+    <button key=${value} type="button" class="small" aria-pressed=${String(value === since)} onClick=${() => setQuery({since: value})}>${words}</button>`,
+  )}</span>`;
 }
 
-/** @param {{trace: any}} props */
+/** @param {{trace: RequestHistory}} props */
 function History({trace}) {
   const [unfolded, setUnfolded] = useState(false);
   const [chosen, setChosen] = useState(/** @type {any} */ (null));
-  const model = useMemo(() => timelineRows(trace, {now: trace.searchedTo ?? trace.steps.at(-1)?.at ?? 0, unfolded}), [trace, unfolded]);
-  const others = new Set(trace.steps.map((/** @type {any} */ step) => step.request).filter((/** @type {string} */ id) => id !== trace.request));
+  const model = useMemo(
+    () => timelineRows(trace, {now: trace.searchedTo ?? trace.steps.at(-1)?.at ?? 0, unfolded}),
+    [trace, unfolded],
+  );
+  const others = new Set(
+    trace.steps.map((step) => step.request).filter((/** @type {string} */ id) => id !== trace.request),
+  );
   return html`
     <${Ending} trace=${trace} />
     ${trace.complete === false ? html`<p><${Badge} tone="warn">searched back to ${time(trace.searchedTo)}<//> What lies before is not known yet.</p>` : null}
-    ${trace.steps.length > 0 ? html`
+    ${
+      trace.steps.length > 0
+        ? html`
       <${Picture} make=${timeline} model=${model} options=${{onOpen: setChosen}}
         hint="● record  ■ entry of the journal, hollow: void  ▬ waiting, deciding and steps. Point at one, or go along them with the arrows; Enter marks it below." />
       ${others.size > 0 ? html`<p><button type="button" class="small" aria-expanded=${String(unfolded)} onClick=${() => setUnfolded(!unfolded)}>${unfolded ? 'Fold' : 'Unfold'} ${count(others.size, 'follow-up')}</button></p>` : null}
-      <${Steps} trace=${trace} chosen=${chosen} unfolded=${unfolded || others.size === 0} />` : null}`;
+      <${Steps} trace=${trace} chosen=${chosen} unfolded=${unfolded || others.size === 0} />`
+        : null
+    }`;
 }
 
-/** How it ended, or what it is still about. @param {{trace: any}} props */
+/** How it ended, or what it is still about. @param {{trace: RequestHistory}} props */
 function Ending({trace}) {
   const {answer, running, principal, began, steps} = trace;
   const by = principal ? html` for <b>${principal}</b>` : null;
   return html`<div class="ending">
     <p class="says">${began ? html`Sent <${Time} at=${began} path="/journal" />${by}. ` : null}
       ${answer ? html`<${Badge} tone=${answer.reason ? 'warn' : 'ok'}>${answer.status}<//> after <b>${duration(answer.after)}</b>${answer.reason ? `: ${answer.reason}` : '.'}` : steps.length > 0 ? 'No answer in the journal.' : null}</p>
-    ${running.map((/** @type {any} */ one) => html`<p key=${one.aggregate}>Still under way: <b>${one.kind}</b> on <${AggregateLink} aggregate=${one.aggregate} /> since <${Time} at=${one.since} path="/workflows" />${one.attempts
-      ? html`; step <code>${one.step}</code> <${Badge} tone="bad">failed ${count(one.attempts, 'time')}<//> ${one.lastError}` : one.lastError ? html`; step <code>${one.step}</code> ${one.lastError}` : '.'}</p>`)}
+    ${running.map(
+      (one) =>
+        html`<p key=${one.aggregate}>Still under way: <b>${one.kind}</b> on <${AggregateLink} aggregate=${one.aggregate} /> since <${Time} at=${one.since} path="/workflows" />${
+          one.attempts
+            ? html`; step <code>${one.step}</code> <${Badge} tone="bad">failed ${count(one.attempts, 'time')}<//> ${one.lastError}`
+            : one.lastError
+              ? html`; step <code>${one.step}</code> ${one.lastError}`
+              : '.'
+        }</p>`,
+    )}
   </div>`;
 }
 
-/** @param {{trace: any, chosen: any, unfolded: boolean}} props */
+/** @param {{trace: RequestHistory, chosen: StepModel | null, unfolded: boolean}} props */
 function Steps({trace, chosen, unfolded}) {
   const row = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => row.current?.scrollIntoView({block: 'nearest'}), [chosen]);
-  const steps = unfolded ? trace.steps : trace.steps.filter((/** @type {any} */ step) => step.request === trace.request);
-  return html`<table class="plain steps"><thead><tr><th scope="col">Time</th><th scope="col" class="num">Since start</th><th scope="col" class="num">Took</th><th scope="col">What</th><th scope="col">Where</th><th scope="col">By</th><th scope="col">Says</th></tr></thead>
-    <tbody>${steps.map((/** @type {any} */ step) => html`<tr key=${`${step.topic} ${step.partition} ${step.offset} ${step.entry ?? -1}`} ref=${step === chosen ? row : undefined} class=${`${step === chosen ? 'chosen' : ''} ${isVoid(step) ? 'void' : ''}`}>
+  const steps = unfolded ? trace.steps : trace.steps.filter((step) => step.request === trace.request);
+  return html`<${Plain} class="steps" heads=${['Time', '#Since start', '#Took', 'What', 'Where', 'By', 'Says']}>
+      ${steps.map(
+        (
+          step,
+        ) => html`<tr key=${`${step.topic} ${step.partition} ${step.offset} ${step.entry ?? -1}`} ref=${step === chosen ? row : undefined} class=${`${step === chosen ? 'chosen' : ''} ${isVoid(step) ? 'void' : ''}`}>
       <td class="num" title=${exact(step.at)}>${time(step.at)}<small>.${String(step.at % 1000).padStart(3, '0')}</small></td><td class="num">+${step.sinceStart} ms</td><td class="num">${step.took} ms</td>
       <td>${isVoid(step) ? html`<${Badge} tone="warn">${step.what}<//>` : step.what}</td>
       <td class="id">${step.topic.replace(/^sluice\./, '')} ${step.partition}@${step.offset}</td><td class="id">${step.by.split('/').at(-1)}</td>
-      <td class="long">${step.request === trace.request ? null : html`<${RequestLink} id=${step.request} />: `}${step.says}</td></tr>`)}</tbody></table>`;
+      <td class="long">${step.request === trace.request ? null : html`<${RequestLink} id=${step.request} />: `}${step.says}</td></tr>`,
+      )}<//>`;
 }
 
-/** @param {{id: string, trace: any}} props */
+/** @param {{id: string, trace: RequestHistory}} props */
 function Export({id, trace}) {
   function save() {
     const link = document.createElement('a');

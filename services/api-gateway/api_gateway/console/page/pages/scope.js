@@ -1,4 +1,3 @@
-// @ts-check
 /** A scope: what is in it, its deletion. */
 import {html} from '../core/html.js';
 import {under} from '../core/api.js';
@@ -22,7 +21,9 @@ export default function Scope({params: {scope}}) {
     <div class="title"><h1><span class="muted">scope</span> ${scope}</h1>
       <span class="tools"><${Cli} line=${cli`scope show ${scope}`} /><${ActionButton} danger=${true} allowed=${found.problem?.kind === 'missing' ? {allowed: false, why: 'it is not there'} : mayChange('root')} onClick=${() => void deleteScope(scope, true)}>Delete with everything…<//></span></div>
     <${TimeSlider} name=${`scope:${scope}`} path="journal" query=${{key: scope}} />
-    <${Panel} title="What is in it" of=${found} gone=${(/** @type {any} */ problem) => html`<${Gone} problem=${problem}><a href=${href('/journal', {key: `scope:${scope}`, from: '-7d'})}>What became of it</a><${Cli} line=${cli`scope create ${scope}`} /><//>`}>${(/** @type {any} */ data) => html`
+    <${Panel} title="What is in it" of=${found} gone=${(problem) => html`<${Gone} problem=${problem}><a href=${href('/journal', {key: `scope:${scope}`, from: '-7d'})}>What became of it</a><${Cli} line=${cli`scope create ${scope}`} /><//>`}>${(
+      data,
+    ) => html`
       <dl class="facts">
         <dt>Streams</dt><dd><a href=${href('/streams', {scope})}>${number(data.streams)}</a></dd>
         <dt>Reader groups</dt><dd><a href=${href('/groups', {scope})}>${number(data.readerGroups ?? data.groups)}</a></dd>

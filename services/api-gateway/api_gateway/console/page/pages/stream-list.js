@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * The rows of the list of streams: a first 100, then pages of 1,000; from then on kept up to date one by one.
  *
@@ -9,6 +8,9 @@
 import {signal} from '../core/html.js';
 import {address, api, Problem} from '../core/api.js';
 import {onChanged, paused} from '../core/live.js';
+/** @import {Change, Query} from '../core/types.d.ts' */
+/** @import {StreamRow} from './types.d.ts' */
+/** @import {FoundStream} from 'api' */
 
 const PAGE = 1000;
 /** Enough for a window; the others come while these are looked at. */
@@ -32,28 +34,13 @@ const STREAM = /^(stream|commits|txn|prepared):([^/]+\/[^/]+)/;
 const HOT = new Set(['split', 'split-and-merge', 'at-maximum']);
 const COUNTS = /^(txn|prepared|commits):/;
 
-/**
- * @typedef {object} Row as `GET streams` gives it; `key` and `gone` are this list's
- * @property {string} key scope/name
- * @property {string} scope
- * @property {string} name
- * @property {string} state
- * @property {number} epoch
- * @property {number} segments
- * @property {number} [unreachable] how many of them can be neither written nor read
- * @property {string[]} tags
- * @property {string} [workflow]
- * @property {boolean} [failing]
- * @property {number} transactions
- * @property {{kind: string, code: string, at: number}} [lastDecision]
- * @property {number} [changedAt]
- * @property {boolean} gone
- */
-
 /** The first of these names, as many as are asked for at once. @param {string[]} names */
 function fitting(names) {
   let chars = 0;
-  return names.slice(0, AT_ONCE).filter((name) => (chars += 'name=&'.length + encodeURIComponent(name).length) <= MAX_CHARS);
+  return names.slice(0, AT_ONCE).filter((name) => {
+    chars += 'name=&'.length + encodeURIComponent(name).length;
+    return chars <= MAX_CHARS;
+  });
 }
 
 /** Whether nothing is fetched for now. */
@@ -61,16 +48,22 @@ function isAtRest() {
   return paused.peek() || document.visibilityState === 'hidden';
 }
 
-/** @param {any} item @returns {Row} */
+/** @param {FoundStream} item @returns {StreamRow} */
 function rowOf(item) {
-  return {...item, key: `${item.scope}/${item.name}`, tags: item.tags ?? [], transactions: item.transactions ?? 0, gone: false};
+  return {
+    ...item,
+    key: `${item.scope}/${item.name}`,
+    tags: item.tags ?? [],
+    transactions: item.transactions ?? 0,
+    gone: false,
+  };
 }
 
 export class StreamList {
-  /** @param {import('../core/api.js').Query} query what the gateway filters by */
+  /** @param {Query} query what the gateway filters by */
   constructor(query) {
     this.query = query;
-    /** @type {Map<string, Row>} */
+    /** @type {Map<string, StreamRow>} */
     this.rows = new Map();
     /** When rows last changed, epoch ms by key. @type {Map<string, number>} */
     this.marks = new Map();
@@ -115,12 +108,16 @@ export class StreamList {
 
   async load() {
     this.update({loading: true});
-    /** @type {Map<string, Row>} */
+    /** @type {Map<string, StreamRow>} */
     const found = new Map();
-    let after = '', isWhole = false;
+    let after = '',
+      isWhole = false;
     try {
       do {
-        const {items, next} = await api.get('streams', {query: {...this.query, limit: after || this.rows.size > 0 ? PAGE : FIRST_PAGE, after}, signal: this.ended.signal});
+        const {items, next} = await api.get('streams', {
+          query: {...this.query, limit: after || this.rows.size > 0 ? PAGE : FIRST_PAGE, after},
+          signal: this.ended.signal,
+        });
         for (const item of items) found.set(`${item.scope}/${item.name}`, rowOf(item));
         after = next ?? '';
         isWhole = after === '';
@@ -141,7 +138,7 @@ export class StreamList {
     }
   }
 
-  /** @param {import('../core/live.js').Change[] | null} changes */
+  /** @param {Change[] | null} changes */
   take(changes) {
     if (changes === null) return this.reloadSoon(0);
     for (const {aggregate, types} of changes) {
@@ -149,7 +146,8 @@ export class StreamList {
       const name = STREAM.exec(aggregate)?.[2];
       if (!name || name.split('/')[1].startsWith('_')) continue;
       // Filters look for a commit that fails, whether its row is seen or not.
-      const isLookedFor = aggregate.startsWith('commits:') && (types.includes('WorkflowStepFailed') || this.rows.get(name)?.failing);
+      const isLookedFor =
+        aggregate.startsWith('commits:') && (types.includes('WorkflowStepFailed') || this.rows.get(name)?.failing);
       if (isLookedFor || !COUNTS.test(aggregate)) this.structure.add(name);
       else if (this.rows.has(name)) this.counts.add(name);
     }
@@ -162,7 +160,8 @@ export class StreamList {
 
   /** The first change is fetched at once, those behind it together. */
   soon() {
-    if (this.structure.size > 0) this.timer ??= setTimeout(() => this.flush(), Math.max(0, this.flushedAt + STRUCTURE_MS - Date.now()));
+    if (this.structure.size > 0)
+      this.timer ??= setTimeout(() => this.flush(), Math.max(0, this.flushedAt + STRUCTURE_MS - Date.now()));
   }
 
   /** @param {number} leastMs */
@@ -202,10 +201,13 @@ export class StreamList {
     try {
       const url = names.map((name) => `name=${encodeURIComponent(name)}`).join('&');
       const {items} = await api.get(`streams?${url}`, {query: {...this.query, limit: PAGE}, signal: this.ended.signal});
-      /** @type {Map<string, Row>} */
-      const found = new Map(items.map((/** @type {any} */ item) => [`${item.scope}/${item.name}`, rowOf(item)]));
+      /** @type {Map<string, StreamRow>} */
+      const found = new Map(
+        items.map((/** @type {FoundStream} */ item) => [`${item.scope}/${item.name}`, rowOf(item)]),
+      );
       for (const name of names) {
-        const before = this.rows.get(name), row = found.get(name);
+        const before = this.rows.get(name),
+          row = found.get(name);
         if (row && !before && this.rows.size >= MAX_ROWS) {
           this.update({isWhole: false});
         } else if (row) {
@@ -244,34 +246,41 @@ export class StreamList {
   }
 }
 
-/** The address of what a list shows, to tell lists apart. @param {import('../core/api.js').Query} query */
+/** The address of what a list shows, to tell lists apart. @param {Query} query */
 export function listKey(query) {
   return address('streams', query).search;
 }
 
-/** What a row is filtered by, as text in lower case. @param {Row} row */
+/** What a row is filtered by, as text in lower case. @param {StreamRow} row */
 function textOf(row) {
   return `${row.key} ${row.tags.join(' ')}`.toLowerCase();
 }
 
-/** @param {Row} row @param {string} state */
+/** @param {StreamRow} row @param {string} state */
 function isOf(row, state) {
-  if (state === 'odd') return Boolean(row.unreachable || row.failing) || row.gone || HOT.has(row.lastDecision?.code ?? '');
+  if (state === 'odd')
+    return Boolean(row.unreachable || row.failing) || row.gone || HOT.has(row.lastDecision?.code ?? '');
   if (state === 'failing') return Boolean(row.failing);
   if (state === 'busy') return Boolean(row.workflow);
   return row.state === state;
 }
 
-/** @type {Record<string, (row: Row) => string | number>} */
+/** @type {Record<string, (row: StreamRow) => string | number>} */
 const ORDERS = {
-  name: (row) => row.key, state: (row) => row.state, epoch: (row) => row.epoch, segments: (row) => row.segments,
-  transactions: (row) => row.transactions, changed: (row) => row.changedAt ?? 0, workflow: (row) => (row.failing ? `0${row.workflow}` : row.workflow ? `1${row.workflow}` : '2'),
-  scope: (row) => row.scope, decision: (row) => row.lastDecision?.at ?? 0,
+  name: (row) => row.key,
+  state: (row) => row.state,
+  epoch: (row) => row.epoch,
+  segments: (row) => row.segments,
+  transactions: (row) => row.transactions,
+  changed: (row) => row.changedAt ?? 0,
+  workflow: (row) => (row.failing ? `0${row.workflow}` : row.workflow ? `1${row.workflow}` : '2'),
+  scope: (row) => row.scope,
+  decision: (row) => row.lastDecision?.at ?? 0,
 };
 
 /**
  * The rows that are wanted, in order. Pure.
- * @param {Iterable<Row>} rows @param {{q?: string, state?: string, scope?: string, tag?: string, sort?: string}} wanted
+ * @param {Iterable<StreamRow>} rows @param {{q?: string, state?: string, scope?: string, tag?: string, sort?: string}} wanted
  */
 export function chosen(rows, {q = '', state = '', scope = '', tag = '', sort = 'name'}) {
   const words = q.toLowerCase().split(/\s+/).filter(Boolean);
@@ -289,7 +298,8 @@ export function chosen(rows, {q = '', state = '', scope = '', tag = '', sort = '
   const down = sort.startsWith('-') ? -1 : 1;
   const order = ORDERS[sort.replace('-', '')] ?? ORDERS.name;
   return found.sort((one, other) => {
-    const a = order(one), b = order(other);
+    const a = order(one),
+      b = order(other);
     return a < b ? -down : a > b ? down : one.key < other.key ? -1 : 1;
   });
 }

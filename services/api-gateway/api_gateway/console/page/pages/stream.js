@@ -1,4 +1,3 @@
-// @ts-check
 /** One stream: how it stands, its topology, and in tabs why it is so, its transactions, readers, segments, configuration. */
 import {html, useEffect, useMemo, useState} from '../core/html.js';
 import {under} from '../core/api.js';
@@ -20,6 +19,7 @@ import {useRates, useStores, watermarkOf} from './stream/facts.js';
 import {ReadersTab} from './stream/readers.js';
 import {Segments} from './stream/segments.js';
 import {TopologyPanel} from './stream/topology-panel.js';
+/** @import {StreamDescription} from 'api' */
 
 const style = document.createElement('link');
 style.rel = 'stylesheet';
@@ -31,7 +31,11 @@ await new Promise((done) => {
 });
 
 const TABS = /** @type {[string, string][]} */ ([
-  ['', 'Why'], ['transactions', 'Transactions'], ['readers', 'Readers'], ['segments', 'Segments'], ['configuration', 'Configuration'],
+  ['', 'Why'],
+  ['transactions', 'Transactions'],
+  ['readers', 'Readers'],
+  ['segments', 'Segments'],
+  ['configuration', 'Configuration'],
 ]);
 
 /** @param {Record<string, string>} params */
@@ -54,25 +58,34 @@ export default function StreamPage({params: {scope, stream}, query, at}) {
         <${ActionButton} danger=${true} allowed=${allowedOf(data, 'delete')} onClick=${() => deleteStream(scope, stream)}>Delete…<//></span></div>
     ${data ? html`<${Status} data=${data} live=${live} />` : null}
     <${TimeSlider} name=${`stream ${name}`} path=${`${path}/history`} />
-    ${problem?.kind === 'missing' ? html`<${Panel}><${Gone} problem=${problem}><p><a href=${href('/journal', {key: name, from: '-7d'})}>What the journal has of ${name}</a></p><//><//>`
-      : !data ? (problem ? html`<${Failed} problem=${problem} retry=${found.reload} />` : html`<${Skeleton} lines=${6} />`) : html`
+    ${
+      problem?.kind === 'missing'
+        ? html`<${Panel}><${Gone} problem=${problem}><p><a href=${href('/journal', {key: name, from: '-7d'})}>What the journal has of ${name}</a></p><//><//>`
+        : !data
+          ? (problem ? html`<${Failed} problem=${problem} retry=${found.reload} />` : html`<${Skeleton} lines=${6} />`)
+          : html`
       <${TopologyPanel} scope=${scope} stream=${stream} description=${data} query=${query} at=${then} />
       <${Tabs} name=${[scope, stream]} query=${query} />
-      <${Tab} scope=${scope} stream=${stream} data=${data} etag=${found.etag} query=${query} at=${at} then=${then} />`}
+      <${Tab} scope=${scope} stream=${stream} data=${data} etag=${found.etag} query=${query} at=${at} then=${then} />`
+    }
   </div>`;
 }
 
-/** The line that says how the stream stands. @param {{data: any, live: boolean}} props */
+/** The line that says how the stream stands. @param {{data: StreamDescription, live: boolean}} props */
 function Status({data, live}) {
   const {workflow, waiting, transactions, decisions} = data;
   const watermark = watermarkOf(data);
-  const scaled = decisions?.find((/** @type {any} */ one) => one.kind === 'scale');
+  const scaled = decisions?.find((one) => one.kind === 'scale');
   return html`<p class="status-line">
     ${data.unreachable ? html`<${Unreachable} found=${data.unreachable} of=${data.segments.length} what="segments" />` : null}
     <span>epoch <b class="num">${number(data.epoch)}</b></span>
     <span><b class="num">${number(data.segments.length)}</b> ${data.segments.length === 1 ? 'segment' : 'segments'}</span>
-    ${workflow ? html`<span><a href=${href('/workflows', {q: `${data.scope}/${data.name}`})}>${words(workflow.kind)}</a>${workflow.step ? `, ${words(workflow.step)}` : ''} for <${Age} at=${workflow.since} />
-      ${workflow.attempts > 0 ? html` <${Badge} tone="bad" title=${workflow.lastError}>${count(workflow.attempts, 'attempt')}<//>` : null}</span>` : null}
+    ${
+      workflow
+        ? html`<span><a href=${href('/workflows', {q: `${data.scope}/${data.name}`})}>${words(workflow.kind)}</a>${workflow.step ? `, ${words(workflow.step)}` : ''} for <${Age} at=${workflow.since} />
+      ${workflow.attempts > 0 ? html` <${Badge} tone="bad" title=${workflow.lastError}>${count(workflow.attempts, 'attempt')}<//>` : null}</span>`
+        : null
+    }
     ${waiting ? html`<span><${Badge} tone="warn">${words(waiting.kind)} waits<//> since <${Time} at=${waiting.at} /></span>` : null}
     ${transactions ? html`<span>transactions: ${number(transactions.open)} open, ${number(transactions.waiting)} to commit${transactions.aborting ? `, ${number(transactions.aborting)} aborting` : ''}</span>` : null}
     <span>${count(data.subscribers?.length ?? 0, 'reader group')}</span>
@@ -90,14 +103,18 @@ function Tabs({name: [scope, stream], query}) {
   </nav>`;
 }
 
-/** @param {{scope: string, stream: string, data: any, etag: string, query: Record<string, string>, at: string | null, then: number | null}} props */
+/** @param {{scope: string, stream: string, data: StreamDescription, etag: string, query: Record<string, string>, at: string | null, then: number | null}} props */
 function Tab({scope, stream, data, etag, query, at, then}) {
   const live = at === null;
-  if (query.tab === 'readers') return html`<${ReadersTab} scope=${scope} stream=${stream} description=${data} live=${live} />`;
-  if (query.tab === 'configuration') return html`<${ConfigurationTab} scope=${scope} stream=${stream} description=${data} etag=${etag} live=${live} />`;
-  if (query.tab === 'segments') return html`<${SegmentsTab} scope=${scope} stream=${stream} data=${data} then=${then} />`;
+  if (query.tab === 'readers')
+    return html`<${ReadersTab} scope=${scope} stream=${stream} description=${data} live=${live} />`;
+  if (query.tab === 'configuration')
+    return html`<${ConfigurationTab} scope=${scope} stream=${stream} description=${data} etag=${etag} live=${live} />`;
+  if (query.tab === 'segments')
+    return html`<${SegmentsTab} scope=${scope} stream=${stream} data=${data} then=${then} />`;
   if (query.tab === 'transactions') {
-    return live ? html`<${Later} key="transactions" load=${() => import('./transactions.js').then((found) => found.StreamTransactions)} props=${{scope, stream, transaction: query.transaction}} />`
+    return live
+      ? html`<${Later} key="transactions" load=${() => import('./transactions.js').then((found) => found.StreamTransactions)} props=${{scope, stream, transaction: query.transaction}} />`
       : html`<p class="muted">Transactions are known only as they are now.</p>`;
   }
   return html`<${Later} key="why" load=${() => import('./why.js').then((found) => found.WhyTab)} props=${{scope, stream, description: data, etag, query, at}} />`;
@@ -108,22 +125,29 @@ function Later({load, props}) {
   const [found, setFound] = useState(/** @type {{component?: any, problem?: string}} */ ({}));
   useEffect(() => {
     let current = true;
-    load().then((component) => current && setFound({component}), (error) => current && setFound({problem: String(error.message)}));
+    load().then(
+      (component) => current && setFound({component}),
+      (error) => current && setFound({problem: String(error.message)}),
+    );
     return () => {
       current = false;
     };
   }, []);
-  if (found.problem) return html`<div class="state bad" role="alert"><p><b>This part could not be loaded.</b> ${found.problem}</p></div>`;
+  if (found.problem)
+    return html`<div class="state bad" role="alert"><p><b>This part could not be loaded.</b> ${found.problem}</p></div>`;
   return found.component ? html`<${found.component} ...${props} />` : html`<${Skeleton} />`;
 }
 
-/** @param {{scope: string, stream: string, data: any, then: number | null}} props */
+/** @param {{scope: string, stream: string, data: StreamDescription, then: number | null}} props */
 function SegmentsTab({scope, stream, data, then}) {
   const path = under`scopes/${scope}/streams/${stream}`;
   const topology = useResource(`${path}/topology`, {of: [`stream:${scope}/${stream}`], when: isStructural});
   const rates = useRates(scope, stream, then === null);
   const stores = useStores(scope, stream);
-  const model = useMemo(() => topology.data && modelOf(topology.data, then === null ? {} : {at: then, head: data.headCut}), [topology.data, then]);
+  const model = useMemo(
+    () => topology.data && modelOf(topology.data, then === null ? {} : {at: then, head: data.headCut}),
+    [topology.data, then],
+  );
   return html`<${Panel} title="Segments that are written to" flush=${true} of=${topology} tools=${html`<${Cli} line=${cli`stream segments ${`${scope}/${stream}`}`} />`}>
     ${() => html`<${Segments} scope=${scope} stream=${stream} model=${model} rates=${rates} stores=${stores} activeOnly=${true} />`}
   <//>`;

@@ -1,6 +1,5 @@
-// @ts-check
 /** All streams: where one is, and which are odd. Filters and order stand in the address. */
-import {html, useEffect, useMemo} from '../core/html.js';
+import {html, onText, useEffect, useMemo} from '../core/html.js';
 import {count, number, words} from '../core/format.js';
 import {href, setQuery} from '../core/router.js';
 import {CreateStream, createStream} from '../parts/create-stream.js';
@@ -9,25 +8,80 @@ import {Cli, cli, quoted} from '../parts/cli.js';
 import {ActionButton} from '../parts/dialog.js';
 import {Age} from '../parts/link.js';
 import {Empty, Failed, Panel, Skeleton} from '../parts/panel.js';
-import {Table} from '../parts/table.js';
+import {column, Table} from '../parts/table.js';
 import {chosen, listKey, MAX_ROWS, StreamList} from './stream-list.js';
+/** @import {Column} from '../parts/types.d.ts' */
+/** @import {StreamRow} from './types.d.ts' */
 
-/** @typedef {import('./stream-list.js').Row} Row */
+const STATES = [
+  ['', 'any state'],
+  ['odd', 'odd: unreachable, failing or hot'],
+  ['failing', 'failing'],
+  ['busy', 'with a workflow'],
+  ['ACTIVE', 'active'],
+  ['SEALED', 'sealed'],
+  ['CREATING', 'creating'],
+  ['SCALING', 'scaling'],
+  ['UPDATING', 'updating'],
+  ['TRUNCATING', 'truncating'],
+  ['SEALING', 'sealing'],
+  ['COMMITTING', 'committing'],
+  ['DELETING', 'deleting'],
+];
 
-const STATES = [['', 'any state'], ['odd', 'odd: unreachable, failing or hot'], ['failing', 'failing'], ['busy', 'with a workflow'], ['ACTIVE', 'active'], ['SEALED', 'sealed'],
-  ['CREATING', 'creating'], ['SCALING', 'scaling'], ['UPDATING', 'updating'], ['TRUNCATING', 'truncating'], ['SEALING', 'sealing'], ['COMMITTING', 'committing'], ['DELETING', 'deleting']];
-
-/** @type {import('../parts/table.js').Column[]} */
+/** @type {Column<StreamRow>[]} */
 const COLUMNS = [
-  {key: 'name', title: 'Stream', sort: true, cell: (/** @type {Row} */ row) => html`<a href=${href(['streams', row.scope, row.name])} title=${row.key}><span class="muted">${row.scope}/</span><span>${row.name}</span></a>`},
-  {key: 'state', title: 'State', width: '112px', sort: true, cell: (row) => (row.gone ? html`<${Badge} tone="idle">gone<//>` : html`<${State} state=${row.state} unreachable=${row.unreachable} />`)},
-  {key: 'segments', title: 'Segments', width: '90px', num: true, sort: true, hint: 'that are written to', cell: (row) => number(row.segments)},
-  {key: 'epoch', title: 'Epoch', width: '78px', num: true, sort: true, cell: (row) => number(row.epoch)},
-  {key: 'transactions', title: 'Transactions', width: '108px', num: true, sort: true, hint: 'open, waiting or ending', cell: (row) => (row.transactions ? number(row.transactions) : html`<span class="muted">–</span>`)},
-  {key: 'workflow', title: 'Workflow', width: '190px', sort: true, cell: (row) => (row.workflow ? html`<a href=${href('/workflows', {q: row.key})}><${Badge} tone=${row.failing ? 'bad' : 'busy'}>${words(row.workflow)}${row.failing ? ' fails' : ''}<//></a>` : null)},
-  {key: 'decision', title: 'Last decision', width: '170px', sort: true, hint: 'of the policies for scaling and retention', cell: (row) => (row.lastDecision ? html`<a href=${href(['streams', row.scope, row.name], {tab: 'why'})} title=${`${row.lastDecision.kind}: ${words(row.lastDecision.code)}`}>${words(row.lastDecision.code)}</a>` : null)},
-  {key: 'tags', title: 'Tags', width: '170px', cell: (row) => row.tags.map((/** @type {string} */ tag) => html`<${Tag} key=${tag} text=${tag} />`)},
-  {key: 'changed', title: 'Changed', width: '104px', num: true, sort: true, hint: 'how long ago', cell: (row) => html`<${Age} at=${row.changedAt} />`},
+  column(
+    'name',
+    'Stream',
+    (row) => html`<a href=${href(['streams', row.scope, row.name])} title=${row.key}>
+    <span class="muted">${row.scope}/</span><span>${row.name}</span></a>`,
+    {sort: true},
+  ),
+  column(
+    'state',
+    'State',
+    (row) => html`<${State} state=${row.gone ? 'gone' : row.state} unreachable=${row.gone ? 0 : row.unreachable} />`,
+    {width: '112px', sort: true},
+  ),
+  column('segments', 'Segments', (row) => number(row.segments), {
+    width: '90px',
+    num: true,
+    sort: true,
+    hint: 'that are written to',
+  }),
+  column('epoch', 'Epoch', (row) => number(row.epoch), {width: '78px', num: true, sort: true}),
+  column(
+    'transactions',
+    'Transactions',
+    ({transactions}) => (transactions ? number(transactions) : html`<span class="muted">–</span>`),
+    {width: '108px', num: true, sort: true, hint: 'open, waiting or ending'},
+  ),
+  column(
+    'workflow',
+    'Workflow',
+    ({key, workflow, failing}) =>
+      workflow &&
+      html`<a href=${href('/workflows', {q: key})}>
+    <${Badge} tone=${failing ? 'bad' : 'busy'}>${words(workflow)}${failing ? ' fails' : ''}<//></a>`,
+    {width: '190px', sort: true},
+  ),
+  column(
+    'decision',
+    'Last decision',
+    ({scope, name, lastDecision: last}) =>
+      last &&
+      html`<a href=${href(['streams', scope, name], {tab: 'why'})}
+    title=${`${last.kind}: ${words(last.code)}`}>${words(last.code)}</a>`,
+    {width: '170px', sort: true, hint: 'of the policies for scaling and retention'},
+  ),
+  column('tags', 'Tags', (row) => row.tags.map((tag) => html`<${Tag} key=${tag} text=${tag} />`), {width: '170px'}),
+  column('changed', 'Changed', (row) => html`<${Age} at=${row.changedAt} />`, {
+    width: '104px',
+    num: true,
+    sort: true,
+    hint: 'how long ago',
+  }),
 ];
 
 export const title = () => 'Streams';
@@ -37,7 +91,10 @@ export default function Streams({query}) {
   const {q = '', state = '', scope = '', tag = '', sort = 'name'} = query;
   const list = useList({scope, tag, q});
   const {version, loading, problem, isWhole, loadedAt} = list.state.value;
-  const rows = useMemo(() => chosen(list.rows.values(), {q, state, scope, tag, sort}), [list, version, q, state, scope, tag, sort]);
+  const rows = useMemo(
+    () => chosen(list.rows.values(), {q, state, scope, tag, sort}),
+    [list, version, q, state, scope, tag, sort],
+  );
   const isFiltered = Boolean(q || state || scope || tag);
   const there = useMemo(() => [...list.rows.values()].filter((row) => !row.gone).length, [list, version]);
 
@@ -46,22 +103,29 @@ export default function Streams({query}) {
       <span class="muted num" role="status">${loadedAt || list.rows.size ? `${q || state ? `${number(rows.filter((row) => !row.gone).length)} of ` : ''}${number(there)}${isWhole ? '' : '+'}` : ''}${loading && list.rows.size > 0 ? ' …' : ''}</span>
       <span class="tools"><${Cli} line=${line(query)} /><${ActionButton} onClick=${() => createStream(scope)}>Create…<//></span></div>
     <div class="filters" role="search">
-      <input type="search" aria-label="Text in scope, name or tags" placeholder="scope, name or tag" value=${q} onInput=${(/** @type {any} */ event) => setQuery({q: event.currentTarget.value})} />
-      <select aria-label="State" value=${state} onChange=${(/** @type {any} */ event) => setQuery({state: event.currentTarget.value})}>
+      <input type="search" aria-label="Text in scope, name or tags" placeholder="scope, name or tag" value=${q} onInput=${onText((text) => setQuery({q: text}))} />
+      <select aria-label="State" value=${state} onChange=${onText((text) => setQuery({state: text}))}>
         ${STATES.map(([value, label]) => html`<option key=${value} value=${value}>${label}</option>`)}</select>
-      <input type="text" aria-label="Scope" placeholder="scope" size="14" value=${scope} onChange=${(/** @type {any} */ event) => setQuery({scope: event.currentTarget.value.trim()})} />
-      <input type="text" aria-label="Tag" placeholder="tag" size="12" value=${tag} onChange=${(/** @type {any} */ event) => setQuery({tag: event.currentTarget.value.trim()})} />
+      <input type="text" aria-label="Scope" placeholder="scope" size="14" value=${scope} onChange=${onText((text) => setQuery({scope: text.trim()}))} />
+      <input type="text" aria-label="Tag" placeholder="tag" size="12" value=${tag} onChange=${onText((text) => setQuery({tag: text.trim()}))} />
       ${isFiltered ? html`<button type="button" class="quiet" onClick=${() => setQuery({q: '', state: '', scope: '', tag: ''})}>Clear</button>` : null}
       ${!isWhole && !loading && loadedAt ? html`<span class="warn">More than ${number(MAX_ROWS)}: a scope, a tag or a name shows the others.</span>` : null}
       ${problem && list.rows.size > 0 ? html`<span class="warn" role="alert">Some of these may be missing or old: ${problem.detail}</span>` : null}
     </div>
     <${Panel} class="fill" flush=${true}>
-      ${problem && list.rows.size === 0 ? html`<${Failed} problem=${problem} retry=${() => list.load()} />`
-        : loadedAt === 0 && list.rows.size === 0 ? html`<${Skeleton} lines=${12} />`
-        : rows.length === 0 ? (isFiltered ? html`<${Empty} text=${`None of ${count(there, 'stream')} is like that.`} />` : html`<${Empty} text="Streams are listed here, each with its state and what is being done with it. There is none yet." cli=${cli`stream create demo/orders --segments 4`} />`)
-        : html`<${Table} label="Streams" rows=${rows} columns=${COLUMNS} rowKey=${(/** @type {Row} */ row) => row.key} open=${(/** @type {Row} */ row) => href(['streams', row.scope, row.name])}
-            sort=${sort} onSort=${(/** @type {string} */ next) => setQuery({sort: next === 'name' ? '' : next})} marks=${list.marks} rowClass=${(/** @type {Row} */ row) => (row.gone ? 'gone' : '')}
-            onVisible=${(/** @type {Row[]} */ seen) => (list.visible = new Set(seen.map((row) => row.key)))} />`}
+      ${
+        problem && list.rows.size === 0
+          ? html`<${Failed} problem=${problem} retry=${() => list.load()} />`
+          : loadedAt === 0 && list.rows.size === 0
+            ? html`<${Skeleton} lines=${12} />`
+            : rows.length === 0
+              ? isFiltered
+                ? html`<${Empty} text=${`None of ${count(there, 'stream')} is like that.`} />`
+                : html`<${Empty} text="Streams are listed here, each with its state and what is being done with it. There is none yet." cli=${cli`stream create demo/orders --segments 4`} />`
+              : html`<${Table} label="Streams" rows=${rows} columns=${COLUMNS} rowKey=${(/** @type {StreamRow} */ row) => row.key} open=${(/** @type {StreamRow} */ row) => href(['streams', row.scope, row.name])}
+            sort=${sort} onSort=${(/** @type {string} */ next) => setQuery({sort: next === 'name' ? '' : next})} marks=${list.marks} rowClass=${(/** @type {StreamRow} */ row) => (row.gone ? 'gone' : '')}
+            onVisible=${(/** @type {StreamRow[]} */ seen) => (list.visible = new Set(seen.map((row) => row.key)))} />`
+      }
     <//>
     <${CreateStream} />
   </div>`;
@@ -69,7 +133,9 @@ export default function Streams({query}) {
 
 /** The same list on the command line. @param {Record<string, string>} query */
 function line({q, state, scope, tag}) {
-  const options = Object.entries({scope, tag, state: /^[A-Z]+$/.test(state ?? '') ? state : ''}).filter(([, value]) => value).map(([name, value]) => `--${name} ${quoted(value ?? '')}`);
+  const options = Object.entries({scope, tag, state: /^[A-Z]+$/.test(state ?? '') ? state : ''})
+    .filter(([, value]) => value)
+    .map(([name, value]) => `--${name} ${quoted(value ?? '')}`);
   return ['sluice stream find', ...(q ? [quoted(q)] : []), ...options].join(' ');
 }
 

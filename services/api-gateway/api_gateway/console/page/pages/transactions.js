@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * Whether commits keep up and whose leases run out: the streams with the most waiting commits, and of one stream the
  * queue of its commits in order, its open transactions by lease left, and how transactions ended over a day.
@@ -17,8 +16,12 @@ import {act, ActionButton, allowedOf} from '../parts/dialog.js';
 import {Age, StreamLink, Time} from '../parts/link.js';
 import {Panel} from '../parts/panel.js';
 import {Picture} from '../parts/picture.js';
-import {Table} from '../parts/table.js';
+import {column, Table} from '../parts/table.js';
 import {Stacks} from '../pictures/stacks.js';
+/** @import {Column} from '../parts/types.d.ts' */
+/** @import {StackKind} from '../pictures/types.d.ts' */
+/** @import {CommitQueueModel, OutcomeCounts, StreamDescription, TransactionList, TransactionModel} from 'api' */
+/** @import {TransactionsSummary, WaitingStreamModel} from 'api' */
 
 const LISTED_MS = 5000;
 const OUTCOMES_MS = 60_000;
@@ -32,23 +35,18 @@ export default function Transactions({query}) {
   const streams = useResource('transactions', {query: {sort: 'waiting', limit: 100}, every: LISTED_MS});
   // The first one when the page is opened, as long as it is listed: what is about to be pressed must stay its own.
   const first = useRef(/** @type {string | undefined} */ (undefined));
-  const listed = /** @type {string[]} */ ((streams.data?.items ?? []).map((/** @type {any} */ one) => one.stream));
+  const listed = (streams.data?.items ?? []).map((one) => one.stream);
   if (!first.current || !listed.includes(first.current)) first.current = listed[0];
   const chosen = query.stream ?? first.current;
-  const columns = useMemo(() => [
-    {key: 'stream', title: 'Stream', cell: (/** @type {any} */ row) => html`<${StreamLink} ...${split(row.stream)} tab="transactions" />`},
-    {key: 'waiting', title: 'Waiting', width: '84px', num: true, cell: (/** @type {any} */ row) => number(row.waiting)},
-    {key: 'oldest', title: 'Oldest waits', width: '108px', num: true, cell: (/** @type {any} */ row) => html`<${Age} at=${row.oldestWaitingAt} />`},
-    {key: 'open', title: 'Open', width: '84px', num: true, cell: (/** @type {any} */ row) => number(row.open)},
-    {key: 'aborting', title: 'Aborting', width: '84px', num: true, cell: (/** @type {any} */ row) => number(row.aborting)},
-  ], []);
   return html`<div class="page">
     <div class="title"><h1>Transactions</h1></div>
     <p class="muted">Streams whose transactions have not ended, those with the most waiting commits first; choose one for its queue.</p>
-    <${Panel} title="Streams" of=${streams} flush=${true} empty=${(/** @type {any} */ data) => data.items.length === 0}
+    <${Panel} title="Streams" of=${streams} flush=${true} empty=${(data) => data.items.length === 0}
       emptyText="No transaction is open or waits for its commit." emptyCli=${cli`transaction begin ${'demo/orders'}`}>
-      ${(/** @type {any} */ data) => html`<${Table} label="Streams with transactions" rows=${data.items} columns=${columns} rowKey=${(/** @type {any} */ row) => row.stream}
-        open=${(/** @type {any} */ row) => href('/transactions', {stream: row.stream})} rowClass=${(/** @type {any} */ row) => (row.stream === chosen ? 'chosen' : '')} />`}
+      ${(
+        data,
+      ) => html`<${Table} label="Streams with transactions" rows=${data.items} columns=${STREAMS} rowKey=${(row) => row.stream}
+        open=${(row) => href('/transactions', {stream: row.stream})} rowClass=${(row) => (row.stream === chosen ? 'chosen' : '')} />`}
     <//>
     ${chosen ? html`<${StreamTransactions} key=${chosen} ...${split(chosen)} heading=${true} />` : null}
   </div>`;
@@ -69,23 +67,32 @@ export function StreamTransactions({scope, stream, heading = false, transaction}
   return html`
     ${heading ? html`<h2 class="of"><${StreamLink} scope=${scope} stream=${stream} tab="transactions" /></h2>` : null}
     <div class="columns">
-      <${Panel} title="Commits, in order" of=${commits}>${(/** @type {any} */ data) => html`<${Queue} scope=${scope} stream=${stream} data=${data} />`}<//>
-      <${Panel} title="Open, by lease left" of=${open} flush=${true} empty=${(/** @type {any} */ data) => data.items.length === 0}
+      <${Panel} title="Commits, in order" of=${commits}>${(data) => html`<${Queue} scope=${scope} stream=${stream} data=${data} />`}<//>
+      <${Panel} title="Open, by lease left" of=${open} flush=${true} empty=${(data) => data.items.length === 0}
         emptyText="No transaction is open." emptyCli=${cli`transaction begin ${`${scope}/${stream}`} --lease 30s`}>
-        ${(/** @type {any} */ data) => html`<${Open} scope=${scope} stream=${stream} data=${data} transaction=${transaction} description=${description} />`}<//>
+        ${(data) => html`<${Open} scope=${scope} stream=${stream} data=${data} transaction=${transaction} description=${description} />`}<//>
     </div>
-    <${Panel} title="How they ended, per 5 min" of=${summary}>${(/** @type {any} */ data) => html`<${Outcomes} data=${data} />`}<//>
-    <${Panel} title="Ended lately" of=${ended} flush=${true} empty=${(/** @type {any} */ data) => data.items.length === 0} emptyText="None has ended that is remembered: a day, or 20,000 later ones.">
-      ${(/** @type {any} */ data) => html`<${Table} label="Transactions that ended" height=${240} rows=${data.items} columns=${ENDED(scope, stream)} rowKey=${(/** @type {any} */ row) => row.id} />`}<//>
+    <${Panel} title="How they ended, per 5 min" of=${summary}>${(data) => html`<${Outcomes} data=${data} />`}<//>
+    <${Panel} title="Ended lately" of=${ended} flush=${true} empty=${(data) => data.items.length === 0} emptyText="None has ended that is remembered: a day, or 20,000 later ones.">
+      ${(data) => html`<${Table} label="Transactions that ended" height=${240} rows=${data.items} columns=${ENDED(scope, stream)} rowKey=${(row) => row.id} />`}<//>
     <p><${Cli} line=${cli`transaction list ${`${scope}/${stream}`}`} /></p>`;
 }
 
-/** @param {string} scope @param {string} stream */
+/** @type {Column<WaitingStreamModel>[]} */
+const STREAMS = [
+  column('stream', 'Stream', (row) => html`<${StreamLink} ...${split(row.stream)} tab="transactions" />`),
+  column('waiting', 'Waiting', (row) => number(row.waiting), {width: '84px', num: true}),
+  column('oldest', 'Oldest waits', (row) => html`<${Age} at=${row.oldestWaitingAt} />`, {width: '108px', num: true}),
+  column('open', 'Open', (row) => number(row.open), {width: '84px', num: true}),
+  column('aborting', 'Aborting', (row) => number(row.aborting), {width: '84px', num: true}),
+];
+
+/** @param {string} scope @param {string} stream @returns {Column<TransactionModel>[]} */
 const ENDED = (scope, stream) => [
-  {key: 'at', title: 'Ended', width: '132px', cell: (/** @type {any} */ row) => html`<${Time} at=${row.endedAt} path="/journal" />`},
-  {key: 'state', title: 'Outcome', width: '108px', cell: (/** @type {any} */ row) => html`<${State} state=${row.state.toLowerCase()} />`},
-  {key: 'reason', title: 'By', width: '96px', cell: (/** @type {any} */ row) => row.reason ?? html`<span class="muted">–</span>`},
-  {key: 'id', title: 'Transaction', cell: (/** @type {any} */ row) => html`<${TransactionLink} scope=${scope} stream=${stream} id=${row.id} />`},
+  column('at', 'Ended', (row) => html`<${Time} at=${row.endedAt} path="/journal" />`, {width: '132px'}),
+  column('state', 'Outcome', (row) => html`<${State} state=${row.state.toLowerCase()} />`, {width: '108px'}),
+  column('reason', 'By', (row) => row.reason ?? html`<span class="muted">–</span>`, {width: '96px'}),
+  column('id', 'Transaction', (row) => html`<${TransactionLink} scope=${scope} stream=${stream} id=${row.id} />`),
 ];
 
 /** What the journal has of a transaction, and with it the requests that it came from. @param {{scope: string, stream: string, id: string, cut?: boolean}} props `cut`: its last digits alone */
@@ -93,18 +100,28 @@ function TransactionLink({scope, stream, id, cut = false}) {
   return html`<a class="id" href=${href('/journal', {key: `txn:${scope}/${stream}/${id}`, from: '-1d'})} title=${`${id}: what the journal has of it`}>${cut ? `…${id.slice(-17)}` : id}</a>`;
 }
 
-/** The batch that is merged, and those behind it. @param {{scope: string, stream: string, data: any}} props */
+/** The batch that is merged, and those behind it. @param {{scope: string, stream: string, data: CommitQueueModel}} props */
 function Queue({scope, stream, data}) {
   const {batch, queue, waitsFor, waiting = queue.length} = data;
   if (!batch && queue.length === 0) return html`<p class="muted">No commit waits.</p>`;
   return html`<div class="queue" tabindex="0" role="region" aria-label="Queue of commits">
     ${waitsFor ? html`<p><${Badge} tone="warn">waits<//> ${waitsFor}</p>` : null}
-    ${batch ? html`<div class="batch"><p><b>Merging ${count(batch.ids.length, 'transaction')}</b> for <${Age} at=${batch.since} />
+    ${
+      batch
+        ? html`<div class="batch"><p><b>Merging ${count(batch.ids.length, 'transaction')}</b> for <${Age} at=${batch.since} />
         ${batch.step ? html`, step <code>${batch.step}</code>` : null}
         ${batch.workflow?.attempts ? html` <${Badge} tone="bad">${count(batch.workflow.attempts, 'attempt')}<//> ${batch.workflow.lastError}` : null}</p>
-        <${Ids} ids=${batch.ids} /></div>` : null}
-    ${queue.length > 0 ? html`<ol start=${queue[0].position + 1}>${queue.slice(0, SHOWN).map((/** @type {any} */ one) => html`
-      <li key=${one.id} value=${one.position + 1}><${TransactionLink} scope=${scope} stream=${stream} id=${one.id} /> <span class="muted">waits <${Age} at=${one.waitsSince} /></span></li>`)}</ol>` : null}
+        <${Ids} ids=${batch.ids} /></div>`
+        : null
+    }
+    ${
+      queue.length > 0
+        ? html`<ol start=${queue[0].position + 1}>${queue.slice(0, SHOWN).map(
+            (one) => html`
+      <li key=${one.id} value=${one.position + 1}><${TransactionLink} scope=${scope} stream=${stream} id=${one.id} /> <span class="muted">waits <${Age} at=${one.waitsSince} /></span></li>`,
+          )}</ol>`
+        : null
+    }
     ${waiting > queue.length ? html`<p class="muted">and ${number(waiting - queue.length)} more</p>` : null}
   </div>`;
 }
@@ -117,47 +134,86 @@ function Ids({ids}) {
     ${ids.length > first.length ? html`<details><summary>${ids.length - first.length} more</summary>${ids.slice(first.length).map(code)}</details>` : null}</p>`;
 }
 
-/** @param {{scope: string, stream: string, data: any, transaction?: string, description: any}} props `description` of the stream, undefined before it is there */
+/** @param {{scope: string, stream: string, data: TransactionList, transaction?: string, description?: StreamDescription}} props `description` of the stream, undefined before it is there */
 function Open({scope, stream, data, transaction, description}) {
-  const rows = useMemo(() => [...data.items].sort((one, other) => one.leaseEndsAt - other.leaseEndsAt), [data]);
+  const rows = useMemo(() => [...data.items].sort((one, other) => leaseEnd(one) - leaseEnd(other)), [data]);
+  /** @type {Column<TransactionModel>[]} */
   const columns = [
-    {key: 'left', title: 'Lease left', width: '132px', num: true, cell: (/** @type {any} */ row) => html`<${Lease} row=${row} />`},
-    {key: 'id', title: 'Transaction', cell: (/** @type {any} */ row) => html`<${TransactionLink} scope=${scope} stream=${stream} id=${row.id} cut=${true} />`},
-    {key: 'opened', title: 'Open for', width: '72px', num: true, cell: (/** @type {any} */ row) => html`<span title=${`ends at the latest ${time(row.diesAt)}`}><${Age} at=${row.openedAt} /></span>`},
-    {key: 'acts', title: html`<span class="away">Actions</span>`, width: '192px', cell: (/** @type {any} */ row) => html`<${Acts} scope=${scope} stream=${stream} row=${row} description=${description} />`},
+    column('left', 'Lease left', (row) => html`<${Lease} row=${row} />`, {width: '132px', num: true}),
+    column('id', 'Transaction', ({id}) => html`<${TransactionLink} ...${{scope, stream, id, cut: true}} />`),
+    column(
+      'opened',
+      'Open for',
+      (row) => html`<span title=${`ends at the latest ${time(row.diesAt)}`}><${Age} at=${row.openedAt} /></span>`,
+      {width: '72px', num: true},
+    ),
+    column(
+      'acts',
+      html`<span class="away">Actions</span>`,
+      (row) => html`<${Acts} ...${{scope, stream, row, description}} />`,
+      {width: '192px'},
+    ),
   ];
-  return html`<${Table} label="Open transactions" height=${Math.min(320, 40 + rows.length * 30)} rows=${rows} columns=${columns} rowKey=${(/** @type {any} */ row) => row.id}
-    rowClass=${(/** @type {any} */ row) => (row.id === transaction ? 'chosen' : '')} />
+  return html`<${Table} label="Open transactions" height=${Math.min(320, 40 + rows.length * 30)} rows=${rows} columns=${columns} rowKey=${(row) => row.id}
+    rowClass=${(row) => (row.id === transaction ? 'chosen' : '')} />
     ${data.next ? html`<p class="muted">The first ${number(rows.length)} are shown.</p>` : null}`;
 }
 
-/** @param {{row: any}} props */
+/** @param {TransactionModel} row of one that is open */
+const leaseEnd = (row) => row.leaseEndsAt ?? 0;
+
+/** @param {{row: TransactionModel}} props */
 function Lease({row}) {
-  const left = row.leaseEndsAt - clock.value;
+  const left = leaseEnd(row) - clock.value;
   if (left <= 0) return html`<${Badge} tone="bad" title="it may be aborted any moment">over by ${duration(-left)}<//>`;
-  return left < LEASE_SHORT_MS ? html`<${Badge} tone="warn">${duration(left)}<//>` : html`<span class="num">${duration(left)}</span>`;
+  return left < LEASE_SHORT_MS
+    ? html`<${Badge} tone="warn">${duration(left)}<//>`
+    : html`<span class="num">${duration(left)}</span>`;
 }
 
-/** @param {{scope: string, stream: string, row: any, description: any}} props */
+/** @param {{scope: string, stream: string, row: TransactionModel, description?: StreamDescription}} props */
 function Acts({scope, stream, row, description}) {
-  const path = (/** @type {string} */ what) => `${under`scopes/${scope}/streams/${stream}/transactions/${row.id}`}/${what}`;
-  const name = `${scope}/${stream}`, short = row.id.slice(-8);
-  const commit = () => act({
-    title: `Commit transaction …${short} of ${name}`, what: 'What was written to it becomes part of the stream, behind the commits that wait.', verb: 'Commit',
-    method: 'POST', path: path('commit'), cli: cli`transaction commit ${name} ${row.id}`,
-  });
-  const abort = () => act({
-    title: `Abort transaction …${short} of ${name}`, what: 'What was written to it is gone.', verb: 'Abort', danger: true, confirm: short,
-    method: 'POST', path: path('abort'), cli: cli`transaction abort ${name} ${row.id}`,
-  });
-  const ping = () => act({
-    title: `Extend the lease of transaction …${short} of ${name}`, what: `It lives for another ${duration(row.leaseMs)} from now on.`, verb: 'Extend',
-    method: 'POST', path: path('ping'), body: {leaseMs: row.leaseMs}, cli: cli`transaction ping ${name} ${row.id} --lease ${`${row.leaseMs}ms`}`,
-  });
-  return html`<span class="acts"><${ActionButton} small=${true} allowed=${allowedOf(description, 'commit')} onClick=${commit}>commit<//><${ActionButton} small=${true} allowed=${allowedOf(description, 'commit')} onClick=${ping}>extend<//><${ActionButton} small=${true} danger=${true} allowed=${allowedOf(description, 'abort')} onClick=${abort}>abort<//></span>`;
+  const path = under`scopes/${scope}/streams/${stream}/transactions/${row.id}`;
+  const name = `${scope}/${stream}`;
+  const of = `transaction …${row.id.slice(-8)} of ${name}`;
+  const commit = () =>
+    act({
+      title: `Commit ${of}`,
+      what: 'What was written to it becomes part of the stream, behind the commits that wait.',
+      verb: 'Commit',
+      method: 'POST',
+      path: `${path}/commit`,
+      cli: cli`transaction commit ${name} ${row.id}`,
+    });
+  const abort = () =>
+    act({
+      title: `Abort ${of}`,
+      what: 'What was written to it is gone.',
+      verb: 'Abort',
+      danger: true,
+      confirm: row.id.slice(-8),
+      method: 'POST',
+      path: `${path}/abort`,
+      cli: cli`transaction abort ${name} ${row.id}`,
+    });
+  const ping = () =>
+    act({
+      title: `Extend the lease of ${of}`,
+      what: `It lives for another ${duration(row.leaseMs)} from now on.`,
+      verb: 'Extend',
+      method: 'POST',
+      path: `${path}/ping`,
+      body: {leaseMs: row.leaseMs},
+      cli: cli`transaction ping ${name} ${row.id} --lease ${`${row.leaseMs}ms`}`,
+    });
+  const button = (/** @type {string} */ label, /** @type {() => void} */ onClick, right = label) =>
+    html`<${ActionButton} small=${true} danger=${label === 'abort'} onClick=${onClick}
+      allowed=${allowedOf(description, right)}>${label}<//>`;
+  return html`<span class="acts">${button('commit', commit)}${button('extend', ping, 'commit')}${button('abort', abort)}</span>`;
 }
 
 /** What an outcome is called in the answer, in words, and how it is drawn, from the bottom up. */
+/** @type {(StackKind & {name: Exclude<keyof OutcomeCounts, 'at'>})[]} */
 const KINDS = [
   {name: 'committed', label: 'committed', colour: '--hue-3'},
   {name: 'abortedByUser', label: 'aborted by their user', colour: '--hue-1'},
@@ -166,22 +222,27 @@ const KINDS = [
   {name: 'abortedByRestore', label: 'open in a back-up', colour: '--hue-5', hatched: true},
 ];
 
-/** @param {{data: any}} props */
+/** @param {{data: TransactionsSummary}} props */
 function Outcomes({data}) {
   const model = useMemo(() => {
-    const totals = KINDS.map(({name}) => data.items.reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + (one[name] ?? 0), 0));
-    const kinds = KINDS.map((kind, index) => ({...kind, total: totals[index]})).filter((kind) => kind.total > 0 || kind.name === 'committed');
+    const counted = KINDS.map((kind) => ({...kind, total: data.items.reduce((sum, one) => sum + one[kind.name], 0)}));
+    const kinds = counted.filter((kind) => kind.total > 0 || kind.name === 'committed');
     return {
-      from: data.from, to: data.to ?? clock.peek(), bucketMs: data.bucketMs, kinds,
-      stacks: data.items.map((/** @type {any} */ one) => ({at: one.at, counts: kinds.map(({name}) => one[name] ?? 0)})),
+      from: data.from,
+      to: data.to,
+      bucketMs: data.bucketMs,
+      kinds,
+      stacks: data.items.map((one) => ({at: one.at, counts: kinds.map(({name}) => one[name])})),
     };
   }, [data]);
   const legend = html`<p class="legend">${model.kinds.map((kind) => html`<span key=${kind.name}><i class=${`swatch ${kind.colour.slice(2)} ${kind.hatched ? 'hatched' : ''}`}></i>${kind.label} <b class="num">${number(kind.total)}</b></span>`)}</p>`;
   const table = () => html`<table class="plain">
     <thead><tr><th scope="col">From</th>${model.kinds.map((kind) => html`<th key=${kind.name} scope="col" class="num">${kind.label}</th>`)}</tr></thead>
-    <tbody>${[...model.stacks].reverse().map((stack) => html`<tr key=${stack.at}>
+    <tbody>${[...model.stacks].reverse().map(
+      (stack) => html`<tr key=${stack.at}>
       <td><${Time} at=${stack.at} path="/journal" /></td>
-      ${stack.counts.map((/** @type {number} */ one, /** @type {number} */ index) => html`<td key=${index} class="num">${number(one)}</td>`)}</tr>`)}</tbody></table>`;
+      ${stack.counts.map((/** @type {number} */ one, /** @type {number} */ index) => html`<td key=${index} class="num">${number(one)}</td>`)}</tr>`,
+    )}</tbody></table>`;
   return html`
     <${Picture} make=${makeStacks} model=${model} legend=${legend} table=${table} hint="Point at a bar, or go along them with the arrows." />
     ${data.firstAt ? html`<p class="muted">Remembered since <${Time} at=${data.firstAt} />; of what ended before, some may be forgotten.</p>` : null}`;

@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * What another policy would have decided, from the reports that the journal has: beside what happened, on one time axis.
  *
@@ -6,7 +5,7 @@
  * difference; truncations are taken for carried out. Another target rate cannot be replayed at all, and the page says so.
  */
 import {html, useEffect, useMemo, useRef, useState} from '../core/html.js';
-import {api, Problem, under} from '../core/api.js';
+import {api, Problem, toJson, under} from '../core/api.js';
 import {bytes, cliDuration, count, duration, number, UNLIMITED} from '../core/format.js';
 import {setQuery} from '../core/router.js';
 import {cli} from '../parts/cli.js';
@@ -20,6 +19,10 @@ import {Picture} from '../parts/picture.js';
 import {patiently} from '../parts/searching.js';
 import {AGES, FACTORS, PAUSES, SEGMENTS, SIZES, SPANS, Slider, steps} from '../parts/sliders.js';
 import {laneRows, lanes} from '../pictures/lanes.js';
+import {Choice} from '../parts/choice.js';
+import {Plain} from '../parts/plain.js';
+/** @import {Exact, Wanted} from './types.d.ts' */
+/** @import {Retention, Scaling, StreamConfiguration, StreamDescription, WhatIfAnswer, WhatIfBody} from 'api' */
 
 const SETTLES_MS = 400;
 const DAY_MS = 86_400_000;
@@ -28,14 +31,15 @@ const COOLDOWN_MS = 120_000;
 
 /**
  * What the sliders stand at: the policy of today, but for what the address says.
- * @param {any} config of the stream @param {Record<string, string>} query
+ * @param {StreamConfiguration} config of the stream @param {Record<string, string>} query @returns {Wanted}
  */
 export function wanted(config, query) {
   const {scaling, retention} = config;
   const kind = query.if ?? (scaling.type === 'fixed' && retention ? 'retention' : 'scaling');
-  const type = query.ifType ?? retention?.type ?? 'time';
+  const type = /** @type {'size' | 'time'} */ (query.ifType ?? retention?.type ?? 'time');
   const same = retention?.type === type;
-  const amount = (/** @type {string | undefined} */ text, /** @type {number | bigint} */ or) => (text === undefined || !/^\d+$/.test(text) ? or : safe(BigInt(text)));
+  const amount = (/** @type {string | undefined} */ text, /** @type {number | bigint} */ or) =>
+    text === undefined || !/^\d+$/.test(text) ? or : safe(BigInt(text));
   return {
     kind,
     sinceMs: Number(amount(query.ifSpan, DAY_MS)),
@@ -46,8 +50,8 @@ export function wanted(config, query) {
     },
     retention: {
       type,
-      min: amount(query.ifKeep, same ? retention.min : type === 'time' ? DAY_MS : 2 ** 30),
-      max: amount(query.ifMost, same ? retention.max : UNLIMITED),
+      min: amount(query.ifKeep, retention && same ? retention.min : type === 'time' ? DAY_MS : 2 ** 30),
+      max: amount(query.ifMost, retention && same ? retention.max : UNLIMITED),
     },
   };
 }
@@ -56,20 +60,20 @@ export function wanted(config, query) {
 const safe = (value) => (value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : value);
 
 /**
- * @param {{scope: string, stream: string, description: any, etag?: string, query: Record<string, string>}} props
+ * @param {{scope: string, stream: string, description: StreamDescription, etag?: string, query: Record<string, string>}} props
  */
 export function WhatIf({scope, stream, description, etag, query}) {
   const {config} = description;
   const want = wanted(config, query);
   // The cool-down is in no configuration: left out, the replay has the one that is set.
   const {cooldownMs, ...scaling} = want.scaling;
-  const body = want.kind === 'scaling'
-    ? {scaling: query.ifPause ? {...scaling, cooldownMs} : scaling, since: `-${want.sinceMs}ms`} : {retention: want.retention, since: `-${want.sinceMs}ms`};
+  const other =
+    want.kind === 'retention' ? {retention: want.retention} : {scaling: query.ifPause ? want.scaling : scaling};
+  const body = {...other, since: `-${want.sinceMs}ms`};
   const possible = want.kind === 'retention' || config.scaling.type !== 'fixed';
   const found = useWhatIf(possible ? under`scopes/${scope}/streams/${stream}/what-if` : null, body);
-  const tools = html`<span class="choice" role="group" aria-label="Which policy">
-    ${['scaling', 'retention'].map((kind) => html`<button key=${kind} type="button" class="small" aria-pressed=${String(want.kind === kind)} onClick=${() => setQuery({if: kind})}>${kind}</button>`)}
-  </span>`;
+  const tools = html`<${Choice} label="Which policy" small=${true} value=${want.kind} options=${['scaling', 'retention'].map((one) => [one, one])}
+    onChange=${(kind) => setQuery({if: kind})} />`;
 
   return html`<${Panel} title="What if" tools=${tools} class="what-if">
     <form class="sliders" onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
@@ -81,7 +85,7 @@ export function WhatIf({scope, stream, description, etag, query}) {
   <//>`;
 }
 
-/** @param {{want: any, config: any}} props */
+/** @param {{want: Wanted['scaling'], config: Scaling}} props */
 function ScalingSliders({want, config}) {
   const unit = config.type === 'events' ? 'events/s' : 'KB/s';
   return html`
@@ -91,45 +95,47 @@ function ScalingSliders({want, config}) {
       words=${(/** @type {number} */ value) => `into ${value} at most`} onChange=${(/** @type {number} */ value) => setQuery({ifFactor: value})} />
     <${Slider} label="Cool-down" values=${steps(PAUSES, want.cooldownMs)} value=${want.cooldownMs} present=${COOLDOWN_MS}
       words=${duration} onChange=${(/** @type {number} */ value) => setQuery({ifPause: value})} />
-    ${config.type === 'fixed' ? null : html`<p class="muted">The target stays ${number(config.targetRate)} ${unit} a segment. What another target would do cannot be computed:
-      segment stores report that a segment is hot or cold by the target it had, never its rate.</p>`}`;
+    ${
+      config.type === 'fixed'
+        ? null
+        : html`<p class="muted">The target stays ${number(config.targetRate)} ${unit} a segment. What another target would do cannot be computed:
+      segment stores report that a segment is hot or cold by the target it had, never its rate.</p>`
+    }`;
 }
 
-/** @param {{want: any, config: any}} props */
+/** @param {{want: Wanted['retention'], config: Retention | undefined}} props */
 function RetentionSliders({want, config}) {
   const isTime = want.type === 'time';
-  const words = (/** @type {any} */ value) => (value === UNLIMITED ? 'unlimited' : isTime ? duration(Number(value)) : bytes(value));
+  const words = (/** @type {number | bigint} */ value) => limitText(want.type, value);
   const same = config?.type === want.type;
   const round = isTime ? AGES : SIZES;
   return html`
-    <div class="slider"><span id="if-type">By</span><span class="choice" role="group" aria-labelledby="if-type">
-      ${['time', 'size'].map((type) => html`<button key=${type} type="button" class="small" aria-pressed=${String(want.type === type)}
-        onClick=${() => setQuery({ifType: type, ifKeep: '', ifMost: ''})}>${type === 'time' ? 'age' : 'size'}</button>`)}
-    </span></div>
+    <div class="slider"><span aria-hidden="true">By</span><${Choice} label="By" small=${true} value=${want.type}
+      options=${[['time', 'age'], ['size', 'size']]} onChange=${(ifType) => setQuery({ifType, ifKeep: '', ifMost: ''})} /></div>
     <${Slider} label="Keep at least" values=${steps(round, want.min)} value=${want.min} present=${same ? config.min : undefined} words=${words}
-      onChange=${(/** @type {any} */ value) => setQuery({ifKeep: String(value), ifMost: value > want.max ? String(value) : String(want.max)})} />
+      onChange=${(value) => setQuery({ifKeep: String(value), ifMost: value > want.max ? String(value) : String(want.max)})} />
     <${Slider} label="At most" values=${steps(round, want.max, UNLIMITED).filter((one) => one >= want.min)} value=${want.max} present=${same ? config.max : undefined} words=${words}
-      onChange=${(/** @type {any} */ value) => setQuery({ifMost: String(value)})} />`;
+      onChange=${(value) => setQuery({ifMost: String(value)})} />`;
 }
 
-/** @param {{data: any, problem: Problem | null, running: boolean, retry: () => void}} props */
+/** @param {{data: WhatIfAnswer | undefined, problem: Problem | null, running: boolean, retry: () => void}} props */
 function Found({data, problem, running, retry}) {
   if (problem) return html`<${Failed} problem=${problem} retry=${retry} />`;
   if (!data) return html`<${Skeleton} lines=${4} />`;
   return html`<div class=${running ? 'outdated' : ''} aria-busy=${String(running)}>
     <${Says} data=${data} />
     <${BothLanes} data=${data} />
-    ${data.kept?.at.length > 1 ? html`<${Kept} kept=${data.kept} />` : null}
+    ${data.kept && data.kept.at.length > 1 ? html`<${Kept} kept=${data.kept} />` : null}
     ${data.notes.length > 0 ? html`<ul class="notes">${data.notes.map((/** @type {string} */ note) => html`<li key=${note}>${note}</li>`)}</ul>` : null}
   </div>`;
 }
 
-/** Without what only says that an earlier decision is under way: the journal does not record these. @param {any} data */
+/** Without what only says that an earlier decision is under way: the journal does not record these. @param {WhatIfAnswer} data @returns {WhatIfAnswer} */
 export function decisive(data) {
-  return {...data, would: data.would.filter((/** @type {any} */ one) => !one.passing)};
+  return {...data, would: data.would.filter((one) => !one.passing)};
 }
 
-/** The answer in a sentence or two. @param {{data: any}} props */
+/** The answer in a sentence or two. @param {{data: WhatIfAnswer}} props */
 export function Says({data}) {
   const {happened, would, firstDifference, kind, kept} = data;
   if (happened.length === 0 && would.length === 0) {
@@ -143,19 +149,25 @@ export function Says({data}) {
   const last = (/** @type {number[]} */ values) => values[values.length - 1];
   const saved = kept && kept.at.length > 0 ? last(kept.would) - last(kept.happened) : 0;
   return html`<p class="says">${both} They differ ${firstDifference < data.since ? 'since before this span' : html`from <${Time} at=${firstDifference} /> on`}.
-    ${kind === 'retention'
-      ? kept && kept.at.length > 0 ? ` At the end ${bytes(Math.abs(saved))} ${saved < 0 ? 'less' : 'more'} would be kept.` : ''
-      : ' It holds up to the first difference: after it the stream would have had other segments, and other reports.'}</p>`;
+    ${
+      kind === 'retention'
+        ? kept && kept.at.length > 0
+          ? ` At the end ${bytes(Math.abs(saved))} ${saved < 0 ? 'less' : 'more'} would be kept.`
+          : ''
+        : ' It holds up to the first difference: after it the stream would have had other segments, and other reports.'
+    }</p>`;
 }
 
-/** @param {{data: any}} props */
+/** @param {{data: WhatIfAnswer}} props */
 function BothLanes({data}) {
   const model = useMemo(() => laneRows(data, codeWords), [data]);
   const table = () => {
-    const rows = [...data.happened.map((/** @type {any} */ one) => ({...one, lane: 'happened'})), ...data.would.map((/** @type {any} */ one) => ({...one, lane: 'would have'}))]
-      .sort((one, other) => one.at - other.at);
-    return html`<table class="plain"><thead><tr><th scope="col">At</th><th scope="col">Lane</th><th scope="col">Decision</th><th scope="col">Reason</th></tr></thead>
-      <tbody>${rows.map((row, index) => html`<tr key=${index}><td><${Time} at=${row.at} /></td><td>${row.lane}</td><td><${Code} code=${row.code} /></td><td>${row.reason}</td></tr>`)}</tbody></table>`;
+    const rows = [
+      ...data.happened.map((one) => ({...one, lane: 'happened'})),
+      ...data.would.map((one) => ({...one, lane: 'would have'})),
+    ].sort((one, other) => one.at - other.at);
+    return html`<${Plain} heads=${['At', 'Lane', 'Decision', 'Reason']}>
+      ${rows.map((row, index) => html`<tr key=${index}><td><${Time} at=${row.at} /></td><td>${row.lane}</td><td><${Code} code=${row.code} /></td><td>${row.reason}</td></tr>`)}<//>`;
   };
   return html`<${Picture} make=${lanes} model=${model} table=${table} hint=${`${data.kind === 'retention' ? '◀ truncated' : '▲ split  ▼ merge'}  ○ nothing done. Point at a mark, or go along them with the arrows.`} />`;
 }
@@ -167,61 +179,86 @@ function Kept({kept}) {
       series=${[{label: 'happened', values: kept.happened, hue: 1}, {label: 'would have', values: kept.would, hue: 2, dashed: true}]} />`;
 }
 
-/** @param {{scope: string, stream: string, description: any, etag?: string, want: any}} props */
+/** @param {{scope: string, stream: string, description: StreamDescription, etag?: string, want: Wanted}} props */
 function MakePolicy({scope, stream, description, etag, want}) {
   const {config} = description;
   const {cooldownMs, ...scaling} = want.scaling;
-  const next = want.kind === 'scaling' ? {...config, scaling: {...config.scaling, ...scaling}} : {...config, retention: want.retention};
-  const same = want.kind === 'scaling'
-    ? config.scaling.minSegments === scaling.minSegments && config.scaling.scaleFactor === scaling.scaleFactor
-    : config.retention && ['type', 'min', 'max'].every((name) => String(config.retention[name]) === String(want.retention[name]));
-  const change = () => act({
-    title: `Change the ${want.kind} policy of ${scope}/${stream}`,
-    what: html`<p>From ${policyWords(config, want.kind)} to ${policyWords(next, want.kind)}. The rest of the configuration stays.</p>`,
-    verb: 'Make it the policy', method: 'PUT', path: under`scopes/${scope}/streams/${stream}`, body: next, ifMatch: etag, dryRun: true,
-    cli: commandLine(scope, stream, want),
-    compare: () => html`<p>Close this: the sliders show the policy that is in force now.</p>`,
-  });
+  const next =
+    want.kind === 'scaling'
+      ? {...config, scaling: {...config.scaling, ...scaling}}
+      : {...config, retention: want.retention};
+  const same =
+    want.kind === 'scaling'
+      ? config.scaling.minSegments === scaling.minSegments && config.scaling.scaleFactor === scaling.scaleFactor
+      : toJson(config.retention) === toJson(want.retention);
+  const change = () =>
+    act({
+      title: `Change the ${want.kind} policy of ${scope}/${stream}`,
+      what: html`<p>From ${policyWords(config, want.kind)} to ${policyWords(next, want.kind)}. The rest of the configuration stays.</p>`,
+      verb: 'Make it the policy',
+      method: 'PUT',
+      path: under`scopes/${scope}/streams/${stream}`,
+      body: next,
+      ifMatch: etag,
+      dryRun: true,
+      cli: commandLine(scope, stream, want),
+      compare: () => html`<p>Close this: the sliders show the policy that is in force now.</p>`,
+    });
   return html`<p class="make-policy">
     <${ActionButton} onClick=${change} allowed=${same ? {allowed: false, why: 'this is the policy already'} : allowedOf(description, 'update')}>Make this the policy<//>
     ${want.kind === 'scaling' && cooldownMs !== COOLDOWN_MS ? html`<span class="muted">The cool-down is no part of it: it is a setting of retention-spark, for all streams.</span>` : null}
   </p>`;
 }
 
-/** @param {string} scope @param {string} stream @param {any} want */
+/** @param {string} scope @param {string} stream @param {Wanted} want */
 function commandLine(scope, stream, want) {
   const name = `${scope}/${stream}`;
-  if (want.kind === 'scaling') return cli`stream update ${name} --min ${want.scaling.minSegments} --factor ${want.scaling.scaleFactor}`;
+  if (want.kind === 'scaling')
+    return cli`stream update ${name} --min ${want.scaling.minSegments} --factor ${want.scaling.scaleFactor}`;
   const {type, min, max} = want.retention;
-  const amount = (/** @type {any} */ value) => (type === 'time' ? cliDuration(Number(value)) : String(value));
+  const amount = (/** @type {number | bigint} */ value) =>
+    type === 'time' ? cliDuration(Number(value)) : String(value);
   return cli`stream update ${name} --retain ${`${type}=${amount(min)}${max === UNLIMITED ? '' : `..${amount(max)}`}`}`;
 }
 
-/** A policy in words. @param {any} config of a stream @param {string} kind */
+/** A policy in words. @param {Exact<StreamConfiguration>} config of a stream @param {string} kind */
 function policyWords(config, kind) {
-  if (kind === 'scaling') return `at least ${count(config.scaling.minSegments, 'segment')}, split into ${config.scaling.scaleFactor} at most`;
+  if (kind === 'scaling')
+    return `at least ${count(config.scaling.minSegments, 'segment')}, split into ${config.scaling.scaleFactor} at most`;
   if (!config.retention) return 'no retention';
   const {type, min, max} = config.retention;
-  const words = (/** @type {any} */ value) => (String(value) === String(UNLIMITED) ? 'unlimited' : type === 'time' ? duration(Number(value)) : bytes(value));
-  return `${words(min)} to ${words(max)} by ${type === 'time' ? 'age' : 'size'}`;
+  return `${limitText(type, min)} to ${limitText(type, max)} by ${type === 'time' ? 'age' : 'size'}`;
+}
+
+/** A limit of a retention policy in words. @param {'size' | 'time'} type @param {number | bigint} value */
+function limitText(type, value) {
+  return value === UNLIMITED ? 'unlimited' : type === 'time' ? duration(Number(value)) : bytes(value);
 }
 
 /**
  * The gateway's answer for what the sliders stand at, once they rest.
- * @param {string | null} path @param {any} body
+ * @param {string | null} path @param {Exact<WhatIfBody>} body
  */
 function useWhatIf(path, body) {
-  const [state, setState] = useState({data: /** @type {any} */ (undefined), problem: /** @type {Problem | null} */ (null), running: false});
+  const [state, setState] = useState({
+    data: /** @type {any} */ (undefined),
+    problem: /** @type {Problem | null} */ (null),
+    running: false,
+  });
   const [turn, setTurn] = useState(0);
   const first = useRef(true);
-  const key = path === null ? '' : path + JSON.stringify(body, (_, value) => (typeof value === 'bigint' ? String(value) : value));
+  const key =
+    path === null ? '' : path + JSON.stringify(body, (_, value) => (typeof value === 'bigint' ? String(value) : value));
   useEffect(() => {
     if (path === null) return undefined;
     const call = new AbortController();
     setState((before) => ({...before, running: true}));
     const run = async () => {
       try {
-        const {data} = await patiently(() => api.send('POST', path, {body, asks: true, signal: call.signal}), call.signal);
+        const {data} = await patiently(
+          () => api.send('POST', path, {body, asks: true, signal: call.signal}),
+          call.signal,
+        );
         setState({data: decisive(data), problem: null, running: false});
       } catch (error) {
         if (call.signal.aborted) return;

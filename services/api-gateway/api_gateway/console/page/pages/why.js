@@ -1,7 +1,6 @@
-// @ts-check
 /** Why a stream is as it is: what was decided on its scaling and retention, and beside it what another policy would do. */
 import '../parts/past-style.js';
-import {html, useMemo} from '../core/html.js';
+import {html, onText, useMemo} from '../core/html.js';
 import {under} from '../core/api.js';
 import {setQuery} from '../core/router.js';
 import {cli, Cli} from '../parts/cli.js';
@@ -11,22 +10,24 @@ import {Empty, Panel} from '../parts/panel.js';
 import {SearchState} from '../parts/search-state.js';
 import {useBounds, useSearch} from '../parts/searching.js';
 import {WhatIf} from './what-if.js';
+/** @import {StreamDescription} from 'api' */
 
 const WEEK_MS = 7 * 86_400_000;
 
 /**
  * The tab of a stream's page.
- * @param {{scope: string, stream: string, description: any, etag?: string, query: Record<string, string>, at: string | null}} props
+ * @param {{scope: string, stream: string, description: StreamDescription, etag?: string, query: Record<string, string>, at: string | null}} props
  *   `description`: what `GET /scopes/S/streams/N` has; `etag` with it
  */
 export function WhyTab({scope, stream, description, etag, query, at}) {
   const bounds = useBounds(at, WEEK_MS);
   const search = useSearch(under`scopes/${scope}/streams/${stream}/decisions`, bounds);
   const kind = query.decided ?? '';
-  const items = useMemo(() => search.items
-    .filter((one) => kind === '' || one.kind === kind)
-    .sort((one, other) => other.at - one.at), [search.items, kind]);
-  const tools = html`<select aria-label="Kind of decision" value=${kind} onChange=${(/** @type {any} */ event) => setQuery({decided: event.currentTarget.value})}>
+  const items = useMemo(
+    () => search.items.filter((one) => kind === '' || one.kind === kind).sort((one, other) => other.at - one.at),
+    [search.items, kind],
+  );
+  const tools = html`<select aria-label="Kind of decision" value=${kind} onChange=${onText((text) => setQuery({decided: text}))}>
     <option value="">all</option>
     ${Object.entries(KINDS).map(([name, words]) => html`<option key=${name} value=${name}>${words}</option>`)}
   </select>`;
@@ -40,7 +41,10 @@ export function WhyTab({scope, stream, description, etag, query, at}) {
       <//>
       <p><${Cli} line=${cli`decision list ${scope}/${stream}`} /></p>
     <//>
-    ${at === null ? html`<${WhatIf} scope=${scope} stream=${stream} description=${description} etag=${etag} query=${query} />`
-    : html`<${Panel} title="What if"><${Empty} text="Another policy is replayed up to the present: go back to now for that." /><//>`}
+    ${
+      at === null
+        ? html`<${WhatIf} scope=${scope} stream=${stream} description=${description} etag=${etag} query=${query} />`
+        : html`<${Panel} title="What if"><${Empty} text="Another policy is replayed up to the present: go back to now for that." /><//>`
+    }
   </div>`;
 }

@@ -1,6 +1,5 @@
-// @ts-check
 /** What is under way, and what blocks it: a board with lanes, oldest first. */
-import {html, useEffect, useMemo, useRef, useState} from '../core/html.js';
+import {html, onText, useEffect, useMemo, useRef, useState} from '../core/html.js';
 import {duration, words} from '../core/format.js';
 import {useKey} from '../core/keys.js';
 import {setQuery} from '../core/router.js';
@@ -15,10 +14,10 @@ import {AggregateLink, aggregateHref, Age, ContainerLink, StoreLink, Until} from
 import {Panel} from '../parts/panel.js';
 import {STEPS} from '../parts/steps.js';
 import {groupsOf} from './workflow-groups.js';
+/** @import {Tone} from '../parts/types.d.ts' */
+/** @import {Wait, WorkflowItem} from 'api' */
 
-/** @typedef {import('./workflow-groups.js').Item} Item */
-
-const LANES = /** @type {[string, string, import('../parts/badges.js').Tone, string][]} */ ([
+const LANES = /** @type {[string, string, Tone, string][]} */ ([
   ['failing', 'Failing', 'bad', 'A step fails and is tried again.'],
   ['waiting', 'Waiting for another', 'warn', 'Work that others come before.'],
   ['running', 'Running', 'busy', 'Work that gets on.'],
@@ -36,16 +35,22 @@ export const title = () => 'Workflows';
 export default function Workflows({query}) {
   const {kind = '', scope = '', q = '', group = '', state = ''} = query;
   const work = useResource('workflows', {
-    query: {kind, scope, q, state, sort: 'since', limit: LIMIT}, of: ['*'], keep: true, every: 5000,
+    query: {kind, scope, q, state, sort: 'since', limit: LIMIT},
+    of: ['*'],
+    keep: true,
+    every: 5000,
     // What transactions do is too much to follow one by one.
     when: ({aggregate}) => !/^(txn|prepared|commits):/.test(aggregate),
   });
-  const items = /** @type {Item[]} */ (work.data?.items ?? []);
+  const items = /** @type {WorkflowItem[]} */ (work.data?.items ?? []);
   // What is shown until the answer is there is of another filter.
   const isWhole = work.fetchedAt > 0 && !work.data?.next;
   // What leaves a lane has not ended.
   const ended = useEnded(items, `${kind} ${scope} ${q}`, isWhole && !state);
-  const kinds = useMemo(() => [...new Set([...items.map((item) => item.kind), ...(kind ? [kind] : [])])].sort(), [work.data, kind]);
+  const kinds = useMemo(
+    () => [...new Set([...items.map((item) => item.kind), ...(kind ? [kind] : [])])].sort(),
+    [work.data, kind],
+  );
   const lanes = LANES.filter(([name]) => !state || name === state);
   const board = useRef(/** @type {HTMLElement | null} */ (null));
   useCards(board, items);
@@ -54,19 +59,21 @@ export default function Workflows({query}) {
     <div class="title"><h1>Workflows</h1>
       ${LANES.map(([name, , tone]) => {
         const number = items.filter((item) => item.state === name).length;
-        return number || state === name ? html`<button type="button" key=${name} class="mark" aria-pressed=${state === name ? 'true' : 'false'} title=${state === name ? 'show all lanes' : 'show this lane alone'} onClick=${() => setQuery({state: state === name ? '' : name})}>
-          <${Badge} tone=${tone}>${number} ${name}<//></button>` : null;
+        return number || state === name
+          ? html`<button type="button" key=${name} class="mark" aria-pressed=${state === name ? 'true' : 'false'} title=${state === name ? 'show all lanes' : 'show this lane alone'} onClick=${() => setQuery({state: state === name ? '' : name})}>
+          <${Badge} tone=${tone}>${number} ${name}<//></button>`
+          : null;
       })}${state ? html`<button type="button" class="small quiet" onClick=${() => setQuery({state: ''})}>all lanes</button>` : null}
       <span class="tools"><${Cli} line=${line(query)} /></span></div>
     <div class="filters" role="search">
-      <input type="search" aria-label="Text in name, kind, step or error" placeholder="name, kind, step or error" value=${q} onInput=${(/** @type {any} */ event) => setQuery({q: event.currentTarget.value})} />
-      <select aria-label="Kind" value=${kind} onChange=${(/** @type {any} */ event) => setQuery({kind: event.currentTarget.value})}>
+      <input type="search" aria-label="Text in name, kind, step or error" placeholder="name, kind, step or error" value=${q} onInput=${onText((text) => setQuery({q: text}))} />
+      <select aria-label="Kind" value=${kind} onChange=${onText((text) => setQuery({kind: text}))}>
         <option value="">all kinds</option>${kinds.map((one) => html`<option key=${one} value=${one}>${words(one)}</option>`)}</select>
-      <input type="text" aria-label="Scope" placeholder="scope" size="12" value=${scope} onInput=${(/** @type {any} */ event) => setQuery({scope: event.currentTarget.value.trim()})} />
+      <input type="text" aria-label="Scope" placeholder="scope" size="12" value=${scope} onInput=${onText((text) => setQuery({scope: text.trim()}))} />
       <${Choice} label="Grouped by" value=${group} options=${[['', 'no groups'], ['error', 'error'], ['kind', 'kind'], ['store', 'store'], ['scope', 'scope']]} onChange=${(/** @type {string} */ next) => setQuery({group: next})} />
     </div>
-    <${Panel} of=${work} class="fill bare" flush=${true} lines=${8}>${() => html`
-      ${work.data.next ? html`<div class="banner warn">These are the ${LIMIT} oldest; filters show others.</div>` : null}
+    <${Panel} of=${work} class="fill bare" flush=${true} lines=${8}>${(data) => html`
+      ${data.next ? html`<div class="banner warn">These are the ${LIMIT} oldest; filters show others.</div>` : null}
       <div class="board" ref=${board}>
         ${lanes.map(([name, label, tone, hint]) => html`<${Lane} key=${name} ...${{name, label, tone, hint, group}} items=${items.filter((item) => item.state === name)} isAll=${isWhole && !kind && !scope && !q} />`)}
         ${state ? null : html`<${Ended} items=${ended} />`}
@@ -76,18 +83,22 @@ export default function Workflows({query}) {
 
 /** The same list on the command line. @param {Record<string, string>} query */
 function line({kind, scope, state, q}) {
-  const options = Object.entries({kind, scope, state, text: q}).filter(([, value]) => value).map(([name, value]) => ` --${name} ${quoted(value ?? '')}`);
+  const options = Object.entries({kind, scope, state, text: q})
+    .filter(([, value]) => value)
+    .map(([name, value]) => ` --${name} ${quoted(value ?? '')}`);
   return `sluice workflow list${options.join('')}`;
 }
 
 /** Buttons of which one is chosen. @param {{label: string, value: string, options: string[][], onChange: (value: string) => void}} props */
 function Choice({label, value, options, onChange}) {
-  return html`<span class="choice" role="group" aria-label=${label}>${options.map(([name, text]) => html`
-    <button type="button" key=${name} aria-pressed=${name === value ? 'true' : 'false'} onClick=${() => onChange(name)}>${text}</button>`)}</span>`;
+  return html`<span class="choice" role="group" aria-label=${label}>${options.map(
+    ([name, text]) => html`
+    <button type="button" key=${name} aria-pressed=${name === value ? 'true' : 'false'} onClick=${() => onChange(name)}>${text}</button>`,
+  )}</span>`;
 }
 
 /**
- * @param {{name: string, label: string, tone: import('../parts/badges.js').Tone, hint: string, group: string, items: Item[], isAll: boolean}} props
+ * @param {{name: string, label: string, tone: Tone, hint: string, group: string, items: WorkflowItem[], isAll: boolean}} props
  *   `isAll`: there are no others than those that were fetched
  */
 function Lane({name, label, tone, hint, group, items, isAll}) {
@@ -97,12 +108,18 @@ function Lane({name, label, tone, hint, group, items, isAll}) {
     <header><h2>${label}</h2><span class="count num">${items.length}</span>
       ${name === 'failing' && items.length > 1 ? html`<${RetryAll} items=${items} />` : null}</header>
     ${items.length === 0 ? html`<p class="none">${name === 'failing' ? (isAll ? 'Nothing is failing.' : 'None of these is failing.') : hint}</p>` : null}
-    ${group ? groups.map((one) => html`<div class="cluster" key=${one.key}>
+    ${
+      group
+        ? groups.map(
+            (one) => html`<div class="cluster" key=${one.key}>
         <h3 title=${one.key}><span class="cut">${one.key}</span><span class="num">${one.items.length}</span>${name === 'failing' && one.items.length > 1 ? html`<${RetryAll} items=${one.items} why=${one.key} />` : null}</h3>
         ${one.items.slice(0, most).map((item) => html`<${Card} key=${item.aggregate} item=${item} lane=${tone} />`)}
         ${one.items.length > most ? html`<${More} left=${one.items.length - most} onClick=${() => setMost(most + SHOWN)} />` : null}
-      </div>`) : html`${items.slice(0, most).map((item) => html`<${Card} key=${item.aggregate} item=${item} lane=${tone} />`)}
-        ${items.length > most ? html`<${More} left=${items.length - most} onClick=${() => setMost(most + SHOWN)} />` : null}`}
+      </div>`,
+          )
+        : html`${items.slice(0, most).map((item) => html`<${Card} key=${item.aggregate} item=${item} lane=${tone} />`)}
+        ${items.length > most ? html`<${More} left=${items.length - most} onClick=${() => setMost(most + SHOWN)} />` : null}`
+    }
   </section>`;
 }
 
@@ -111,77 +128,100 @@ function More({left, onClick}) {
   return html`<button type="button" class="quiet" onClick=${onClick}>${Math.min(left, SHOWN)} more of ${left}</button>`;
 }
 
-/** @param {{items: Item[], why?: string}} props */
+/** @param {{items: WorkflowItem[], why?: string}} props */
 function RetryAll({items, why}) {
   const chosen = items.slice(0, MAX_RETRIED);
   return html`<${ActionButton} small=${true} allowed=${mayChange('workflows')} onClick=${() => void retryWorkflows(chosen, why)}
     title=${items.length > chosen.length ? `the ${MAX_RETRIED} oldest of ${items.length}` : undefined}>Retry ${chosen.length === items.length ? 'all' : 'the first'} ${chosen.length}<//>`;
 }
 
-/** @param {{item: Item, lane: import('../parts/badges.js').Tone}} props */
+/** @param {{item: WorkflowItem, lane: Tone}} props */
 function Card({item, lane}) {
   const steps = STEPS[item.kind];
   const cancel = allowedOf(item, 'cancel') ?? {allowed: item.canCancel, why: item.cancelWhyNot};
   return html`<article class="card" tabindex="-1" data-aggregate=${item.aggregate} aria-label=${`${words(item.kind)} ${item.aggregate}`}>
     <div class="head"><b>${words(item.kind)}</b><span class="muted">for <${Age} at=${item.since} /></span></div>
     <div class="what"><${AggregateLink} aggregate=${item.aggregate} /></div>
-    ${item.state === 'queued' ? null : html`<div class="step">${steps ? html`<${Beads} steps=${steps} step=${item.step} tone=${lane} />` : null}<span>${item.step ? words(item.step) : html`<span class="muted">first step</span>`}</span>
+    ${
+      item.state === 'queued'
+        ? null
+        : html`<div class="step">${steps ? html`<${Beads} steps=${steps} step=${item.step} tone=${lane} />` : null}<span>${item.step ? words(item.step) : html`<span class="muted">first step</span>`}</span>
       ${item.attempts ? html`<span class="muted num">${item.attempts} ${item.attempts === 1 ? 'attempt' : 'attempts'}</span>` : null}
-      ${item.nextAttemptAt ? html`<span class="muted">next <${Until} at=${item.nextAttemptAt} over="any moment" /></span>` : null}</div>`}
+      ${item.nextAttemptAt ? html`<span class="muted">next <${Until} at=${item.nextAttemptAt} over="any moment" /></span>` : null}</div>`
+    }
     ${item.lastError && item.state !== 'waiting' && item.lastError !== item.waitsFor?.why ? html`<p class="error">${item.lastError.slice(0, SHOWN_ERROR)}</p>` : null}
     ${item.waitsFor ? html`<${Chain} wait=${item.waitsFor} />` : null}
     ${item.cancelled ? html`<p class="muted">Its end has been requested.</p>` : null}
-    ${item.id ? html`<footer>${item.state === 'running' ? null : html`<${ActionButton} small=${true} allowed=${allowedOf(item, 'retry')} onClick=${() => void retryWorkflow(item)}>Retry now<//>`}
+    ${
+      item.id
+        ? html`<footer>${item.state === 'running' ? null : html`<${ActionButton} small=${true} allowed=${allowedOf(item, 'retry')} onClick=${() => void retryWorkflow(item)}>Retry now<//>`}
       <${ActionButton} small=${true} allowed=${cancel} onClick=${() => void cancelWorkflow(item)}>Cancel<//>
-      ${cancel && !cancel.allowed && cancel.why ? html`<span class="muted why">${cancel.why}</span>` : null}</footer>` : null}
+      ${cancel && !cancel.allowed && cancel.why ? html`<span class="muted why">${cancel.why}</span>` : null}</footer>`
+        : null
+    }
   </article>`;
 }
 
-/** Whom it waits for, and whom that waits for in turn. @param {{wait: import('./workflow-groups.js').Wait}} props */
+/** Whom it waits for, and whom that waits for in turn. @param {{wait: Wait}} props */
 function Chain({wait}) {
   const links = [];
-  for (let one = /** @type {typeof wait | undefined} */ (wait); one && links.length < 8; one = one.then) links.push(one);
-  return html`<ol class="chain" aria-label="waits for">${links.map((one, index) => html`<li key=${index} style=${`margin-left:${index * 12}px`}>
+  for (let one = /** @type {typeof wait | undefined} */ (wait); one && links.length < 8; one = one.then)
+    links.push(one);
+  return html`<ol class="chain" aria-label="waits for">${links.map(
+    (one, index) => html`<li key=${index} style=${`margin-left:${index * 12}px`}>
     <span aria-hidden="true">↳</span> ${one.aggregate ? html`${one.kind ? html`${words(one.kind)} ` : null}<${AggregateLink} aggregate=${one.aggregate} />` : null}
     ${one.container !== undefined ? html`<${ContainerLink} container=${one.container} /> ${one.store ? html`<${StoreLink} store=${one.store} />` : null}` : null}
-    ${one.why ? html`<span class="muted"> ${one.why}</span>` : null}</li>`)}</ol>`;
+    ${one.why ? html`<span class="muted"> ${one.why}</span>` : null}</li>`,
+  )}</ol>`;
 }
 
-/** @param {{items: {item: Item, at: number}[]}} props */
+/** @param {{items: {item: WorkflowItem, at: number}[]}} props */
 function Ended({items}) {
   if (items.length === 0) return null;
   return html`<section class="lane ended" aria-label="Ended lately"><header><h2>Ended lately</h2><span class="count num">${items.length}</span></header>
-    ${items.map(({item, at}) => html`<article class="card" key=${item.id || item.aggregate}><div class="head"><b>${words(item.kind)}</b><span class="muted"><${Age} at=${at} /> ago</span></div>
-      <div class="what"><${AggregateLink} aggregate=${item.aggregate} /></div><div class="muted">took ${duration(at - item.since)}</div></article>`)}</section>`;
+    ${items.map(
+      ({
+        item,
+        at,
+      }) => html`<article class="card" key=${item.id || item.aggregate}><div class="head"><b>${words(item.kind)}</b><span class="muted"><${Age} at=${at} /> ago</span></div>
+      <div class="what"><${AggregateLink} aggregate=${item.aggregate} /></div><div class="muted">took ${duration(at - item.since)}</div></article>`,
+    )}</section>`;
 }
 
 /**
  * What has left the board while it was open.
- * @param {Item[]} items @param {string} filter what is compared is of one filter @param {boolean} isWhole whether these are all
+ * @param {WorkflowItem[]} items @param {string} filter what is compared is of one filter @param {boolean} isWhole whether these are all
  */
 function useEnded(items, filter, isWhole) {
-  const before = useRef({filter: '', items: /** @type {Map<string, Item>} */ (new Map())});
-  const [ended, setEnded] = useState(/** @type {{item: Item, at: number}[]} */ ([]));
+  const before = useRef({filter: '', items: /** @type {Map<string, WorkflowItem>} */ (new Map())});
+  const [ended, setEnded] = useState(/** @type {{item: WorkflowItem, at: number}[]} */ ([]));
   useEffect(() => {
     if (!isWhole) return;
     const present = new Map(items.map((item) => [`${item.aggregate} ${item.id}`, item]));
     if (before.current.filter === filter) {
-      const gone = [...before.current.items].filter(([key, item]) => !present.has(key) && item.id).map(([, item]) => ({item, at: now()}));
-      if (gone.length > 0) setEnded((old) => [...gone, ...old].filter(({at}) => now() - at < ENDED_MS).slice(0, MAX_ENDED));
+      const gone = [...before.current.items]
+        .filter(([key, item]) => !present.has(key) && item.id)
+        .map(([, item]) => ({item, at: now()}));
+      if (gone.length > 0)
+        setEnded((old) => [...gone, ...old].filter(({at}) => now() - at < ENDED_MS).slice(0, MAX_ENDED));
     }
     before.current = {filter, items: present};
   }, [items, filter, isWhole]);
   return ended;
 }
 
-/** j k go through the cards, Enter opens, r retries. @param {{current: HTMLElement | null}} board @param {Item[]} items */
+/** j k go through the cards, Enter opens, r retries. @param {{current: HTMLElement | null}} board @param {WorkflowItem[]} items */
 function useCards(board, items) {
-  const cards = () => [.../** @type {NodeListOf<HTMLElement>} */ (board.current?.querySelectorAll('.card[data-aggregate]') ?? [])];
-  const focused = () => /** @type {HTMLElement | null} */ (document.activeElement?.closest('.card[data-aggregate]') ?? null);
+  const cards = () => [
+    .../** @type {NodeListOf<HTMLElement>} */ (board.current?.querySelectorAll('.card[data-aggregate]') ?? []),
+  ];
+  const focused = () =>
+    /** @type {HTMLElement | null} */ (document.activeElement?.closest('.card[data-aggregate]') ?? null);
   const aggregate = () => focused()?.dataset.aggregate ?? '';
   /** @param {number} by */
   function step(by) {
-    const all = cards(), now = focused();
+    const all = cards(),
+      now = focused();
     const next = all[Math.max(0, Math.min(all.length - 1, (now ? all.indexOf(now) : by > 0 ? -1 : all.length) + by))];
     next?.focus();
     next?.scrollIntoView({block: 'nearest'});
@@ -198,4 +238,3 @@ function useCards(board, items) {
     if (document.activeElement === focused() && aggregate()) location.hash = aggregateHref(aggregate());
   });
 }
-

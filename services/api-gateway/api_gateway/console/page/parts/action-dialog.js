@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * Every action goes through this dialog: what, what it will do in numbers, the command line, the name to type where
  * there is no undo; then the id of the request and what became of it. An outcome that is not known is never "failed".
@@ -9,35 +8,14 @@
  *       method: 'POST', path: under`scopes/${scope}/streams/${name}/truncate`, body: {cut}, dryRun: true,
  *     });
  */
-import {html, useEffect, useRef, useState} from '../core/html.js';
+import {html, useEffect, useRef, useState, onText} from '../core/html.js';
 import {api, Problem} from '../core/api.js';
 import {bytes, number} from '../core/format.js';
 import {refresh} from '../core/store.js';
 import {say} from './announce.js';
 import {Cli} from './cli.js';
 import {RequestLink} from './link.js';
-
-/**
- * @typedef {object} Action
- * @property {string} title what and on what: "Seal demo/orders"
- * @property {any} [what] a sentence or two
- * @property {string} verb on the button
- * @property {boolean} [danger] whether something is lost
- * @property {string} [confirm] the name to type, where there is no undo
- * @property {string} [cli] the command that does the same
- * @property {'POST' | 'PUT' | 'DELETE'} method
- * @property {string} path
- * @property {any} [body]
- * @property {import('../core/api.js').Query} [query]
- * @property {string} [ifMatch]
- * @property {string} [ifNoneMatch]
- * @property {boolean} [dryRun] whether the call understands `?dryRun=true` (E2)
- * @property {any} [effects] elements in place of what a dry run says
- * @property {(reply: import('../core/api.js').Reply) => any} [done] the words of success, from the reply; else "Done."
- * @property {(problem: import('../core/api.js').Problem) => any} [compare] what to show at 412, beside the reason
- * @property {(report: (progress: any) => void, stopped: () => boolean) => Promise<any>} [run] in place of the call: gives elements for the end; `report` shows how far it is. Raises Problem
- * @property {boolean} [canStop] whether `run` looks at `stopped`
- */
+/** @import {Action} from './types.d.ts' */
 
 /** @param {{action: Action, end: () => void}} props */
 export function ActionDialog({action, end}) {
@@ -53,20 +31,34 @@ export function ActionDialog({action, end}) {
     element.showModal();
     /** @type {HTMLElement | null} */ (element.querySelector('[data-first="true"]'))?.focus();
     const call = new AbortController();
-    if (action.dryRun) void dryRun(action, call.signal).then(setEffects, (error) => !call.signal.aborted && setEffects(error));
+    if (action.dryRun)
+      void dryRun(action, call.signal).then(setEffects, (error) => !call.signal.aborted && setEffects(error));
     return () => call.abort();
   }, []);
 
   useEffect(() => {
-    if (state.step !== 'asks') /** @type {HTMLElement | null | undefined} */ (box.current?.querySelector('footer .primary'))?.focus();
+    if (state.step !== 'asks')
+      /** @type {HTMLElement | null | undefined} */ (box.current?.querySelector('footer .primary'))?.focus();
   }, [state.step]);
 
   async function carryOut() {
     setState({step: 'sent', since: Date.now()});
     try {
-      if (action.run) setState({step: 'done', ended: await action.run((progress) => setState({step: 'sent', since: Date.now(), progress}), () => stopped.current)});
+      if (action.run)
+        setState({
+          step: 'done',
+          ended: await action.run(
+            (progress) => setState({step: 'sent', since: Date.now(), progress}),
+            () => stopped.current,
+          ),
+        });
       else {
-        const reply = await api.send(action.method, action.path, {query: action.query, body: action.body, ifMatch: action.ifMatch, ifNoneMatch: action.ifNoneMatch});
+        const reply = await api.send(action.method, action.path, {
+          query: action.query,
+          body: action.body,
+          ifMatch: action.ifMatch,
+          ifNoneMatch: action.ifNoneMatch,
+        });
         setState({step: 'done', reply});
       }
       say(`${action.title}: done`);
@@ -78,8 +70,9 @@ export function ActionDialog({action, end}) {
     refresh();
   }
 
-  const impossible = effects?.refused || effects instanceof Problem && effects.kind !== 'unreachable';
-  const isReady = (!action.confirm || typed === action.confirm) && !impossible && !(action.dryRun && effects === undefined);
+  const impossible = effects?.refused || (effects instanceof Problem && effects.kind !== 'unreachable');
+  const isReady =
+    (!action.confirm || typed === action.confirm) && !impossible && !(action.dryRun && effects === undefined);
   return html`<dialog ref=${box} class="action" data-busy=${state.step === 'sent' ? '' : undefined} aria-labelledby="action-title" onClose=${end} onCancel=${(/** @type {Event} */ event) => state.step === 'sent' && event.preventDefault()}>
     <form method="dialog" onSubmit=${(/** @type {SubmitEvent} */ event) => {
       event.preventDefault();
@@ -90,15 +83,22 @@ export function ActionDialog({action, end}) {
       ${action.what ? html`<div class="what">${action.what}</div>` : null}
       ${action.dryRun || action.effects ? html`<${Effects} given=${action.effects} effects=${effects} />` : null}
       ${effects instanceof Problem && effects.kind === 'changed' ? action.compare?.(effects) : null}
-      ${state.step === 'asks' && action.confirm && !impossible ? html`<label class="field"><span>There is no undo. Type <b class="id">${action.confirm}</b> to go on.</span>
-        <input type="text" data-first="true" autocomplete="off" autocapitalize="off" spellcheck=${false} value=${typed} onInput=${(/** @type {any} */ event) => setTyped(event.currentTarget.value)} /></label>` : null}
+      ${
+        state.step === 'asks' && action.confirm && !impossible
+          ? html`<label class="field"><span>There is no undo. Type <b class="id">${action.confirm}</b> to go on.</span>
+        <input type="text" data-first="true" autocomplete="off" autocapitalize="off" spellcheck=${false} value=${typed} onInput=${onText(setTyped)} /></label>`
+          : null
+      }
       <${Outcome} action=${action} state=${state} />
       ${action.cli ? html`<p class="line"><${Cli} line=${action.cli} /></p>` : null}
       <footer>
-        ${state.step === 'asks' ? html`<button type="button" data-first=${!action.confirm && (action.danger || action.dryRun)} onClick=${() => box.current?.close()}>Leave it</button>
+        ${
+          state.step === 'asks'
+            ? html`<button type="button" data-first=${!action.confirm && (action.danger || action.dryRun)} onClick=${() => box.current?.close()}>Leave it</button>
             <button type="submit" data-first=${!action.confirm && !action.danger && !action.dryRun} class=${action.danger ? 'primary danger' : 'primary'} disabled=${!isReady}>${action.verb}</button>`
-          : html`${state.step === 'sent' && action.canStop ? html`<button type="button" onClick=${() => (stopped.current = true)}>Stop after this one</button>` : null}
-            <button type="submit" class="primary" disabled=${state.step === 'sent'}>Close</button>`}
+            : html`${state.step === 'sent' && action.canStop ? html`<button type="button" onClick=${() => (stopped.current = true)}>Stop after this one</button>` : null}
+            <button type="submit" class="primary" disabled=${state.step === 'sent'}>Close</button>`
+        }
       </footer>
     </form>
   </dialog>`;
@@ -107,7 +107,11 @@ export function ActionDialog({action, end}) {
 /** @param {Action} action @param {AbortSignal} signal */
 async function dryRun(action, signal) {
   const reply = await api.send(action.method, action.path, {
-    query: {...action.query, dryRun: true}, body: action.body, ifMatch: action.ifMatch, asks: true, signal,
+    query: {...action.query, dryRun: true},
+    body: action.body,
+    ifMatch: action.ifMatch,
+    asks: true,
+    signal,
   });
   return reply.data;
 }
@@ -121,7 +125,8 @@ const EFFECTS = {
   bytesDropped: (n) => `drops ${bytes(n)}`,
   transactionsCommitted: (n) => `commits ${number(n)} ${n === 1 ? 'transaction' : 'transactions'} first`,
   waitsFor: (text) => `waits for ${text}`,
-  readerGroupsBehind: (n) => `passes ${number(n)} ${n === 1 ? 'reader group' : 'reader groups'} that ${n === 1 ? 'has' : 'have'} not read so far`,
+  readerGroupsBehind: (n) =>
+    `passes ${number(n)} ${n === 1 ? 'reader group' : 'reader groups'} that ${n === 1 ? 'has' : 'have'} not read so far`,
 };
 
 /** "segmentsSealed" as "segments sealed". @param {string} name */
@@ -133,18 +138,27 @@ function spaced(name) {
 function Effects({given, effects}) {
   if (given) return html`<div class="effects">${given}</div>`;
   if (effects === undefined) return html`<div class="effects muted">Works out what it would do…</div>`;
-  if (effects instanceof Problem && effects.kind === 'changed') return html`<div class="effects bad"><b>Changed meanwhile by another caller.</b> ${effects.detail}</div>`;
-  if (effects instanceof Problem) return html`<div class="effects"><b>Cannot say what it would do:</b> ${effects.detail}</div>`;
-  if (effects.refused) return html`<div class="effects bad"><b>It would be refused:</b> ${effects.refused.detail}</div>`;
-  const lines = Object.entries(effects.effects ?? {}).filter(([, value]) => value !== 0).map(([name, value]) =>
-    EFFECTS[name]?.(value) ?? `${spaced(name)}: ${typeof value === 'number' || typeof value === 'bigint' ? number(value) : Array.isArray(value) ? value.join(', ') : String(value)}`);
+  if (effects instanceof Problem && effects.kind === 'changed')
+    return html`<div class="effects bad"><b>Changed meanwhile by another caller.</b> ${effects.detail}</div>`;
+  if (effects instanceof Problem)
+    return html`<div class="effects"><b>Cannot say what it would do:</b> ${effects.detail}</div>`;
+  if (effects.refused)
+    return html`<div class="effects bad"><b>It would be refused:</b> ${effects.refused.detail}</div>`;
+  const lines = Object.entries(effects.effects ?? {})
+    .filter(([, value]) => value !== 0)
+    .map(
+      ([name, value]) =>
+        EFFECTS[name]?.(value) ??
+        `${spaced(name)}: ${typeof value === 'number' || typeof value === 'bigint' ? number(value) : Array.isArray(value) ? value.join(', ') : String(value)}`,
+    );
   return html`<div class="effects"><b>What it will do</b><ul>${lines.length > 0 ? lines.map((line) => html`<li key=${line}>${line}</li>`) : html`<li>changes nothing that can be counted</li>`}</ul></div>`;
 }
 
 /** @param {{action: Action, state: any}} props */
 function Outcome({action, state}) {
   if (state.step === 'asks') return null;
-  if (state.step === 'sent') return html`<div class="outcome" role="status"><span class="spinner" aria-hidden="true"></span> ${state.progress ?? null} Asked ${html`<${Since} at=${state.since} />`}. The answer comes when it is done.</div>`;
+  if (state.step === 'sent')
+    return html`<div class="outcome" role="status"><span class="spinner" aria-hidden="true"></span> ${state.progress ?? null} Asked ${html`<${Since} at=${state.since} />`}. The answer comes when it is done.</div>`;
   if (state.step === 'done') {
     const request = state.reply?.request || state.reply?.data?.request || '';
     return html`<div class="outcome ok" role="status">${state.ended ?? action.done?.(state.reply) ?? html`<b>Done.</b>`}

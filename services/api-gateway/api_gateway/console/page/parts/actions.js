@@ -1,4 +1,3 @@
-// @ts-check
 /** Actions that several pages and the search offer, each by its dialog. */
 import {html} from '../core/html.js';
 import {api, under} from '../core/api.js';
@@ -14,8 +13,14 @@ export const MAX_RETRIED = 200;
 /** @param {string} scope @param {string} stream */
 export function sealStream(scope, stream) {
   return act({
-    title: `Seal ${scope}/${stream}`, verb: 'Seal', danger: true, method: 'POST', path: under`scopes/${scope}/streams/${stream}/seal`, dryRun: true,
-    what: 'Nothing more can be written to it. What is there can be read. Open transactions are aborted. It cannot be opened again.', confirm: `${scope}/${stream}`,
+    title: `Seal ${scope}/${stream}`,
+    verb: 'Seal',
+    danger: true,
+    method: 'POST',
+    path: under`scopes/${scope}/streams/${stream}/seal`,
+    dryRun: true,
+    what: 'Nothing more can be written to it. What is there can be read. Open transactions are aborted. It cannot be opened again.',
+    confirm: `${scope}/${stream}`,
     cli: cli`stream seal ${`${scope}/${stream}`}`,
   });
 }
@@ -23,24 +28,43 @@ export function sealStream(scope, stream) {
 /** @param {string} scope @param {string} stream */
 export function deleteStream(scope, stream) {
   return act({
-    title: `Delete ${scope}/${stream}`, verb: 'Delete', danger: true, method: 'DELETE', path: under`scopes/${scope}/streams/${stream}`, dryRun: true,
-    what: 'All its events are gone. It has to be sealed before.', confirm: `${scope}/${stream}`, cli: cli`stream delete ${`${scope}/${stream}`}`,
+    title: `Delete ${scope}/${stream}`,
+    verb: 'Delete',
+    danger: true,
+    method: 'DELETE',
+    path: under`scopes/${scope}/streams/${stream}`,
+    dryRun: true,
+    what: 'All its events are gone. It has to be sealed before.',
+    confirm: `${scope}/${stream}`,
+    cli: cli`stream delete ${`${scope}/${stream}`}`,
   });
 }
 
 /** @param {string} scope @param {boolean} recursive */
 export function deleteScope(scope, recursive) {
   return act({
-    title: `Delete scope ${scope}`, verb: 'Delete', danger: true, method: 'DELETE', path: under`scopes/${scope}`, query: recursive ? {recursive: true} : {},
-    what: recursive ? 'With everything in it: all events of all its streams, its reader groups and tables are gone.' : 'It has to be empty.',
-    confirm: scope, cli: recursive ? cli`scope delete ${scope} --recursive` : cli`scope delete ${scope}`,
+    title: `Delete scope ${scope}`,
+    verb: 'Delete',
+    danger: true,
+    method: 'DELETE',
+    path: under`scopes/${scope}`,
+    query: recursive ? {recursive: true} : {},
+    what: recursive
+      ? 'With everything in it: all events of all its streams, its reader groups and tables are gone.'
+      : 'It has to be empty.',
+    confirm: scope,
+    cli: recursive ? cli`scope delete ${scope} --recursive` : cli`scope delete ${scope}`,
   });
 }
 
 /** @param {string} scope */
 export function createScope(scope) {
   return act({
-    title: `Create scope ${scope}`, verb: 'Create', method: 'PUT', path: under`scopes/${scope}`, cli: cli`scope create ${scope}`,
+    title: `Create scope ${scope}`,
+    verb: 'Create',
+    method: 'PUT',
+    path: under`scopes/${scope}`,
+    cli: cli`scope create ${scope}`,
     done: () => html`<b>It is there.</b> <a href=${href(['scopes', scope])}>Open it</a>`,
   });
 }
@@ -48,9 +72,14 @@ export function createScope(scope) {
 /** @param {{aggregate: string, kind: string}} workflow */
 export function retryWorkflow({aggregate, kind}) {
   return act({
-    title: `Retry ${words(kind)} now`, verb: 'Retry now', method: 'POST', path: 'workflows/retry', body: {aggregate},
+    title: `Retry ${words(kind)} now`,
+    verb: 'Retry now',
+    method: 'POST',
+    path: 'workflows/retry',
+    body: {aggregate},
     what: html`<p><${AggregateLink} aggregate=${aggregate} /> tries its step again now instead of waiting for its next attempt.</p>`,
-    effects: html`One more attempt; nothing is lost if it fails.`, cli: cli`workflow retry ${aggregate}`,
+    effects: html`One more attempt; nothing is lost if it fails.`,
+    cli: cli`workflow retry ${aggregate}`,
     done: () => html`<b>It tries again.</b>`,
   });
 }
@@ -58,13 +87,20 @@ export function retryWorkflow({aggregate, kind}) {
 /** @param {{aggregate: string, kind: string}[]} workflows at most MAX_RETRIED @param {string} [why] what they have in common */
 export function retryWorkflows(workflows, why) {
   return act({
-    title: `Retry ${count(workflows.length, 'workflow')} now`, verb: `Retry ${workflows.length}`, method: 'POST', path: 'workflows/retry-each',
+    title: `Retry ${count(workflows.length, 'workflow')} now`,
+    verb: `Retry ${workflows.length}`,
+    method: 'POST',
+    path: 'workflows/retry-each',
     what: html`<p>${why ? `All of: ${why}` : 'Each tries its step again now instead of waiting for its next attempt.'}</p>`,
     effects: html`${count(workflows.length, 'more attempt')}, side by side; nothing is lost if one fails.`,
     cli: `sluice workflow retry ${workflows.map(({aggregate}) => quoted(aggregate)).join(' ')}`,
     async run() {
-      const reply = await api.send('POST', 'workflows/retry-each', {body: {aggregates: workflows.map((one) => one.aggregate)}});
-      const items = /** @type {{aggregate: string, status: string, detail?: string, request?: string}[]} */ (reply.data.items);
+      const reply = await api.send('POST', 'workflows/retry-each', {
+        body: {aggregates: workflows.map((one) => one.aggregate)},
+      });
+      const items = /** @type {{aggregate: string, status: string, detail?: string, request?: string}[]} */ (
+        reply.data.items
+      );
       const not = items.filter((one) => one.status !== 'SUCCESS');
       return html`<b>${items.length - not.length} of ${items.length} try again.</b>
         ${not.length > 0 ? html`<ul>${not.map((one) => html`<li key=${one.aggregate}><${AggregateLink} aggregate=${one.aggregate} />: ${one.detail ?? words(one.status)} <${RequestLink} id=${one.request ?? ''} /></li>`)}</ul>` : null}`;
@@ -75,19 +111,41 @@ export function retryWorkflows(workflows, why) {
 /** @param {{aggregate: string, kind: string, id: string}} workflow */
 export function cancelWorkflow({aggregate, kind, id}) {
   return act({
-    title: `Cancel ${words(kind)}`, verb: 'Cancel it', danger: true, method: 'POST', path: 'workflows/cancel', body: {aggregate, workflow: id},
+    title: `Cancel ${words(kind)}`,
+    verb: 'Cancel it',
+    danger: true,
+    method: 'POST',
+    path: 'workflows/cancel',
+    body: {aggregate, workflow: id},
     what: html`<p><${AggregateLink} aggregate=${aggregate} /> ends as if this had never begun; what it has done is taken back.</p>`,
-    effects: html`The workflow <span class="id">${id}</span> ends; its caller gets a refusal.`, cli: cli`workflow cancel ${aggregate}`,
+    effects: html`The workflow <span class="id">${id}</span> ends; its caller gets a refusal.`,
+    cli: cli`workflow cancel ${aggregate}`,
     done: () => html`<b>It is being cancelled.</b>`,
   });
 }
 
 /** Actions as the search offers them: "seal demo/orders". */
-export const WRITTEN = /** @type {{verb: string, form: RegExp, what: string, run: (...names: string[]) => unknown}[]} */ ([
-  {verb: 'seal', form: /^seal ([^/\s]+)\/([^/\s]+)$/, what: 'seal SCOPE/STREAM', run: sealStream},
-  {verb: 'delete', form: /^delete ([^/\s]+)\/([^/\s]+)$/, what: 'delete SCOPE/STREAM', run: deleteStream},
-  {verb: 'scale', form: /^scale ([^/\s]+)\/([^/\s]+)$/, what: 'scale SCOPE/STREAM', run: (scope, stream) => navigate(href(['streams', scope, stream]))},
-  {verb: 'retry', form: /^retry ([^/\s]+)\/([^/\s]+)$/, what: 'retry SCOPE/STREAM', run: (scope, stream) => retryWorkflow({aggregate: `stream:${scope}/${stream}`, kind: 'the workflow'})},
-  {verb: 'replay', form: /^replay (\d+)\/(\d+)$/, what: 'replay PARTITION/OFFSET', run: (partition, offset) => navigate(href('/dead-letters', {letter: `${partition}/${offset}`}))},
-  {verb: 'create', form: /^create ([^/\s]+)$/, what: 'create SCOPE', run: createScope},
-]);
+export const WRITTEN =
+  /** @type {{verb: string, form: RegExp, what: string, run: (...names: string[]) => unknown}[]} */ ([
+    {verb: 'seal', form: /^seal ([^/\s]+)\/([^/\s]+)$/, what: 'seal SCOPE/STREAM', run: sealStream},
+    {verb: 'delete', form: /^delete ([^/\s]+)\/([^/\s]+)$/, what: 'delete SCOPE/STREAM', run: deleteStream},
+    {
+      verb: 'scale',
+      form: /^scale ([^/\s]+)\/([^/\s]+)$/,
+      what: 'scale SCOPE/STREAM',
+      run: (scope, stream) => navigate(href(['streams', scope, stream])),
+    },
+    {
+      verb: 'retry',
+      form: /^retry ([^/\s]+)\/([^/\s]+)$/,
+      what: 'retry SCOPE/STREAM',
+      run: (scope, stream) => retryWorkflow({aggregate: `stream:${scope}/${stream}`, kind: 'the workflow'}),
+    },
+    {
+      verb: 'replay',
+      form: /^replay (\d+)\/(\d+)$/,
+      what: 'replay PARTITION/OFFSET',
+      run: (partition, offset) => navigate(href('/dead-letters', {letter: `${partition}/${offset}`})),
+    },
+    {verb: 'create', form: /^create ([^/\s]+)$/, what: 'create SCOPE', run: createScope},
+  ]);

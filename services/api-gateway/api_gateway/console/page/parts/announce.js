@@ -1,4 +1,3 @@
-// @ts-check
 /** The one polite live region: what happened, for who does not see it; at most a message in 5 s, the latest counts. */
 import {html, signal} from '../core/html.js';
 
@@ -6,17 +5,19 @@ const EVERY_MS = 5000;
 const message = signal('');
 let next = '';
 let saidAt = 0;
-/** @type {ReturnType<typeof setTimeout> | undefined} */
-let timer;
+let isWaiting = false;
 
 /** @param {string} text */
 export function say(text) {
   next = text;
-  timer ??= setTimeout(() => {
-    timer = undefined;
+  if (isWaiting) return;
+  isWaiting = true;
+  const speak = () => {
+    isWaiting = false;
     saidAt = Date.now();
     message.value = next;
-  }, Math.max(0, saidAt + EVERY_MS - Date.now()));
+  };
+  setTimeout(speak, Math.max(0, saidAt + EVERY_MS - Date.now()));
 }
 
 export function LiveRegion() {

@@ -1,10 +1,8 @@
-// @ts-check
 /** Small marks: a word with a tone and a shape, so that colour alone says nothing. */
 import {html} from '../core/html.js';
 import {number, words} from '../core/format.js';
 import {Age} from './link.js';
-
-/** @typedef {'ok' | 'warn' | 'bad' | 'busy' | 'idle' | 'info'} Tone */
+/** @import {Tone} from './types.d.ts' */
 
 const SHAPES = {ok: '●', warn: '▲', bad: '◆', busy: '◐', idle: '○', info: '■'};
 
@@ -15,9 +13,25 @@ export function Badge({tone = 'idle', title, children, shape = true}) {
 
 /** @type {Record<string, Tone>} */
 const STATES = {
-  ACTIVE: 'ok', CREATING: 'busy', SCALING: 'busy', UPDATING: 'busy', TRUNCATING: 'busy', COMMITTING: 'busy', SEALING: 'busy',
-  DELETING: 'busy', SEALED: 'idle', failing: 'bad', waiting: 'warn', running: 'busy', queued: 'idle',
-  open: 'info', committing: 'busy', committed: 'ok', aborting: 'busy', aborted: 'idle',
+  ACTIVE: 'ok',
+  CREATING: 'busy',
+  SCALING: 'busy',
+  UPDATING: 'busy',
+  TRUNCATING: 'busy',
+  COMMITTING: 'busy',
+  SEALING: 'busy',
+  DELETING: 'busy',
+  SEALED: 'idle',
+  failing: 'bad',
+  waiting: 'warn',
+  running: 'busy',
+  queued: 'idle',
+  open: 'info',
+  committing: 'busy',
+  committed: 'ok',
+  aborting: 'busy',
+  aborted: 'idle',
+  gone: 'idle',
 };
 
 /**
@@ -26,7 +40,8 @@ const STATES = {
  */
 export function State({state, title, unreachable}) {
   if (!state) return null;
-  if (unreachable) return html`<${Badge} tone="bad" title=${`${words(state)}, ${unreachable} unreachable`}>unreachable<//>`;
+  if (unreachable)
+    return html`<${Badge} tone="bad" title=${`${words(state)}, ${unreachable} unreachable`}>unreachable<//>`;
   return html`<${Badge} tone=${STATES[state] ?? 'info'} title=${title}>${words(state)}<//>`;
 }
 
@@ -35,7 +50,9 @@ export function State({state, title, unreachable}) {
  * @param {{found: {segments: number, since: number, stores: string[], gone: string[]}, of: number, what: string}} props
  */
 export function Unreachable({found, of, what}) {
-  const why = found.stores.map((store) => `${store} ${found.gone.includes(store) ? 'has gone' : 'does not answer'}`).join(', ');
+  const why = found.stores
+    .map((store) => `${store} ${found.gone.includes(store) ? 'has gone' : 'does not answer'}`)
+    .join(', ');
   return html`<span><${Badge} tone="bad">${number(found.segments)} of ${number(of)} ${what} unreachable<//>
     ${found.since > 0 ? html` for <${Age} at=${found.since} />` : null}: ${why || 'no segment store runs them'}</span>`;
 }

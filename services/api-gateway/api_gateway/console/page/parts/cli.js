@@ -1,4 +1,3 @@
-// @ts-check
 /** "Copy as `sluice …`": the command that shows or does the same. */
 import {html, useState} from '../core/html.js';
 import {say} from './announce.js';
@@ -15,7 +14,14 @@ export function quoted(word) {
 export function cli(texts, ...words) {
   // A name in two parts, `${scope}/${name}`, is one word of the shell.
   const line = String.raw({raw: texts}, ...words.map((word) => String(word).replaceAll(' ', '\u0000')));
-  return 'sluice ' + line.split(' ').filter(Boolean).map((word) => quoted(word.replaceAll('\u0000', ' '))).join(' ');
+  return (
+    'sluice ' +
+    line
+      .split(' ')
+      .filter(Boolean)
+      .map((word) => quoted(word.replaceAll('\u0000', ' ')))
+      .join(' ')
+  );
 }
 
 /** @param {string} text */

@@ -1,6 +1,5 @@
-// @ts-check
 /** The form that makes a stream: name, scaling, retention; then the dialog of the action. */
-import {html, signal, useEffect, useRef, useState} from '../core/html.js';
+import {html, onText, signal, useEffect, useRef, useState} from '../core/html.js';
 import {under} from '../core/api.js';
 import {href} from '../core/router.js';
 import {act} from './dialog.js';
@@ -34,22 +33,32 @@ function Form({scope, end}) {
     event.preventDefault();
     if (!names) return;
     const [, inScope, stream] = names;
-    const scaling = type === 'fixed' ? {minSegments: segments} : {type, targetRate: rate, scaleFactor: factor, minSegments: segments};
+    const scaling =
+      type === 'fixed' ? {minSegments: segments} : {type, targetRate: rate, scaleFactor: factor, minSegments: segments};
     box.current?.close();
     void act({
-      title: `Create ${name}`, verb: 'Create', method: 'PUT', path: under`scopes/${inScope}/streams/${stream}`, body: {scaling}, ifNoneMatch: '*',
+      title: `Create ${name}`,
+      verb: 'Create',
+      method: 'PUT',
+      path: under`scopes/${inScope}/streams/${stream}`,
+      body: {scaling},
+      ifNoneMatch: '*',
       effects: html`Creates ${segments} ${segments === 1 ? 'segment' : 'segments'} and the stream of its watermarks. Its scope has to be there.`,
-      cli: type === 'fixed' ? cli`stream create ${name} --segments ${segments}` : cli`stream create ${name} --scale ${`${type}:${rate}`} --factor ${factor} --min ${segments}`,
+      cli:
+        type === 'fixed'
+          ? cli`stream create ${name} --segments ${segments}`
+          : cli`stream create ${name} --scale ${`${type}:${rate}`} --factor ${factor} --min ${segments}`,
       done: () => html`<b>It is there.</b> <a href=${href(['streams', inScope, stream])}>Open it</a>`,
     });
   }
 
   /** @param {string} label @param {number} value @param {(value: number) => void} set */
-  const figure = (label, value, set) => html`<label class="field">${label}<input type="number" min="1" max="10000" required value=${value} onInput=${(/** @type {any} */ event) => set(event.currentTarget.valueAsNumber)} /></label>`;
+  const figure = (label, value, set) =>
+    html`<label class="field">${label}<input type="number" min="1" max="10000" required value=${value} onInput=${(event) => set(event.currentTarget.valueAsNumber)} /></label>`;
   return html`<dialog ref=${box} class="action" aria-labelledby="create-title" onClose=${end}><form onSubmit=${next}>
     <h2 id="create-title">Create a stream</h2>
-    <label class="field">Scope and name<input type="text" required placeholder="demo/orders" autocomplete="off" spellcheck=${false} value=${name} onInput=${(/** @type {any} */ event) => setName(event.currentTarget.value.trim())} /></label>
-    <label class="field">Scaling<select value=${type} onChange=${(/** @type {any} */ event) => setType(event.currentTarget.value)}>
+    <label class="field">Scope and name<input type="text" required placeholder="demo/orders" autocomplete="off" spellcheck=${false} value=${name} onInput=${onText((text) => setName(text.trim()))} /></label>
+    <label class="field">Scaling<select value=${type} onChange=${onText(setType)}>
       <option value="fixed">by hand: a fixed number of segments</option><option value="events">by itself, at a rate of events per second</option><option value="kbytes">by itself, at a rate of kilobytes per second</option></select></label>
     <div class="grid">${figure(type === 'fixed' ? 'Segments' : 'At least so many segments', segments, setSegments)}
       ${type === 'fixed' ? null : html`${figure('Target of a segment, per second', rate, setRate)}${figure('A hot segment becomes so many', factor, setFactor)}`}</div>

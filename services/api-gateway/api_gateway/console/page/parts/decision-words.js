@@ -1,7 +1,5 @@
-// @ts-check
 /** What decisions on scaling and retention are called, and what their codes mean. Pure. */
-
-/** @typedef {{words: string, acts: boolean, means: string}} Code */
+/** @import {Code} from './types.d.ts' */
 
 /** @type {Record<string, Code>} */
 export const CODES = {
@@ -13,18 +11,38 @@ export const CODES = {
   'no-cold-neighbour': {words: 'no cold neighbour', acts: false, means: 'Segments are cold, but none beside them is.'},
   split: {words: 'split', acts: true, means: 'Hot segments were replaced by several each.'},
   merge: {words: 'merge', acts: true, means: 'Cold neighbours were replaced by one.'},
-  'split-and-merge': {words: 'split and merge', acts: true, means: 'Hot segments were split and cold neighbours merged at once.'},
+  'split-and-merge': {
+    words: 'split and merge',
+    acts: true,
+    means: 'Hot segments were split and cold neighbours merged at once.',
+  },
   'no-policy': {words: 'no policy', acts: false, means: 'The stream has no retention policy: nothing truncates it.'},
-  'internal-stream': {words: 'internal stream', acts: false, means: 'Streams of Sluice itself are not truncated by a policy.'},
-  'no-cut': {words: 'no cut yet', acts: false, means: 'No sample of where the stream ended is old enough, or none is new enough to go by.'},
+  'internal-stream': {
+    words: 'internal stream',
+    acts: false,
+    means: 'Streams of Sluice itself are not truncated by a policy.',
+  },
+  'no-cut': {
+    words: 'no cut yet',
+    acts: false,
+    means: 'No sample of where the stream ended is old enough, or none is new enough to go by.',
+  },
   'within-minimum': {words: 'within minimum', acts: false, means: 'All that is held must be kept.'},
   'held-by-readers': {words: 'held by readers', acts: false, means: 'A reader group has yet to read what could go.'},
   'at-head': {words: 'at head', acts: false, means: 'The stream begins there already.'},
   requested: {words: 'requested', acts: false, means: 'A truncation is under way.'},
   paused: {words: 'paused', acts: false, means: 'The last truncation was a moment ago.'},
-  'beyond-minimum': {words: 'beyond minimum', acts: true, means: 'Truncated: what is older or more than the minimum went.'},
+  'beyond-minimum': {
+    words: 'beyond minimum',
+    acts: true,
+    means: 'Truncated: what is older or more than the minimum went.',
+  },
   consumed: {words: 'consumed', acts: true, means: 'Truncated: every reader group had read what went.'},
-  'beyond-maximum': {words: 'beyond maximum', acts: true, means: 'Truncated: more than the maximum was held, and went, read or not.'},
+  'beyond-maximum': {
+    words: 'beyond maximum',
+    acts: true,
+    means: 'Truncated: more than the maximum was held, and went, read or not.',
+  },
 };
 
 /** @type {Record<string, string>} */

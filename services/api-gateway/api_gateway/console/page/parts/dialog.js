@@ -1,20 +1,21 @@
-// @ts-check
 /** Actions: their buttons, and whether they are offered. `act` opens the dialog that every action goes through, see `action-dialog.js`. */
 import {html, signal, useEffect, useState} from '../core/html.js';
 import {liveState} from '../core/live.js';
 import {inPast} from '../core/time.js';
-
-/** @typedef {import('./action-dialog.js').Action} Action */
+/** @import {Action} from './types.d.ts' */
 
 const current = signal(/** @type {{action: Action, end: () => void} | null} */ (null));
 
 /** Ask for an action and carry it out; ends when the dialog is closed. @param {Action} action @returns {Promise<void>} */
 export function act(action) {
   return new Promise((resolve) => {
-    current.value = {action, end: () => {
-      current.value = null;
-      resolve();
-    }};
+    current.value = {
+      action,
+      end: () => {
+        current.value = null;
+        resolve();
+      },
+    };
   });
 }
 
@@ -44,7 +45,7 @@ export function whyNot(allowed) {
   if (inPast.value) return 'a past moment is shown';
   if (readOnly.value) return readOnly.value;
   if (liveState.value === 'old') return 'what is shown is too old to act on';
-  return allowed && !allowed.allowed ? allowed.why ?? 'not allowed now' : '';
+  return allowed && !allowed.allowed ? (allowed.why ?? 'not allowed now') : '';
 }
 
 /** The entry of an action in `allowed` of a description. @param {{allowed?: {action: string, allowed: boolean, why?: string}[]} | undefined} description @param {string} action */

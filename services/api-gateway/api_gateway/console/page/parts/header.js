@@ -1,15 +1,14 @@
-// @ts-check
 /** The frame: cluster, search, now or a past moment, whether the page is live, what is wrong, who calls; and the navigation. */
 import {html, signal, useEffect} from '../core/html.js';
 import {api} from '../core/api.js';
-import {href, place} from '../core/router.js';
-import {routes} from '../core/routes.js';
+import {href, place, routes} from '../core/router.js';
 import {useAbout, useMe, useOverview} from '../core/store.js';
 import {age, liveState, paused, renew} from '../core/live.js';
 import {at, clock, moment, setAt} from '../core/time.js';
 import {clockTime, count, exact, number, time} from '../core/format.js';
 import {Badge} from './badges.js';
 import {readOnly, rights} from './dialog.js';
+/** @import {Me} from 'api' */
 
 const search = signal(/** @type {any} */ (null));
 
@@ -26,7 +25,8 @@ export async function openTime() {
 }
 
 export function Header() {
-  const about = useAbout().data, me = useMe().data;
+  const about = useAbout().data,
+    me = useMe().data;
   useEffect(() => {
     readOnly.value = me?.readOnly || about?.mode === 'read-only' ? 'this page is read-only' : '';
     rights.value = me?.rights ?? {};
@@ -52,11 +52,11 @@ export function Header() {
 function Problems() {
   const {data} = useOverview();
   if (!data) return html`<span class="problems"></span>`;
-  const {failing = 0} = data.workflows ?? {};
+  const {deadLetters = 0, workflows} = data;
   return html`<span class="problems">
-    ${data.ready === false ? html`<a href=${href('/cluster')} title=${data.problems?.join('; ')}><${Badge} tone="bad">not ready<//></a>` : null}
-    ${failing > 0 ? html`<a href=${href('/workflows', {state: 'failing'})}><${Badge} tone="bad">${failing} failing<//></a>` : null}
-    ${data.deadLetters > 0 ? html`<a href=${href('/dead-letters')}><${Badge} tone="warn">${count(data.deadLetters, 'dead letter')}<//></a>` : null}
+    ${!data.ready ? html`<a href=${href('/cluster')} title=${data.problems.join('; ')}><${Badge} tone="bad">not ready<//></a>` : null}
+    ${workflows.failing > 0 ? html`<a href=${href('/workflows', {state: 'failing'})}><${Badge} tone="bad">${workflows.failing} failing<//></a>` : null}
+    ${deadLetters > 0 ? html`<a href=${href('/dead-letters')}><${Badge} tone="warn">${count(deadLetters, 'dead letter')}<//></a>` : null}
   </span>`;
 }
 
@@ -73,7 +73,10 @@ function TimeChoice() {
 }
 
 const LIVE = /** @type {Record<string, [string, string]>} */ ({
-  live: ['ok', 'live'], connecting: ['idle', 'connecting'], stale: ['warn', 'late'], old: ['bad', 'no news'],
+  live: ['ok', 'live'],
+  connecting: ['idle', 'connecting'],
+  stale: ['warn', 'late'],
+  old: ['bad', 'no news'],
 });
 
 /** Whether the page is live, with the age of the last news; a click pauses. */
@@ -91,7 +94,7 @@ async function leave() {
   location.reload();
 }
 
-/** @param {{me: any}} props */
+/** @param {{me: Me | undefined}} props */
 function Who({me}) {
   if (!me) return null;
   return html`<span class="who">${me.principal ? html`<span class="cut" title="who calls, as the journal records it">${me.principal}</span>${me.authentication ? html`<button type="button" class="small quiet" onClick=${leave}>log out</button>` : null}` : null}
@@ -101,20 +104,30 @@ function Who({me}) {
 /** All pages that have a label, by group, with what needs attention. */
 export function Nav() {
   const {data} = useOverview();
-  const groups = [...new Set(routes.filter((one) => one.label).map((one) => one.group ?? ''))];
+  const labelled = routes.value.filter((one) => one.label);
+  const groups = [...new Set(labelled.map((one) => one.group ?? ''))];
   const current = place.value.path.split('/')[1] ?? '';
   const marks = /** @type {Record<string, [number | undefined, string]>} */ ({
-    workflows: [data?.workflows?.failing, 'failing'], 'dead-letters': [data?.deadLetters, 'open'],
+    '/workflows': [data?.workflows?.failing, 'failing'],
+    '/dead-letters': [data?.deadLetters, 'open'],
   });
   return html`<nav aria-label="Pages">
-    ${groups.map((group) => html`<div key=${group} class="group">
+    ${groups.map(
+      (group) => html`<div key=${group} class="group">
       ${group ? html`<div class="head">${group}</div>` : null}
-      ${routes.filter((one) => one.label && (one.group ?? '') === group).map((one) => {
-        const [count, word] = marks[one.name] ?? [0, ''];
-        const isCurrent = one.path === `/${current}`;
-        return html`<a key=${one.name} href=${href(one.path)} aria-current=${isCurrent ? 'page' : undefined}>
-          <span>${one.label}</span>${count ? html`<span class=${`count ${one.name === 'workflows' ? 'bad' : 'warn'}`} title=${`${count} ${word}`}>${number(count)}<span class="away"> ${word}</span></span>` : null}</a>`;
-      })}
-    </div>`)}
+      ${labelled
+        .filter((one) => (one.group ?? '') === group)
+        .map(({path, label}) => {
+          const [count, word] = marks[path] ?? [0, ''];
+          return html`<a key=${path} href=${href(path)} aria-current=${path === `/${current}` ? 'page' : undefined}>
+          <span>${label}</span>${
+            count
+              ? html`<span class=${`count ${path === '/workflows' ? 'bad' : 'warn'}`} title=${`${count} ${word}`}>
+            ${number(count)}<span class="away"> ${word}</span></span>`
+              : null
+          }</a>`;
+        })}
+    </div>`,
+    )}
   </nav>`;
 }

@@ -1,4 +1,3 @@
-// @ts-check
 /** Every time, id, store and request is a link to what it names. */
 import {html} from '../core/html.js';
 import {href} from '../core/router.js';
@@ -47,12 +46,16 @@ export function SegmentLink({scope, stream, id}) {
 
 /** A segment store, host:port. @param {{store: string | null | undefined}} props */
 export function StoreLink({store}) {
-  return store ? html`<a class="id" href=${href('/cluster', {store})}>${store}</a>` : html`<span class="muted">no store</span>`;
+  return store
+    ? html`<a class="id" href=${href('/cluster', {store})}>${store}</a>`
+    : html`<span class="muted">no store</span>`;
 }
 
 /** @param {{container: number | null | undefined}} props */
 export function ContainerLink({container}) {
-  return container === null || container === undefined ? null : html`<a href=${href('/cluster', {container})}>container ${container}</a>`;
+  return container === null || container === undefined
+    ? null
+    : html`<a href=${href('/cluster', {container})}>container ${container}</a>`;
 }
 
 /** Where an aggregate `stream:S/N`, `txn:S/N/ID` … is shown. @param {string} aggregate */
@@ -61,14 +64,21 @@ export function aggregateHref(aggregate) {
   if (kind === 'scope') return href(['scopes', scope]);
   if (kind === 'stream') return href(['streams', scope, name]);
   if (kind === 'commits') return href(['streams', scope, name], {tab: 'transactions'});
-  if (kind === 'txn' || kind === 'prepared') return href(['streams', scope, name], {tab: 'transactions', transaction: id});
+  if (kind === 'txn' || kind === 'prepared')
+    return href(['streams', scope, name], {tab: 'transactions', transaction: id});
   if (kind === 'group') return href(['groups', scope, name]);
   if (kind === 'table') return href(['tables', scope, name]);
   return href('/cluster');
 }
 
 const KINDS = /** @type {Record<string, string>} */ ({
-  scope: 'scope', stream: 'stream', commits: 'commits of', txn: 'transaction of', prepared: 'transaction of', group: 'reader group', table: 'table',
+  scope: 'scope',
+  stream: 'stream',
+  commits: 'commits of',
+  txn: 'transaction of',
+  prepared: 'transaction of',
+  group: 'reader group',
+  table: 'table',
 });
 
 /** @param {{aggregate: string, kind?: boolean}} props `kind`: whether to say what it is */

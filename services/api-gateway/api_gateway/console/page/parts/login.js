@@ -1,6 +1,5 @@
-// @ts-check
 /** Who is it: user and password, or a token, for a session of this browser. Neither is kept here. */
-import {html, useState} from '../core/html.js';
+import {html, onText, useState} from '../core/html.js';
 import {api, Problem} from '../core/api.js';
 import {renew} from '../core/live.js';
 
@@ -25,12 +24,10 @@ export function Login() {
     }
   }
 
-  /** @param {(value: string) => void} set */
-  const input = (set) => (/** @type {any} */ event) => set(event.currentTarget.value);
   return html`<div class="page"><form class="panel login" onSubmit=${enter}><div class="content">
     <h1>Log in</h1>
-    ${byToken ? null : html`<label class="field">User<input type="text" required autocomplete="username" spellcheck=${false} value=${user} onInput=${input(setUser)} /></label>`}
-    <label class="field">${byToken ? 'Token' : 'Password'}<input type="password" required autocomplete="current-password" value=${password} onInput=${input(setPassword)} /></label>
+    ${byToken ? null : html`<label class="field">User<input type="text" required autocomplete="username" spellcheck=${false} value=${user} onInput=${onText(setUser)} /></label>`}
+    <label class="field">${byToken ? 'Token' : 'Password'}<input type="password" required autocomplete="current-password" value=${password} onInput=${onText(setPassword)} /></label>
     ${why ? html`<p class="bad" role="alert">${why}</p>` : null}
     <div class="row"><button type="submit" class="primary">Log in</button><label class="check"><input type="checkbox" checked=${byToken} onChange=${() => setByToken(!byToken)} /> by token</label></div>
   </div></form></div>`;

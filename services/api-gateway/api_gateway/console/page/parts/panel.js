@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * A part of a page with data of its own, and each state that these can have: loading (a skeleton after 150 ms), empty
  * (what would be here, and the command that makes one), stale, refused, gone, failed. Panels fail alone.
@@ -10,13 +9,14 @@ import {html, useErrorBoundary, useEffect, useState} from '../core/html.js';
 import {clockTime} from '../core/format.js';
 import {Cli} from './cli.js';
 import {RequestLink} from './link.js';
+/** @import {ResourceView} from '../core/types.d.ts' */
 
 const SKELETON_MS = 150;
 
 /**
  * @param {object} props
  * @param {any} [props.title] a heading; without one the panel has a head only to say that its data are old
- * @param {import('../core/store.js').View} [props.of] where the data come from; without it children are drawn as they are
+ * @param {ResourceView} [props.of] where the data come from; without it children are drawn as they are
  * @param {(data: any) => boolean} [props.empty]
  * @param {any} [props.emptyText] what would be here
  * @param {string} [props.emptyCli] the command that makes one
@@ -27,11 +27,27 @@ const SKELETON_MS = 150;
  * @param {(problem: import('../core/api.js').Problem) => any} [props.gone] the tombstone, for what is not there (any more)
  * @param {any} props.children a function of the data, or elements
  */
-export function Panel({title, of, empty, emptyText, emptyCli, tools, class: name = '', flush = false, lines = 3, gone, children}) {
+export function Panel({
+  title,
+  of,
+  empty,
+  emptyText,
+  emptyCli,
+  tools,
+  class: name = '',
+  flush = false,
+  lines = 3,
+  gone,
+  children,
+}) {
   const isOld = Boolean(of?.problem) && of?.data !== undefined;
   return html`<section class=${`panel ${name} ${flush ? 'flush' : ''}`} aria-busy=${of?.loading && of.data === undefined ? 'true' : undefined}>
-    ${title || tools || isOld ? html`<header>${title ? html`<h2>${title}</h2>` : null}
-      ${isOld ? html`<${Freshness} of=${of} />` : null}<span class="tools">${tools}</span></header>` : null}
+    ${
+      title || tools || isOld
+        ? html`<header>${title ? html`<h2>${title}</h2>` : null}
+      ${isOld ? html`<${Freshness} of=${of} />` : null}<span class="tools">${tools}</span></header>`
+        : null
+    }
     <div class="content">
       <${Contained} retry=${of?.reload}>
         ${of ? html`<${Content} ...${{of, empty, emptyText, emptyCli, lines, gone, children}} />` : children}
@@ -43,7 +59,10 @@ export function Panel({title, of, empty, emptyText, emptyCli, tools, class: name
 /** @param {any} props */
 function Content({of, empty, emptyText, emptyCli, lines, gone, children}) {
   if (of.problem?.kind === 'missing') return gone ? gone(of.problem) : html`<${Gone} problem=${of.problem} />`;
-  if (of.data === undefined) return of.problem ? html`<${Failed} problem=${of.problem} retry=${of.reload} />` : html`<${Skeleton} lines=${lines} />`;
+  if (of.data === undefined)
+    return of.problem
+      ? html`<${Failed} problem=${of.problem} retry=${of.reload} />`
+      : html`<${Skeleton} lines=${lines} />`;
   if (empty?.(of.data)) return html`<${Empty} text=${emptyText} cli=${emptyCli} />`;
   return children(of.data);
 }
@@ -60,7 +79,7 @@ function Contained({retry, children}) {
     <button type="button" onClick=${again}>Try again</button></div>`;
 }
 
-/** Data that are older than they should be say so. @param {{of: import('../core/store.js').View}} props */
+/** Data that are older than they should be say so. @param {{of: ResourceView}} props */
 function Freshness({of}) {
   return html`<span class="badge warn" title=${of.problem?.detail}><span class="shape" aria-hidden="true">▲</span>as of ${clockTime(of.fetchedAt)}
     <button type="button" class="small quiet" onClick=${of.reload}>retry</button></span>`;
@@ -82,8 +101,14 @@ export function Empty({text = 'Nothing here.', cli}) {
 }
 
 const HEADS = /** @type {Record<string, string>} */ ({
-  refused: 'Refused', forbidden: 'Not allowed', login: 'Not logged in', busy: 'Not at the moment', unreachable: 'Not reachable', changed: 'Changed meanwhile',
-  unknown: 'Outcome unknown', missing: 'Not there',
+  refused: 'Refused',
+  forbidden: 'Not allowed',
+  login: 'Not logged in',
+  busy: 'Not at the moment',
+  unreachable: 'Not reachable',
+  changed: 'Changed meanwhile',
+  unknown: 'Outcome unknown',
+  missing: 'Not there',
 });
 
 /** Why there are no data. @param {{problem: import('../core/api.js').Problem, retry?: () => void}} props */

@@ -1,4 +1,3 @@
-// @ts-check
 /** The style of the pages of the past: loaded with the first of them, so that the first page need not carry it. */
 const style = document.createElement('link');
 style.rel = 'stylesheet';

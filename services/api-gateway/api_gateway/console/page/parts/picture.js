@@ -1,9 +1,9 @@
-// @ts-check
 /**
  * A canvas picture within a page: drawn anew with its model, with what has focus said below it, and as a table beside it.
  */
 import {html, useEffect, useRef, useState} from '../core/html.js';
 import {utc} from '../core/time.js';
+/** @import {Model} from '../pictures/types.d.ts' */
 
 /**
  * @template Model
@@ -27,8 +27,10 @@ export function Picture({make, model, options = {}, hint = '', legend, table, mo
     /** @type {Record<string, any>} */
     const calls = {};
     for (const name of Object.keys(options)) {
-      calls[name] = typeof options[name] === 'function'
-        ? (/** @type {any[]} */ ...values) => current.current[name](...values) : options[name];
+      calls[name] =
+        typeof options[name] === 'function'
+          ? (/** @type {any[]} */ ...values) => current.current[name](...values)
+          : options[name];
     }
     picture.current = make(host.current, {clock, ...calls, onFocus: setSays});
     return () => picture.current.destroy();
@@ -41,10 +43,13 @@ export function Picture({make, model, options = {}, hint = '', legend, table, mo
       ${legend}
       <div class="picture-place ${most ? 'scrolls' : ''}" style=${most ? {maxHeight: `${most}px`} : undefined} ref=${host}></div>
       <figcaption class="picture-says">${says || html`<span class="muted">${hint}</span>`}</figcaption>
-      ${table && html`
-        <details class="picture-table" onToggle=${(/** @type {any} */ event) => setOpen(event.currentTarget.open)}>
+      ${
+        table &&
+        html`
+        <details class="picture-table" onToggle=${(event) => setOpen(event.currentTarget.open)}>
           <summary>As a table</summary>
           ${open && table()}
-        </details>`}
+        </details>`
+      }
     </figure>`;
 }

@@ -1,9 +1,15 @@
-// @ts-check
 /** What lies in scopes, gathered over all of them or one: reader groups, tables. Scopes are read one after the other. */
-import {html} from '../core/html.js';
+import {html, onText, useMemo} from '../core/html.js';
 import {api, isAddressable, Problem, under} from '../core/api.js';
-import {setQuery} from '../core/router.js';
+import {setQuery, href} from '../core/router.js';
 import {useResource} from '../core/store.js';
+import {number} from '../core/format.js';
+import {Cli, quoted} from './cli.js';
+import {Panel} from './panel.js';
+import {Table, column} from './table.js';
+/** @import {ResourceView} from '../core/types.d.ts' */
+/** @import {Column, InScope} from './types.d.ts' */
+/** @import {ScopeItem} from 'api' */
 
 const MAX_SCOPES = 200;
 const MAX_ITEMS = 10_000;
@@ -13,11 +19,14 @@ const LISTED = /^(scope|group|table):/;
 /**
  * @param {'readergroups' | 'tables'} kind
  * @param {string | undefined} scope one; without it all, of which the first 200 are read
- * @returns {import('../core/store.js').View & {scopes: string[], cut: string}} `data.items` with `scope`; `cut` says where it ends, if there is more
+ * @returns {ResourceView & {scopes: string[], cut: string}} `data.items` with `scope`; `cut` says where it ends, if there is more
  */
-export function useInScopes(kind, scope) {
+function useInScopes(kind, scope) {
   const found = useResource(kind, {
-    query: {scope}, of: [scope ? `scope:${scope}` : '*'], keep: true, read: (signal) => read(kind, scope, signal),
+    query: {scope},
+    of: [scope ? `scope:${scope}` : '*'],
+    keep: true,
+    read: (signal) => read(kind, scope, signal),
     when: ({aggregate}) => LISTED.test(aggregate),
   });
   return {...found, scopes: found.data?.scopes ?? [], cut: found.data?.cut ?? ''};
@@ -26,11 +35,12 @@ export function useInScopes(kind, scope) {
 /** @param {'readergroups' | 'tables'} kind @param {string | undefined} scope @param {AbortSignal} signal */
 async function read(kind, scope, signal) {
   const listed = await api.get('scopes', {query: {limit: PAGE}, signal});
-  const scopes = /** @type {string[]} */ (listed.items.map((/** @type {any} */ one) => one.name ?? one));
+  const scopes = listed.items.map((/** @type {ScopeItem} */ one) => one.name);
   const wanted = scope ? [scope] : scopes.slice(0, MAX_SCOPES);
   /** @type {any[]} */
   const items = [];
-  let after, done = 0;
+  let after,
+    done = 0;
   for (const name of wanted) {
     do {
       const found = await page(name, kind, after, signal);
@@ -52,7 +62,7 @@ async function read(kind, scope, signal) {
 async function page(scope, kind, after, signal) {
   if (!isAddressable(scope)) return {items: []};
   try {
-    return await api.get(under`scopes/${scope}/` + kind, {query: {limit: PAGE, after}, signal});
+    return await api.get(`${under`scopes/${scope}`}/${kind}`, {query: {limit: PAGE, after}, signal});
   } catch (error) {
     if (error instanceof Problem && error.kind === 'missing') return {items: []};
     throw error;
@@ -60,9 +70,51 @@ async function page(scope, kind, after, signal) {
 }
 
 /** @param {{scopes: string[], scope: string | undefined}} props */
-export function ScopeChoice({scopes, scope}) {
-  return html`<label>Scope <select value=${scope ?? ''} onChange=${(/** @type {any} */ event) => setQuery({scope: event.currentTarget.value})}>
+function ScopeChoice({scopes, scope}) {
+  return html`<label>Scope <select value=${scope ?? ''} onChange=${onText((text) => setQuery({scope: text}))}>
     <option value="">all</option>
     ${scopes.map((name) => html`<option key=${name} value=${name}>${name}</option>`)}
   </select></label>`;
+}
+
+/** The column of names, each a link to its page. @param {string} page @param {string} title */
+export function nameColumn(page, title) {
+  const link = (/** @type {InScope<{name: string}>} */ {scope, name}) =>
+    html`<a href=${href([page, scope, name])}><span class="muted">${scope}/</span>${name}</a>`;
+  return column('name', title, link);
+}
+
+/**
+ * The page of a list: what there is of a kind in all scopes or one, found by name.
+ * @param {object} props
+ * @param {Record<string, string>} props.query
+ * @param {string} props.title @param {string} props.page of one of them, in addresses @param {'readergroups' | 'tables'} props.kind
+ * @param {Column[]} props.columns @param {string} props.command of the command line @param {string} props.placeholder
+ * @param {(row: any) => string[]} [props.also] names that it is found by, too
+ * @param {string} props.emptyText @param {string} props.emptyCli
+ */
+export function ListInScopes({query, title, page, kind, columns, command, placeholder, also, emptyText, emptyCli}) {
+  const found = useInScopes(kind, query.scope);
+  const q = (query.q ?? '').toLowerCase();
+  const rows = useMemo(() => {
+    const names = (/** @type {any} */ row) => [`${row.scope}/${row.name}`, ...(also?.(row) ?? [])];
+    return (found.data?.items ?? []).filter((/** @type {any} */ row) =>
+      names(row).some((one) => one.toLowerCase().includes(q)),
+    );
+  }, [found.data, q]);
+  return html`<div class="page fill">
+    <div class="title"><h1>${title}</h1>
+      <span class="tools"><${Cli} line=${`sluice ${command} list ${query.scope ? quoted(query.scope) : 'SCOPE'}`} /></span></div>
+    <div class="filters">
+      <input type="search" aria-label=${placeholder} placeholder=${placeholder} value=${query.q ?? ''}
+        onInput=${onText((text) => setQuery({q: text}))} />
+      <${ScopeChoice} scopes=${found.scopes} scope=${query.scope} />
+      ${found.data && html`<span class="muted">${number(rows.length)} of ${number(found.data.items.length)}${found.cut}</span>`}
+    </div>
+    <${Panel} of=${found} flush=${true} class="fill" empty=${(data) => data.items.length === 0}
+      emptyText=${emptyText} emptyCli=${emptyCli}>
+      ${() => html`<${Table} label=${title} rows=${rows} columns=${columns} rowKey=${(row) => `${row.scope}/${row.name}`}
+        open=${(row) => href([page, row.scope, row.name])} />`}
+    <//>
+  </div>`;
 }

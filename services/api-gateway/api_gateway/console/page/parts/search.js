@@ -1,20 +1,17 @@
-// @ts-check
 /**
  * Search: everything that has an address, and actions. What the text alone names (pages, segments, letters, requests,
  * written actions) comes first; names come from the gateway.
  */
-import {html, useEffect, useMemo, useRef, useState} from '../core/html.js';
+import {html, onText, useEffect, useMemo, useRef, useState} from '../core/html.js';
 import {api, Problem} from '../core/api.js';
 import {segmentId} from '../core/format.js';
-import {href, navigate, place} from '../core/router.js';
-import {routes} from '../core/routes.js';
+import {href, navigate, place, routes} from '../core/router.js';
 import {WRITTEN} from './actions.js';
 import {whyNot} from './dialog.js';
+/** @import {Hit} from './types.d.ts' */
 
 const WAIT_MS = 120;
 const MAX_HITS = 50;
-
-/** @typedef {{type: string, name: string, detail?: string, address?: string, run?: () => unknown, why?: string}} Hit */
 
 /** @param {{close: () => void}} props */
 export function Search({close}) {
@@ -66,10 +63,15 @@ export function Search({close}) {
 
   return html`<dialog ref=${box} class="search-box" aria-label="Search" onClose=${close} onClick=${(/** @type {MouseEvent} */ event) => event.target === box.current && box.current?.close()}>
     <input type="text" role="combobox" aria-expanded="true" aria-controls="hits" aria-activedescendant=${hits.length > 0 ? `hit-${active}` : undefined} aria-label="Search" autocomplete="off" spellcheck=${false}
-      placeholder="stream, request, 4.#epoch.1, 3/118, seal demo/orders …" value=${text} onInput=${(/** @type {any} */ event) => setText(event.currentTarget.value)} onKeyDown=${onKeyDown} />
-    <div role="listbox" id="hits" aria-label="Hits">${hits.map((hit, index) => html`<div role="option" id=${`hit-${index}`} key=${`${hit.type} ${hit.name} ${hit.address ?? ''}`} aria-selected=${index === active ? 'true' : 'false'} aria-disabled=${hit.why ? 'true' : undefined} title=${hit.why}
+      placeholder="stream, request, 4.#epoch.1, 3/118, seal demo/orders …" value=${text} onInput=${onText(setText)} onKeyDown=${onKeyDown} />
+    <div role="listbox" id="hits" aria-label="Hits">${hits.map(
+      (
+        hit,
+        index,
+      ) => html`<div role="option" id=${`hit-${index}`} key=${`${hit.type} ${hit.name} ${hit.address ?? ''}`} aria-selected=${index === active ? 'true' : 'false'} aria-disabled=${hit.why ? 'true' : undefined} title=${hit.why}
         onMouseMove=${() => index !== active && setActive(index)} onClick=${() => follow(hit)}>
-        <span class="kind">${hit.type}</span><span class="cut">${hit.name}</span><span class="detail cut">${hit.why ?? hit.detail}</span></div>`)}
+        <span class="kind">${hit.type}</span><span class="cut">${hit.name}</span><span class="detail cut">${hit.why ?? hit.detail}</span></div>`,
+    )}
       ${q !== '' && hits.length === 0 && found.q === q ? html`<p class="state empty">${found.problem ?? 'Nothing has this in its name.'}</p>` : null}</div>
     <footer class="row"><span><kbd>↑</kbd> <kbd>↓</kbd> choose</span><span><kbd>Enter</kbd> open</span><span><kbd>Esc</kbd> close</span></footer>
   </dialog>`;
@@ -78,12 +80,15 @@ export function Search({close}) {
 /** The moment that is shown goes along. @param {string} address */
 function withMoment(address) {
   const {at} = place.peek();
-  return at && !address.includes('at=') ? `${address}${address.includes('?') ? '&' : '?'}at=${encodeURIComponent(at)}` : address;
+  return at && !address.includes('at=')
+    ? `${address}${address.includes('?') ? '&' : '?'}at=${encodeURIComponent(at)}`
+    : address;
 }
 
 /** @param {Hit[]} first @param {Hit[]} second @returns {Hit[]} */
 function merged(first, second) {
-  const seen = new Set(), hits = [];
+  const seen = new Set(),
+    hits = [];
   for (const hit of [...second, ...first]) {
     const key = hit.address ?? `${hit.type} ${hit.name}`;
     if (!seen.has(key)) hits.push(hit);
@@ -102,15 +107,30 @@ function named(q) {
   if (letter) hits.push({type: 'dead letter', name: q, address: href('/dead-letters', {letter: q})});
   const segment = segmentId(q);
   if (segment !== null && params.stream && q.includes('#')) {
-    hits.push({type: 'segment', name: q, detail: `of ${params.scope}/${params.stream}`, address: href(['streams', params.scope, params.stream], {segment: String(segment)})});
+    hits.push({
+      type: 'segment',
+      name: q,
+      detail: `of ${params.scope}/${params.stream}`,
+      address: href(['streams', params.scope, params.stream], {segment: String(segment)}),
+    });
   }
   for (const action of WRITTEN) {
     const names = action.form.exec(lower === q ? q : `${lower.split(' ')[0]} ${q.split(' ').slice(1).join(' ')}`);
-    if (names) hits.push({type: 'action', name: q, run: () => action.run(...names.slice(1)), why: whyNot() || undefined});
-    else if (lower && action.verb.startsWith(lower)) hits.push({type: 'action', name: action.what, why: 'write the name'});
+    if (names)
+      hits.push({type: 'action', name: q, run: () => action.run(...names.slice(1)), why: whyNot() || undefined});
+    else if (lower && action.verb.startsWith(lower))
+      hits.push({type: 'action', name: action.what, why: 'write the name'});
   }
-  if (/^[\w.-]{16,}$/.test(q) && /\d/.test(q)) hits.push({type: 'request', name: q, detail: 'trace', address: href(['requests', q])});
-  const pages = routes.filter((one) => one.label && (!lower || one.label.toLowerCase().includes(lower)));
-  hits.push(...pages.map((one) => ({type: 'page', name: one.label ?? '', detail: one.key ? `g ${one.key}` : '', address: href(one.path)})));
+  if (/^[\w.-]{16,}$/.test(q) && /\d/.test(q))
+    hits.push({type: 'request', name: q, detail: 'trace', address: href(['requests', q])});
+  const pages = routes.value.filter((one) => one.label && (!lower || one.label.toLowerCase().includes(lower)));
+  hits.push(
+    ...pages.map((one) => ({
+      type: 'page',
+      name: one.label ?? '',
+      detail: one.key ? `g ${one.key}` : '',
+      address: href(one.path),
+    })),
+  );
   return hits;
 }

@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * A search through the past that goes on: each call of the gateway reads a bounded number of records and says how far
  * it came. Calls follow one another until enough is found; then the reader decides whether to go on.
@@ -8,6 +7,8 @@
 import {useCallback, useEffect, useMemo, useRef, useState} from '../core/html.js';
 import {api, Problem, toJson} from '../core/api.js';
 import {moment, now} from '../core/time.js';
+/** @import {Query} from '../core/types.d.ts' */
+/** @import {Search} from './types.d.ts' */
 
 /** So many items are waited for before the reader decides. */
 const ENOUGH = 100;
@@ -17,22 +18,17 @@ const MAX_CALLS = 20;
 const MAX_ITEMS = 3000;
 const RETRY_MS = 1000;
 
-/**
- * @typedef {object} Search
- * @property {any[]} items as they were found, in the gateway's order, or as `join` puts them together
- * @property {any} head what the first answer has beside `items`
- * @property {number | null} searchedTo epoch ms: how far everything was looked at
- * @property {number | null} keptFrom epoch ms: of what lies before not all is kept
- * @property {boolean} complete nothing is left to be searched
- * @property {boolean} full as many items are held as there may be
- * @property {boolean} running
- * @property {import('../core/api.js').Problem | null} problem
- * @property {() => void} goOn
- * @property {() => void} stop
- */
-
-const NOTHING = {items: /** @type {any[]} */ ([]), head: /** @type {any} */ (undefined), next: /** @type {string | undefined} */ (undefined),
-  searchedTo: /** @type {number | null} */ (null), keptFrom: /** @type {number | null} */ (null), complete: false, full: false, running: false, problem: /** @type {Problem | null} */ (null)};
+const NOTHING = {
+  items: /** @type {any[]} */ ([]),
+  head: /** @type {any} */ (undefined),
+  next: /** @type {string | undefined} */ (undefined),
+  searchedTo: /** @type {number | null} */ (null),
+  keptFrom: /** @type {number | null} */ (null),
+  complete: false,
+  full: false,
+  running: false,
+  problem: /** @type {Problem | null} */ (null),
+};
 
 /**
  * The span that ends at the moment that is shown. It is fixed when it is chosen: a search that goes on must not shift.
@@ -49,7 +45,7 @@ export function useBounds(at, spanMs, turn = 0) {
  * Search while the component is shown, from the beginning whenever path or query change.
  * An answer names where the next call begins (`next`), or else where it came to (`searchedTo`), which is `from` then.
  * @param {string | null} path null: nothing is searched
- * @param {import('../core/api.js').Query} query
+ * @param {Query} query
  * @param {(before: any[], more: any[]) => any[]} [join] puts what a further call found to what is there
  * @returns {Search}
  */
@@ -59,35 +55,50 @@ export function useSearch(path, query, join = (before, more) => [...before, ...m
   const call = useRef(/** @type {AbortController | null} */ (null));
   const last = useRef(NOTHING);
 
-  const run = useCallback(async (/** @type {typeof NOTHING} */ begun) => {
-    if (path === null) return;
-    const own = new AbortController();
-    call.current?.abort();
-    call.current = own;
-    const show = (/** @type {typeof NOTHING} */ found) => {
-      last.current = found;
-      setState(found);
-    };
-    let found = {...begun, running: true, problem: null};
-    show(found);
-    const enough = found.items.length + ENOUGH;
-    try {
-      for (let calls = 0; calls < MAX_CALLS && !found.complete && found.items.length < enough; calls++) {
-        const further = found.next === undefined && found.searchedTo !== null ? {from: found.searchedTo} : {after: found.next};
-        const {items, next, searchedTo, complete, keptFrom, ...head} = await patiently(() => api.get(path, {query: {...query, ...further}, signal: own.signal}), own.signal);
-        const all = join(found.items, items);
-        found = {...found, items: all.slice(0, MAX_ITEMS), head: found.head ?? head, next, searchedTo: searchedTo ?? found.searchedTo,
-          keptFrom: found.keptFrom ?? keptFrom ?? null, complete: next === undefined && complete !== false, full: all.length > MAX_ITEMS};
-        if (found.full) break;
-        show(found);
+  const run = useCallback(
+    async (/** @type {typeof NOTHING} */ begun) => {
+      if (path === null) return;
+      const own = new AbortController();
+      call.current?.abort();
+      call.current = own;
+      const show = (/** @type {typeof NOTHING} */ found) => {
+        last.current = found;
+        setState(found);
+      };
+      let found = {...begun, running: true, problem: null};
+      show(found);
+      const enough = found.items.length + ENOUGH;
+      try {
+        for (let calls = 0; calls < MAX_CALLS && !found.complete && found.items.length < enough; calls++) {
+          const further =
+            found.next === undefined && found.searchedTo !== null ? {from: found.searchedTo} : {after: found.next};
+          const {items, next, searchedTo, complete, keptFrom, ...head} = await patiently(
+            () => api.get(path, {query: {...query, ...further}, signal: own.signal}),
+            own.signal,
+          );
+          const all = join(found.items, items);
+          found = {
+            ...found,
+            items: all.slice(0, MAX_ITEMS),
+            head: found.head ?? head,
+            next,
+            searchedTo: searchedTo ?? found.searchedTo,
+            keptFrom: found.keptFrom ?? keptFrom ?? null,
+            complete: next === undefined && complete !== false,
+            full: all.length > MAX_ITEMS,
+          };
+          if (found.full) break;
+          show(found);
+        }
+        show({...found, running: false});
+      } catch (error) {
+        if (own.signal.aborted) return;
+        if (!(error instanceof Problem)) throw error;
+        show({...found, running: false, problem: error});
       }
-      show({...found, running: false});
-    } catch (error) {
-      if (own.signal.aborted) return;
-      if (!(error instanceof Problem)) throw error;
-      show({...found, running: false, problem: error});
-    }
-  }, [key]);
+    },
+    [key],
+  );
 
   useEffect(() => {
     void run(NOTHING);
@@ -118,10 +129,14 @@ export async function patiently(call, signal) {
       if (!(error instanceof Problem) || error.kind !== 'busy' || error.retryAfterMs === 0) throw error;
       await new Promise((done, ended) => {
         const timer = setTimeout(done, Math.max(error.retryAfterMs, RETRY_MS));
-        signal.addEventListener('abort', () => {
-          clearTimeout(timer);
-          ended(signal.reason);
-        }, {once: true});
+        signal.addEventListener(
+          'abort',
+          () => {
+            clearTimeout(timer);
+            ended(signal.reason);
+          },
+          {once: true},
+        );
       });
     }
   }

@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * The time of a page: now, or a moment chosen on a slider whose ticks are what happened to the thing that is shown.
  *
@@ -30,7 +29,7 @@ export function TimeSlider({name, path = 'journal', query = {}}) {
   useEffect(() => {
     if (at.value !== null) setOpen(true);
   }, [at.value]);
-  return html`<details class=${`time-slider ${at.value === null ? '' : 'past'}`} open=${open} onToggle=${(/** @type {any} */ event) => setOpen(event.currentTarget.open)}>
+  return html`<details class=${`time-slider ${at.value === null ? '' : 'past'}`} open=${open} onToggle=${(event) => setOpen(event.currentTarget.open)}>
     <summary>${at.value === null ? 'Time: now' : html`Time: <b>${time(moment(at.value))}</b>, ${duration(now() - moment(at.value))} ago`}</summary>
     ${open ? html`<${Choice} name=${name} path=${path} query=${query} />` : null}
   </details>`;
@@ -39,14 +38,20 @@ export function TimeSlider({name, path = 'journal', query = {}}) {
 /** @param {{name: string, path: string, query: Record<string, string>}} props */
 function Choice({name, path, query}) {
   const shown = at.value === null ? null : moment(at.value);
-  const [span, setSpan] = useState(() => SPANS.find((one) => shown === null || now() - shown < one) ?? SPANS[SPANS.length - 1]);
+  const [span, setSpan] = useState(
+    () => SPANS.find((one) => shown === null || now() - shown < one) ?? SPANS[SPANS.length - 1],
+  );
   const [end] = useState(now);
   const [dragged, setDragged] = useState(/** @type {number | null} */ (null));
-  const from = Math.floor(end - span), to = Math.ceil(end);
+  const from = Math.floor(end - span),
+    to = Math.ceil(end);
   const search = useSearch(path, {...query, from, to});
   const ticks = useMemo(() => ticksOf(search.items), [search.items]);
   const chosen = dragged ?? shown ?? to;
-  const model = useMemo(() => ({...tickRows(ticks, from, to), lines: chosen < to ? [{at: chosen, label: ''}] : []}), [ticks, from, to, chosen]);
+  const model = useMemo(
+    () => ({...tickRows(ticks, from, to), lines: chosen < to ? [{at: chosen, label: ''}] : []}),
+    [ticks, from, to, chosen],
+  );
   const before = ticks.findLast((tick) => tick.at <= chosen);
   const value = Math.min(Math.max(Math.round(((chosen - from) / span) * STEPS), 0), STEPS);
   const words = chosen >= to ? 'now' : `${time(chosen)}, ${duration(end - chosen)} ago`;
@@ -63,8 +68,8 @@ function Choice({name, path, query}) {
     <${Picture} make=${tickPicture} model=${model} options=${{onOpen: (/** @type {number} */ ms) => take(ms + 1), label: `What happened to ${name}`}} hint="Each tick is a record; press one to see how it was right after it." />
     <div class="track">
       <input type="range" min="0" max=${STEPS} value=${value} aria-label=${`Moment of ${name}`} aria-valuetext=${words}
-        onInput=${(/** @type {any} */ event) => setDragged(from + (Number(event.currentTarget.value) / STEPS) * span)}
-        onChange=${(/** @type {any} */ event) => {
+        onInput=${(event) => setDragged(from + (Number(event.currentTarget.value) / STEPS) * span)}
+        onChange=${(event) => {
           const ms = from + (Number(event.currentTarget.value) / STEPS) * span;
           clearTimeout(rests.current);
           rests.current = setTimeout(() => take(ms), RESTS_MS);

@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * Sliders over amounts that are round and far apart: bytes, spans of time, small numbers. Each names its value in words,
  * for the reader of the screen too. A value that is none of the round ones has a place among them.
@@ -11,9 +10,41 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-export const SIZES = [1, 10, 50, 100, 250, 500].map((one) => one * MIB).concat([1, 2, 5, 10, 20, 50, 100, 250, 500, 1024, 5120].map((one) => one * GIB));
-export const AGES = [MINUTE, 5 * MINUTE, 15 * MINUTE, 30 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 3 * DAY, 7 * DAY, 14 * DAY, 30 * DAY, 90 * DAY, 365 * DAY];
-export const PAUSES = [0, 10_000, 30_000, MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 20 * MINUTE, 30 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR];
+export const SIZES = [1, 10, 50, 100, 250, 500]
+  .map((one) => one * MIB)
+  .concat([1, 2, 5, 10, 20, 50, 100, 250, 500, 1024, 5120].map((one) => one * GIB));
+export const AGES = [
+  MINUTE,
+  5 * MINUTE,
+  15 * MINUTE,
+  30 * MINUTE,
+  HOUR,
+  3 * HOUR,
+  6 * HOUR,
+  12 * HOUR,
+  DAY,
+  2 * DAY,
+  3 * DAY,
+  7 * DAY,
+  14 * DAY,
+  30 * DAY,
+  90 * DAY,
+  365 * DAY,
+];
+export const PAUSES = [
+  0,
+  10_000,
+  30_000,
+  MINUTE,
+  2 * MINUTE,
+  5 * MINUTE,
+  10 * MINUTE,
+  20 * MINUTE,
+  30 * MINUTE,
+  HOUR,
+  3 * HOUR,
+  6 * HOUR,
+];
 export const SPANS = [HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 3 * DAY, 7 * DAY];
 export const SEGMENTS = [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 48, 64, 96, 128];
 export const FACTORS = [2, 3, 4, 5, 6, 8, 10, 12, 16];
@@ -30,12 +61,15 @@ export function steps(values, ...extra) {
  */
 export function Slider({label, values, value, words, onChange, disabled = false, present}) {
   const id = useId();
-  const index = Math.max(0, values.findIndex((one) => String(one) === String(value)));
+  const index = Math.max(
+    0,
+    values.findIndex((one) => String(one) === String(value)),
+  );
   const other = present !== undefined && String(present) !== String(value);
   return html`<div class=${`slider ${other ? 'other' : ''}`}>
     <label for=${id}>${label}</label>
     <input id=${id} type="range" min="0" max=${values.length - 1} step="1" value=${index} disabled=${disabled} aria-valuetext=${words(value)}
-      onInput=${(/** @type {any} */ event) => onChange(values[Number(event.currentTarget.value)])} />
+      onInput=${(event) => onChange(values[Number(event.currentTarget.value)])} />
     <output for=${id}>${words(value)}${other ? html` <small>now ${words(present)}</small>` : null}</output>
   </div>`;
 }

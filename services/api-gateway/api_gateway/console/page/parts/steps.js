@@ -1,4 +1,3 @@
-// @ts-check
 /** The steps, in order, of the kinds of workflows that have several. A test compares them with what services carry out. */
 
 /** @type {Record<string, string[]>} */

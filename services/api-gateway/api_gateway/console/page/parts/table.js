@@ -1,24 +1,22 @@
-// @ts-check
 /**
  * A table of up to tens of thousands of rows, of which at most 60 are in the document.
  *
  *     html`<${Table} label="Streams" rows=${rows} columns=${COLUMNS} rowKey=${(row) => row.name} open=${(row) => href(…)}
  *       sort=${sort} onSort=${(key) => …} marks=${marks} />`
  *
- * Columns: `{key, title, width, cell: (row) => …, num?, sort?, hint?}`; `width` as CSS, 'auto' takes what is left. Keys:
+ * Columns: `column(key, title, (row) => …, {width?, num?, sort?, hint?})`; one without a width takes what is left. Keys:
  * j k or arrows, Home, End, PageUp, PageDown, Enter opens. Rows have one height, so texts are cut off; tooltips have them.
  */
 import {html, useEffect, useLayoutEffect, useRef, useState} from '../core/html.js';
 import {navigate} from '../core/router.js';
 import {useKey} from '../core/keys.js';
+/** @import {Column} from './types.d.ts' */
 
 export const ROW_PX = 30;
 const MAX_ROWS = 60;
 const MARK_MS = 2000;
 /** Of a column whose width is not in px. */
 const LEAST_PX = 200;
-
-/** @typedef {{key: string, title: any, width?: string, cell: (row: any) => any, num?: boolean, sort?: boolean, hint?: string}} Column */
 
 /**
  * @param {object} props
@@ -37,7 +35,22 @@ const LEAST_PX = 200;
  * @param {Set<string>} [props.selected] with `onSelect` the first column has boxes
  * @param {(selected: Set<string>) => void} [props.onSelect]
  */
-export function Table({label, rows, columns, rowKey, open, sort, onSort, marks, height, total, rowClass, selected, onSelect, onVisible}) {
+export function Table({
+  label,
+  rows,
+  columns,
+  rowKey,
+  open,
+  sort,
+  onSort,
+  marks,
+  height,
+  total,
+  rowClass,
+  selected,
+  onSelect,
+  onVisible,
+}) {
   const box = useRef(/** @type {HTMLDivElement | null} */ (null));
   const [top, setTop] = useState(0);
   const [visible, setVisible] = useState(20);
@@ -54,7 +67,9 @@ export function Table({label, rows, columns, rowKey, open, sort, onSort, marks, 
   useLayoutEffect(() => {
     if (!wantsFocus.current) return;
     wantsFocus.current = false;
-    /** @type {HTMLElement | null | undefined} */ (box.current?.querySelector('tr.active'))?.focus({preventScroll: true});
+    /** @type {HTMLElement | null | undefined} */ (box.current?.querySelector('tr.active'))?.focus({
+      preventScroll: true,
+    });
   });
 
   const most = Math.min(visible, MAX_ROWS - 8);
@@ -68,7 +83,8 @@ export function Table({label, rows, columns, rowKey, open, sort, onSort, marks, 
     const next = Math.max(0, Math.min(rows.length - 1, index));
     if (rows.length === 0) return;
     const element = /** @type {HTMLDivElement} */ (box.current);
-    const from = next * ROW_PX, body = element.clientHeight - ROW_PX;
+    const from = next * ROW_PX,
+      body = element.clientHeight - ROW_PX;
     if (from < element.scrollTop) element.scrollTop = from;
     else if (from + ROW_PX > element.scrollTop + body) element.scrollTop = from + ROW_PX - body;
     setTop(element.scrollTop);
@@ -84,10 +100,18 @@ export function Table({label, rows, columns, rowKey, open, sort, onSort, marks, 
 
   /** @param {KeyboardEvent} event */
   function onKeyDown(event) {
-    const steps = /** @type {Record<string, number>} */ ({ArrowDown: 1, ArrowUp: -1, PageDown: visible - 2, PageUp: 2 - visible});
+    const steps = /** @type {Record<string, number>} */ ({
+      ArrowDown: 1,
+      ArrowUp: -1,
+      PageDown: visible - 2,
+      PageUp: 2 - visible,
+    });
     if (/** @type {Element} */ (event.target).closest('input')) return;
     // Rows may have come or gone since this one got the focus.
-    const row = event.target instanceof HTMLTableRowElement ? rows[Number(event.target.getAttribute('aria-rowindex')) - 2] : undefined;
+    const row =
+      event.target instanceof HTMLTableRowElement
+        ? rows[Number(event.target.getAttribute('aria-rowindex')) - 2]
+        : undefined;
     if (event.key in steps) go(active + steps[event.key]);
     else if (event.key === 'Home') go(0);
     else if (event.key === 'End') go(rows.length - 1);
@@ -114,9 +138,12 @@ export function Table({label, rows, columns, rowKey, open, sort, onSort, marks, 
   useKey('k', 'row before', step);
 
   const now = Date.now();
-  const least = columns.reduce((sum, one) => sum + (/^\d+px$/.test(one.width ?? '') ? parseInt(one.width ?? '') : LEAST_PX), 0);
+  const least = columns.reduce(
+    (sum, one) => sum + (/^\d+px$/.test(one.width ?? '') ? parseInt(one.width ?? '', 10) : LEAST_PX),
+    0,
+  );
   const style = height === undefined ? undefined : `height:${typeof height === 'number' ? `${height}px` : height}`;
-  return html`<div class="table" ref=${box} tabindex="0" role="region" aria-label=${label} style=${style} onScroll=${(/** @type {any} */ event) => setTop(event.currentTarget.scrollTop)} onKeyDown=${onKeyDown}>
+  return html`<div class="table" ref=${box} tabindex="0" role="region" aria-label=${label} style=${style} onScroll=${(event) => setTop(event.currentTarget.scrollTop)} onKeyDown=${onKeyDown}>
     <table style=${`min-width:${least}px`} aria-rowcount=${(total ?? rows.length) + 1}>
       <colgroup>${onSelect ? html`<col class="narrow" />` : null}${columns.map((one) => html`<col key=${one.key} style=${one.width && one.width !== 'auto' ? `width:${one.width}` : undefined} />`)}</colgroup>
       <thead><tr aria-rowindex="1">
@@ -126,7 +153,9 @@ export function Table({label, rows, columns, rowKey, open, sort, onSort, marks, 
       <tbody>
         ${first > 0 ? html`<tr aria-hidden="true" class="space" style=${`height:${first * ROW_PX}px`}></tr>` : null}
         ${shown.map((row, index) => {
-          const key = rowKey(row), number = first + index, marked = now - (marks?.get(key) ?? 0) < MARK_MS;
+          const key = rowKey(row),
+            number = first + index,
+            marked = now - (marks?.get(key) ?? 0) < MARK_MS;
           return html`<tr key=${key} aria-rowindex=${number + 2} tabindex="-1" onClick=${(/** @type {MouseEvent} */ event) => onClick(event, row)} onFocus=${() => setActive(number)}
               class=${`${number === active ? 'active' : ''} ${marked ? 'marked' : ''} ${open ? 'opens' : ''} ${rowClass?.(row) ?? ''}`}>
             ${onSelect ? html`<td class="narrow"><input type="checkbox" aria-label=${key} checked=${selected?.has(key)} onChange=${() => toggle(key)} /></td>` : null}
@@ -156,4 +185,13 @@ function Head({column, sort, onSort}) {
   return html`<th scope="col" class=${column.num ? 'num' : ''} aria-sort=${is} title=${column.hint}>
     ${column.sort && onSort ? html`<button type="button" class="sort" onClick=${() => onSort(next)}>${column.title}${mark}</button>` : column.title}
   </th>`;
+}
+
+/**
+ * @template R
+ * @param {string} key @param {any} title @param {(row: R) => any} cell @param {Partial<Column<R>>} [more]
+ * @returns {Column<R>}
+ */
+export function column(key, title, cell, more = {}) {
+  return {key, title, cell, ...more};
 }

@@ -1,9 +1,9 @@
-// @ts-check
 /**
  * Ticks of a time axis and their words, and spans of time as a picture shows them. Pure: no document, no clock.
  *
  * Times are epoch ms, spans ms. An axis shows local time or UTC, or the time since something began.
  */
+/** @import {Clock} from './types.d.ts' */
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -11,14 +11,40 @@ const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
 const STEPS = [
-  1, 2, 5, 10, 20, 50, 100, 200, 500,
-  SECOND, 2 * SECOND, 5 * SECOND, 10 * SECOND, 15 * SECOND, 30 * SECOND,
-  MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 15 * MINUTE, 30 * MINUTE,
-  HOUR, 2 * HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR,
-  DAY, 2 * DAY, 7 * DAY, 14 * DAY, 30 * DAY, 90 * DAY, 365 * DAY,
+  1,
+  2,
+  5,
+  10,
+  20,
+  50,
+  100,
+  200,
+  500,
+  SECOND,
+  2 * SECOND,
+  5 * SECOND,
+  10 * SECOND,
+  15 * SECOND,
+  30 * SECOND,
+  MINUTE,
+  2 * MINUTE,
+  5 * MINUTE,
+  10 * MINUTE,
+  15 * MINUTE,
+  30 * MINUTE,
+  HOUR,
+  2 * HOUR,
+  3 * HOUR,
+  6 * HOUR,
+  12 * HOUR,
+  DAY,
+  2 * DAY,
+  7 * DAY,
+  14 * DAY,
+  30 * DAY,
+  90 * DAY,
+  365 * DAY,
 ];
-
-/** @typedef {'local' | 'utc' | 'since'} Clock */
 
 /**
  * The times of at most `most` ticks between two times, at round times of the clock.

@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * Who ran which container when: a row for each container, a band for each store that held it, hatched where none did.
  *
@@ -6,17 +5,7 @@
  */
 
 import {Rows} from './rows.js';
-
-/** @typedef {import('./stores.js').StoreMark} StoreMark */
-/** @typedef {import('./axis.js').Clock} Clock */
-
-/**
- * @typedef {object} Held
- * @property {number} container
- * @property {string} [store] host:port; none: no store held it
- * @property {number} from epoch ms
- * @property {number} [to] epoch ms; none: it does still
- */
+/** @import {Box, Clock, Held, RowsModel, RowsOptions, StoreMark} from './types.d.ts' */
 
 const ROW_PX = 20;
 
@@ -27,7 +16,7 @@ const ROW_PX = 20;
  * @param {number} from epoch ms
  * @param {number} to
  * @param {Map<string, StoreMark>} marks
- * @returns {import('./rows.js').RowsModel}
+ * @returns {RowsModel}
  */
 export function bandRows(history, from, to, marks) {
   /** @type {Map<number, any[]>} */
@@ -51,7 +40,7 @@ export function bandRows(history, from, to, marks) {
 /**
  * @param {HTMLElement} host
  * @param {{clock: Clock, onFocus?: (says: string) => void, onOpen?: (container: number, at: number) => void}} options
- * @returns {{update: (model: import('./rows.js').RowsModel) => void, setClock: (clock: Clock) => void, destroy: () => void}}
+ * @returns {{update: (model: RowsModel) => void, setClock: (clock: Clock) => void, destroy: () => void}}
  */
 export function bands(host, options) {
   const rows = new Rows(host, {
@@ -65,7 +54,7 @@ export function bands(host, options) {
   return rows;
 }
 
-/** @type {import('./rows.js').RowsOptions['paint']} */
+/** @type {RowsOptions['paint']} */
 function paint(pen, item, box, theme) {
   const {mark} = /** @type {any} */ (item);
   if (mark === undefined) {
@@ -87,7 +76,7 @@ function paint(pen, item, box, theme) {
 
 /**
  * @param {CanvasRenderingContext2D} pen
- * @param {import('./rows.js').Box} box
+ * @param {Box} box
  * @param {string} colour
  */
 export function hatch(pen, box, colour) {

@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * Decisions of one stream in two lanes on one time axis: what happened, and what would have happened. The first
  * difference is a line through both.
@@ -7,17 +6,8 @@
  */
 
 import {Rows} from './rows.js';
-
-/** @typedef {import('./axis.js').Clock} Clock */
-
-/**
- * @typedef {object} Decided
- * @property {number} at epoch ms
- * @property {string} code
- * @property {string} reason
- */
-
-/** @typedef {'split' | 'merge' | 'both' | 'truncate' | 'none'} Form */
+/** @import {Clock, Form, RowsModel, RowsOptions} from './types.d.ts' */
+/** @import {WhatIfDecision} from 'api' */
 
 const ROW_PX = 30;
 
@@ -44,16 +34,16 @@ export function formOf(code) {
 /**
  * The rows of the picture. Pure.
  *
- * @param {{happened: Decided[], would: Decided[], firstDifference?: number, since: number, until: number}} found
+ * @param {{happened: WhatIfDecision[], would: WhatIfDecision[], firstDifference?: number, since: number, until: number}} found
  * @param {(code: string) => string} words
- * @returns {import('./rows.js').RowsModel}
+ * @returns {RowsModel}
  */
 export function laneRows(found, words) {
-  const row = (/** @type {string} */ label, /** @type {Decided[]} */ decided) => ({
+  const row = (/** @type {string} */ label, /** @type {WhatIfDecision[]} */ decided) => ({
     label,
-    items: decided.map((one) => ({
-      at: one.at, says: `${words(one.code)}: ${one.reason}`, form: formOf(one.code), decided: one,
-    })).sort((one, other) => one.at - other.at),
+    items: decided
+      .map((one) => ({at: one.at, says: `${words(one.code)}: ${one.reason}`, form: formOf(one.code), decided: one}))
+      .sort((one, other) => one.at - other.at),
   });
   const differs = found.firstDifference;
   return {
@@ -66,7 +56,7 @@ export function laneRows(found, words) {
 
 /**
  * @param {HTMLElement} host
- * @param {{clock: Clock, onFocus?: (says: string) => void, onOpen?: (decided: Decided) => void,
+ * @param {{clock: Clock, onFocus?: (says: string) => void, onOpen?: (decided: WhatIfDecision) => void,
  *   onView?: (from: number, to: number) => void}} options
  */
 export function lanes(host, options) {
@@ -83,7 +73,7 @@ export function lanes(host, options) {
   return rows;
 }
 
-/** @type {import('./rows.js').RowsOptions['paint']} */
+/** @type {RowsOptions['paint']} */
 function paint(pen, item, box, theme) {
   const form = /** @type {any} */ (item).form;
   const x = box.x + box.width / 2;

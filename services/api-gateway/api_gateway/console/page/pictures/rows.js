@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * Rows of things on one time axis: bars have a beginning and an end, marks a time. Bands, timelines and lanes are made
  * of it; each paints its things itself.
@@ -8,45 +7,7 @@
 
 import {exactText, spanText, ticks, tickText} from './axis.js';
 import {Surface} from './surface.js';
-
-/** @typedef {import('./axis.js').Clock} Clock */
-/** @typedef {import('./surface.js').Theme} Theme */
-
-/**
- * @typedef {object} Item
- * @property {number} at epoch ms
- * @property {number} [to] where a bar ends, epoch ms; a mark has none
- * @property {string} says what it is, in one line
- */
-
-/**
- * @typedef {object} Row
- * @property {string} label
- * @property {Item[]} items by time; bars may lie one over another, marks are painted behind them
- */
-
-/**
- * @typedef {object} RowsModel
- * @property {Row[]} rows
- * @property {number} from epoch ms
- * @property {number} to
- * @property {{at: number, label: string}[]} [lines] times that are marked through all rows
- * @property {{from: number, to: number, label: string}[]} [gaps] spans of which nothing is known
- */
-
-/** @typedef {{x: number, y: number, width: number, height: number}} Box */
-
-/**
- * @typedef {object} RowsOptions
- * @property {string} label what the picture shows
- * @property {Clock} clock
- * @property {number} rowHeight CSS pixels
- * @property {(pen: CanvasRenderingContext2D, item: Item, box: Box, theme: Theme, lit: boolean) => void} paint
- *   a mark's box is a square around its time
- * @property {(item: Item | null, row: Row | null) => void} [onFocus] by pointer or key
- * @property {(item: Item, row: Row) => void} [onOpen] pressed, or Enter
- * @property {(from: number, to: number) => void} [onView] another span of time is seen
- */
+/** @import {Box, Clock, Item, RowsModel, RowsOptions, Theme} from './types.d.ts' */
 
 const AXIS_PX = 22;
 const GAP_PX = 3;
@@ -229,7 +190,8 @@ export class Rows {
       const wide = pen.measureText(text).width;
       const left = Math.min(Math.max(x - wide / 2, this._labelWidth), width - wide);
       // A line's own label comes before a tick's.
-      if (labels.every((one) => left > one.left + one.wide + 4 || left + wide + 4 < one.left)) pen.fillText(text, left, AXIS_PX / 2 - 2);
+      if (labels.every((one) => left > one.left + one.wide + 4 || left + wide + 4 < one.left))
+        pen.fillText(text, left, AXIS_PX / 2 - 2);
     }
   }
 
@@ -357,7 +319,8 @@ export class Rows {
       case '+':
       case '=':
       case '-': {
-        const at = this.lit === null ? (this.from + this.to) / 2 : this.model.rows[this.lit.row].items[this.lit.item].at;
+        const at =
+          this.lit === null ? (this.from + this.to) / 2 : this.model.rows[this.lit.row].items[this.lit.item].at;
         this._zoom(at, key === '-' ? 2 : 0.5);
         return true;
       }

@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * Counts by kind in equal spans of time, stacked. Kinds differ in pattern as well as in colour; the span that has focus
  * is said in numbers.
@@ -7,19 +6,7 @@
 import {exactText, ticks, tickText} from './axis.js';
 import {hatch} from './bands.js';
 import {Surface} from './surface.js';
-
-/** @typedef {import('./axis.js').Clock} Clock */
-/** @typedef {{name: string, label: string, colour: string, hatched?: boolean}} Kind `colour`: a custom property's name */
-/** @typedef {{at: number, counts: number[]}} Stack `at`: where the span begins, epoch ms; a count for each kind */
-
-/**
- * @typedef {object} StacksModel
- * @property {number} from epoch ms
- * @property {number} to
- * @property {number} bucketMs
- * @property {Kind[]} kinds from the bottom up
- * @property {Stack[]} stacks by time; spans without any may be left out
- */
+/** @import {Clock, Stack, StacksModel, Theme} from './types.d.ts' */
 
 const HEIGHT_PX = 150;
 const AXIS_PX = 20;
@@ -98,7 +85,7 @@ export class Stacks {
    * @param {CanvasRenderingContext2D} pen
    * @param {number} width
    * @param {number} height
-   * @param {import('./surface.js').Theme} theme
+   * @param {Theme} theme
    */
   _draw(pen, width, height, theme) {
     this._width = width;

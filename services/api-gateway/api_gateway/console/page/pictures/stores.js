@@ -1,12 +1,10 @@
-// @ts-check
 /**
  * Segment stores as pictures show them: each has a number and a colour, the same ones wherever it appears. Pure.
  */
+/** @import {StoreMark} from './types.d.ts' */
 
 /** So many hues the style sheet has: `--hue-1` and so on; further stores take them in turn, numbers go on. */
 export const COLOURS = 6;
-
-/** @typedef {{number: number, colour: string}} StoreMark `colour` is the name of a custom property */
 
 /**
  * Numbers from 1 on, by address.
@@ -16,7 +14,10 @@ export const COLOURS = 6;
  */
 export function storeMarks(stores) {
   const known = [...new Set([...stores].filter((one) => one !== undefined && one !== ''))].sort();
-  return new Map(known.map((store, index) => [
-    /** @type {string} */ (store), {number: index + 1, colour: `--hue-${(index % COLOURS) + 1}`},
-  ]));
+  return new Map(
+    known.map((store, index) => [
+      /** @type {string} */ (store),
+      {number: index + 1, colour: `--hue-${(index % COLOURS) + 1}`},
+    ]),
+  );
 }

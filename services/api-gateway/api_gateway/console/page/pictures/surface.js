@@ -1,33 +1,14 @@
-// @ts-check
 /**
  * A canvas within the page: sharp on every screen, drawn anew when its width or the theme changes, reached by keyboard.
  *
  * A picture draws on it and says what a point or a key means; the surface knows nothing of either. It draws at most
  * once a frame.
  */
-
-/**
- * @callback Theme A colour of the style sheet by the name of its custom property: `theme('--line')`.
- * @param {string} name
- * @returns {string}
- */
-
-/**
- * @typedef {object} Drawing
- * @property {string} label what the picture shows, for those who cannot see it
- * @property {(width: number) => number} height CSS pixels that it takes at that width
- * @property {(pen: CanvasRenderingContext2D, width: number, height: number, theme: Theme) => void} draw
- * @property {(event: KeyboardEvent) => boolean} key whether the key meant something
- * @property {(x: number, y: number) => void} hover the pointer is there; NaN: it has left
- * @property {(x: number, y: number) => void} press
- * @property {(from: number, to: number) => void} select a stretch of x was drawn over
- * @property {(x: number, factor: number) => void} zoom by a pinch or the wheel with Ctrl
- * @property {() => void} reset everything shall be seen
- * @property {(focused: boolean) => void} focus
- */
+/** @import {Drawing} from './types.d.ts' */
 
 const DRAG_FROM_PX = 5;
-const HINT = 'Left and right arrows go through time, up and down through rows, Enter opens, plus and minus zoom, 0 shows all.';
+const HINT =
+  'Left and right arrows go through time, up and down through rows, Enter opens, plus and minus zoom, 0 shows all.';
 
 export class Surface {
   /**
@@ -129,20 +110,31 @@ export class Surface {
     themed.observe(document.documentElement, {attributes: true, attributeFilter: ['class', 'data-theme', 'style']});
     signal.addEventListener('abort', () => themed.disconnect());
 
-    canvas.addEventListener('keydown', (event) => {
-      if (event.ctrlKey || event.metaKey || event.altKey) return;
-      if (drawing.key(event)) {
-        event.preventDefault();
-        event.stopPropagation();
-        this.changed();
-      }
-    }, {signal});
-    for (const [type, focused] of /** @type {[string, boolean][]} */ ([['focus', true], ['blur', false]])) {
-      canvas.addEventListener(type, () => {
-        this.focused = focused && canvas.matches(':focus-visible');
-        drawing.focus(this.focused);
-        this.changed();
-      }, {signal});
+    canvas.addEventListener(
+      'keydown',
+      (event) => {
+        if (event.ctrlKey || event.metaKey || event.altKey) return;
+        if (drawing.key(event)) {
+          event.preventDefault();
+          event.stopPropagation();
+          this.changed();
+        }
+      },
+      {signal},
+    );
+    for (const [type, focused] of /** @type {[string, boolean][]} */ ([
+      ['focus', true],
+      ['blur', false],
+    ])) {
+      canvas.addEventListener(
+        type,
+        () => {
+          this.focused = focused && canvas.matches(':focus-visible');
+          drawing.focus(this.focused);
+          this.changed();
+        },
+        {signal},
+      );
     }
     this._listenToPointer(signal);
   }
@@ -151,44 +143,72 @@ export class Surface {
   _listenToPointer(signal) {
     const {canvas, drawing} = this;
     let began = NaN;
-    canvas.addEventListener('pointerdown', (event) => {
-      if (event.button !== 0) return;
-      began = event.offsetX;
-      canvas.setPointerCapture(event.pointerId);
-    }, {signal});
-    canvas.addEventListener('pointermove', (event) => {
-      if (Math.abs(event.offsetX - began) >= DRAG_FROM_PX) {
-        this.stretch = [Math.min(began, event.offsetX), Math.max(began, event.offsetX)];
-      } else if (this.stretch === null) {
-        drawing.hover(event.offsetX, event.offsetY);
-      }
-      this.changed();
-    }, {signal});
-    canvas.addEventListener('pointerup', (event) => {
-      if (this.stretch !== null) drawing.select(this.stretch[0], this.stretch[1]);
-      else if (!Number.isNaN(began)) drawing.press(event.offsetX, event.offsetY);
-      began = NaN;
-      this.stretch = null;
-      this.changed();
-    }, {signal});
-    canvas.addEventListener('pointercancel', () => {
-      began = NaN;
-      this.stretch = null;
-      this.changed();
-    }, {signal});
-    canvas.addEventListener('pointerleave', () => {
-      drawing.hover(NaN, NaN);
-      this.changed();
-    }, {signal});
-    canvas.addEventListener('dblclick', () => {
-      drawing.reset();
-      this.changed();
-    }, {signal});
-    canvas.addEventListener('wheel', (event) => {
-      if (!event.ctrlKey) return;
-      event.preventDefault();
-      drawing.zoom(event.offsetX, event.deltaY < 0 ? 0.8 : 1.25);
-      this.changed();
-    }, {signal, passive: false});
+    canvas.addEventListener(
+      'pointerdown',
+      (event) => {
+        if (event.button !== 0) return;
+        began = event.offsetX;
+        canvas.setPointerCapture(event.pointerId);
+      },
+      {signal},
+    );
+    canvas.addEventListener(
+      'pointermove',
+      (event) => {
+        if (Math.abs(event.offsetX - began) >= DRAG_FROM_PX) {
+          this.stretch = [Math.min(began, event.offsetX), Math.max(began, event.offsetX)];
+        } else if (this.stretch === null) {
+          drawing.hover(event.offsetX, event.offsetY);
+        }
+        this.changed();
+      },
+      {signal},
+    );
+    canvas.addEventListener(
+      'pointerup',
+      (event) => {
+        if (this.stretch !== null) drawing.select(this.stretch[0], this.stretch[1]);
+        else if (!Number.isNaN(began)) drawing.press(event.offsetX, event.offsetY);
+        began = NaN;
+        this.stretch = null;
+        this.changed();
+      },
+      {signal},
+    );
+    canvas.addEventListener(
+      'pointercancel',
+      () => {
+        began = NaN;
+        this.stretch = null;
+        this.changed();
+      },
+      {signal},
+    );
+    canvas.addEventListener(
+      'pointerleave',
+      () => {
+        drawing.hover(NaN, NaN);
+        this.changed();
+      },
+      {signal},
+    );
+    canvas.addEventListener(
+      'dblclick',
+      () => {
+        drawing.reset();
+        this.changed();
+      },
+      {signal},
+    );
+    canvas.addEventListener(
+      'wheel',
+      (event) => {
+        if (!event.ctrlKey) return;
+        event.preventDefault();
+        drawing.zoom(event.offsetX, event.deltaY < 0 ? 0.8 : 1.25);
+        this.changed();
+      },
+      {signal, passive: false},
+    );
   }
 }

@@ -1,8 +1,6 @@
-// @ts-check
 /** What happened to one thing, as ticks on a time axis. A void record is no tick: it changed nothing. */
 import {Rows} from './rows.js';
-
-/** @typedef {{at: number, says: string}} Tick */
+/** @import {Clock, RowsModel, Tick} from './types.d.ts' */
 
 /** "stream truncated" of `StreamTruncated`, with the code of what has one. @param {{type: string, value?: any}} record */
 function says({type, value}) {
@@ -16,13 +14,15 @@ function says({type, value}) {
  * @returns {Tick[]}
  */
 export function ticksOf(records) {
-  return records.filter((one) => !one.void).map((one) => ({at: one.at, says: says(one)}))
+  return records
+    .filter((one) => !one.void)
+    .map((one) => ({at: one.at, says: says(one)}))
     .sort((one, other) => one.at - other.at);
 }
 
 /**
  * @param {Tick[]} ticks @param {number} from epoch ms @param {number} to
- * @returns {import('./rows.js').RowsModel}
+ * @returns {RowsModel}
  */
 export function tickRows(ticks, from, to) {
   return {rows: [{label: '', items: ticks}], from, to};
@@ -32,13 +32,15 @@ const ROW_PX = 22;
 
 /**
  * @param {HTMLElement} host
- * @param {{clock: import('./axis.js').Clock, label: string, onFocus?: (says: string) => void, onOpen?: (at: number) => void}} options
+ * @param {{clock: Clock, label: string, onFocus?: (says: string) => void, onOpen?: (at: number) => void}} options
  *   `onOpen` gets the time of the tick
  */
 export function tickPicture(host, options) {
   const rows = new Rows(host, {
-    label: options.label, clock: options.clock, rowHeight: ROW_PX,
-    paint: (pen, item, box, theme, lit) => {
+    label: options.label,
+    clock: options.clock,
+    rowHeight: ROW_PX,
+    paint: (pen, _item, box, theme, lit) => {
       pen.fillStyle = theme(lit ? '--accent' : '--muted');
       pen.fillRect(Math.round(box.x + box.width / 2), box.y, lit ? 3 : 1.5, box.height);
     },

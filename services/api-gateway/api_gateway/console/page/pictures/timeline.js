@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * The history of one request: a lane for each topic and key, its records as marks, what lies between them as bars.
  *
@@ -8,57 +7,29 @@
 
 import {spanText} from './axis.js';
 import {Rows, shortened} from './rows.js';
-
-/** @typedef {import('./axis.js').Clock} Clock */
-
-/**
- * @typedef {object} Step as `GET /requests/{id}` has it; times epoch ms, spans ms
- * @property {number} at
- * @property {number} sinceStart
- * @property {number} took since the step before
- * @property {string} what
- * @property {string} says
- * @property {string} request
- * @property {string[]} types
- * @property {string} topic
- * @property {number} partition
- * @property {number} offset
- * @property {string} by
- * @property {string} [key]
- * @property {number} [entry]
- * @property {string} [outcome]
- */
-
-/**
- * @typedef {object} Trace
- * @property {string} request
- * @property {string} [principal]
- * @property {number} [began]
- * @property {{status: string, reason?: string, at: number, after: number} | null} [answer]
- * @property {Step[]} steps
- * @property {{aggregate: string, kind: string, since: number, step: string, attempts: number, lastError: string}[]} running
- */
+/** @import {RowsModel, RowsOptions} from './types.d.ts' */
+/** @import {RequestHistory, StepModel} from 'api' */
 
 const ROW_PX = 26;
 const PREFIX = 'sluice.';
 
-/** @param {Step} step */
+/** @param {StepModel} step */
 export function isVoid(step) {
   return step.what.startsWith('void');
 }
 
-/** @param {Step} step */
+/** @param {StepModel} step */
 function laneOf(step) {
-  return `${step.topic.replace(PREFIX, '')} · ${step.key ?? `partition ${step.partition}`}`;
+  return `${step.topic.replace(PREFIX, '')} · partition ${step.partition}`;
 }
 
-/** @param {Step} step */
+/** @param {StepModel} step */
 const decides = (step) => step.entry !== undefined && step.entry >= 0 && !isVoid(step);
 
 /**
  * The bars of one request: waiting until it is decided, then each step until the next record of its workflow.
  *
- * @param {Step[]} steps of that request, by time
+ * @param {StepModel[]} steps of that request, by time
  * @param {string} id
  * @param {number} now epoch ms: where a bar ends that has not ended
  * @param {boolean} running whether its workflow is under way
@@ -72,7 +43,11 @@ function barsOf(steps, id, now, running, anyRuns) {
   if (sent !== undefined && (decided !== undefined || anyRuns)) {
     const ends = decided?.at ?? now;
     bars.push({
-      lane: laneOf(sent), at: sent.at, to: ends, bar: 'waiting', open: decided === undefined,
+      lane: laneOf(sent),
+      at: sent.at,
+      to: ends,
+      bar: 'waiting',
+      open: decided === undefined,
       says: `${decided === undefined ? 'not decided yet' : 'waiting to be decided'}: ${spanText(ends - sent.at)}`,
       request: id,
     });
@@ -83,8 +58,13 @@ function barsOf(steps, id, now, running, anyRuns) {
     const ends = next?.at ?? now;
     const does = next === undefined ? 'under way' : `until ${next.types.join(', ')}`;
     bars.push({
-      lane: laneOf(step), at: step.at, to: ends, bar: 'step', open: next === undefined,
-      says: `${step.types.join(', ')}, ${does}: ${spanText(ends - step.at)}`, request: id,
+      lane: laneOf(step),
+      at: step.at,
+      to: ends,
+      bar: 'step',
+      open: next === undefined,
+      says: `${step.types.join(', ')}, ${does}: ${spanText(ends - step.at)}`,
+      request: id,
     });
   });
   return bars;
@@ -93,13 +73,13 @@ function barsOf(steps, id, now, running, anyRuns) {
 /**
  * The rows of the picture. Pure.
  *
- * @param {Trace} trace
+ * @param {RequestHistory} trace
  * @param {{now: number, unfolded: boolean}} how `now` in epoch ms, for what is still under way
- * @returns {import('./rows.js').RowsModel & {folded: number}} `folded`: how many follow-up requests lie in one lane
+ * @returns {RowsModel & {folded: number}} `folded`: how many follow-up requests lie in one lane
  */
 export function timelineRows(trace, {now, unfolded}) {
   const {steps, running} = trace;
-  /** @type {Map<string, Step[]>} */
+  /** @type {Map<string, StepModel[]>} */
   const byRequest = new Map();
   for (const step of steps) byRequest.set(step.request, [...(byRequest.get(step.request) ?? []), step]);
   const last = steps.at(-1)?.at ?? now;
@@ -120,7 +100,12 @@ export function timelineRows(trace, {now, unfolded}) {
       else if (bar.bar === 'waiting') put(foldedLane, bar);
     }
     for (const step of own) {
-      put(fold ? foldedLane : laneOf(step), {at: step.at, says: `${step.what}: ${step.says}`, step, hollow: isVoid(step)});
+      put(fold ? foldedLane : laneOf(step), {
+        at: step.at,
+        says: `${step.what}: ${step.says}`,
+        step,
+        hollow: isVoid(step),
+      });
     }
   }
   const rows = [...lanes].map(([label, items]) => ({label, items: items.sort((one, other) => one.at - other.at)}));
@@ -132,7 +117,7 @@ export function timelineRows(trace, {now, unfolded}) {
 
 /**
  * @param {HTMLElement} host
- * @param {{onFocus?: (says: string) => void, onOpen?: (step: Step) => void}} options
+ * @param {{onFocus?: (says: string) => void, onOpen?: (step: StepModel) => void}} options
  */
 export function timeline(host, options) {
   const rows = new Rows(host, {
@@ -146,10 +131,10 @@ export function timeline(host, options) {
       if (step !== undefined) options.onOpen?.(step);
     },
   });
-  return {update: (/** @type {import('./rows.js').RowsModel} */ model) => rows.update(model), destroy: () => rows.destroy()};
+  return {update: (/** @type {RowsModel} */ model) => rows.update(model), destroy: () => rows.destroy()};
 }
 
-/** @type {import('./rows.js').RowsOptions['paint']} */
+/** @type {RowsOptions['paint']} */
 function paint(pen, item, box, theme) {
   const {bar, open, hollow, step} = /** @type {any} */ (item);
   const middle = box.y + box.height / 2;
@@ -184,7 +169,7 @@ function paint(pen, item, box, theme) {
   pen.lineWidth = 1;
 }
 
-/** @param {Step} step */
+/** @param {StepModel} step */
 function colourOf(step) {
   if (step.what === 'dead letter' || step.what === 'not decoded') return '--bad';
   if (step.what === 'answered') return '--ok';

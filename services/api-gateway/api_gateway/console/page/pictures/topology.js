@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * The picture of a stream: its segments over time, or epochs, and keys, on two canvases without a framework.
  *
@@ -18,27 +17,13 @@ import {kin} from './topology/model.js';
 import {NO_EXTRAS, OVERLAYS, markAt, marksOf} from './topology/overlays.js';
 import {Pointer} from './topology/pointer.js';
 import {around, fromAddress, grown, held, spanOf, toAddress, whole, zoomed} from './topology/view.js';
-
-/** @typedef {import('./topology/model.js').Model} Model */
-/** @typedef {import('./topology/view.js').View} View */
-/** @typedef {import('./topology/overlays.js').Overlay} Overlay */
+/** @import {Callbacks, Extras, Focus, Lit, Marks, Mode, Model, Overlay, View} from './types.d.ts' */
 
 const LEFT = 46;
 const RIGHT = 12;
 const BELOW = 24;
 const MAP_HEIGHT = 46;
 const NO_KIN = {before: [], after: []};
-
-/**
- * @typedef {object} Callbacks
- * @property {(address: {x: string | null, view: string | null}) => void} onAddress the view has changed: what the address says
- * @property {(rect: number, x: number, y: number) => void} onHover a rectangle, -1 for none, at pixels of the stage
- * @property {(lines: string[] | null, x: number, y: number) => void} onMark the words of an overlay's mark
- * @property {(rect: number) => void} onPin a rectangle was chosen, -1: none any more
- * @property {(below: number, above: number, at: number) => void} onDivide the line between two segments was dragged to a key
- * @property {(rect: number) => void} onFocus arrows led to a rectangle
- * @property {(milliseconds: {draw: number, count: number}) => void} [onDrawn]
- */
 
 export class Topology {
   /**
@@ -55,10 +40,10 @@ export class Topology {
     this.map = map;
     this.utc = false;
     this.canDivide = false;
-    /** @type {import('./topology/colors.js').Mode} */
+    /** @type {Mode} */
     this.mode = 'rate';
     this.facts = NO_FACTS;
-    /** @type {import('./topology/overlays.js').Extras} */
+    /** @type {Extras} */
     this.extras = NO_EXTRAS;
     /** @type {Set<Overlay>} */
     this.overlays = new Set(OVERLAYS.filter((one) => one.on).map((one) => one.name));
@@ -66,12 +51,21 @@ export class Topology {
     this.model = null;
     /** @type {View | null} */
     this.view = null;
-    /** @type {import('./topology/overlays.js').Marks | null} */
+    /** @type {Marks | null} */
     this.marks = null;
-    /** @type {import('./topology/focus.js').Focus | null} */
+    /** @type {Focus | null} */
     this.focus = null;
-    /** @type {import('./topology/hover.js').Lit} */
-    this.lit = {hovered: -1, kin: NO_KIN, focused: -1, pinned: -1, divider: null, brush: null, sought: null, pointer: null};
+    /** @type {Lit} */
+    this.lit = {
+      hovered: -1,
+      kin: NO_KIN,
+      focused: -1,
+      pinned: -1,
+      divider: null,
+      brush: null,
+      sought: null,
+      pointer: null,
+    };
     /** @type {string | null} */
     this.sought = null;
     this.theme = LIGHT;
@@ -165,7 +159,8 @@ export class Topology {
 
   /** Closer with a factor below 1, at the focus or in the middle. @param {number} factor */
   zoom(factor) {
-    if (this.model && this.view) this.look(zoomed(this.view, this.model, {x: factor, y: 1, ...(this.#focusPixel() ?? {})}));
+    if (this.model && this.view)
+      this.look(zoomed(this.view, this.model, {x: factor, y: 1, ...(this.#focusPixel() ?? {})}));
   }
 
   fit() {
@@ -243,12 +238,12 @@ export class Topology {
     this.callbacks.onHover(-1, 0, 0);
   }
 
-  /** @param {Partial<import('./topology/hover.js').Lit>} what */
+  /** @param {Partial<Lit>} what */
   light(what) {
     this.#light(what);
   }
 
-  /** @param {Partial<import('./topology/hover.js').Lit>} what */
+  /** @param {Partial<Lit>} what */
   #light(what) {
     Object.assign(this.lit, what);
     this.draw();
@@ -270,10 +265,15 @@ export class Topology {
 
   #focusBegins() {
     if (!this.model || !this.view || this.pointer.isDown) return;
-    this.#setFocus(this.focus ?? (this.lit.pinned >= 0 ? focusOn(this.model, this.view.axis, this.lit.pinned) : firstFocus(this.model, this.view.axis)));
+    this.#setFocus(
+      this.focus ??
+        (this.lit.pinned >= 0
+          ? focusOn(this.model, this.view.axis, this.lit.pinned)
+          : firstFocus(this.model, this.view.axis)),
+    );
   }
 
-  /** @param {import('./topology/focus.js').Focus | null} focus */
+  /** @param {Focus | null} focus */
   #setFocus(focus) {
     const {model, view} = this;
     if (!focus || !model || !view) return;
@@ -283,7 +283,7 @@ export class Topology {
     this.callbacks.onFocus(focus.rect);
   }
 
-  /** Moves the view only if the focus is not in it. @param {import('./topology/focus.js').Focus} focus */
+  /** Moves the view only if the focus is not in it. @param {Focus} focus */
   #reveal({rect, key}) {
     const {model, view} = this;
     if (!model || !view) return;
@@ -291,7 +291,10 @@ export class Topology {
     const keys = view.y1 - view.y0;
     const length = view.x1 - view.x0;
     const y0 = key < view.y0 || key > view.y1 ? key - keys / 2 : view.y0;
-    const x0 = to < view.x0 + length * 0.02 || from > view.x1 - length * 0.02 ? (from + Math.min(to, from + length)) / 2 - length / 2 : view.x0;
+    const x0 =
+      to < view.x0 + length * 0.02 || from > view.x1 - length * 0.02
+        ? (from + Math.min(to, from + length)) / 2 - length / 2
+        : view.x0;
     if (y0 !== view.y0 || x0 !== view.x0) this.look(held({...view, x0, x1: x0 + length, y0, y1: y0 + keys}, model));
   }
 
@@ -323,7 +326,12 @@ export class Topology {
 
   #box() {
     const {clientWidth, clientHeight} = this.over;
-    return {left: LEFT, top: ABOVE, width: Math.max(clientWidth - LEFT - RIGHT, 0), height: Math.max(clientHeight - ABOVE - BELOW - STRIP, 0)};
+    return {
+      left: LEFT,
+      top: ABOVE,
+      width: Math.max(clientWidth - LEFT - RIGHT, 0),
+      height: Math.max(clientHeight - ABOVE - BELOW - STRIP, 0),
+    };
   }
 
   #resize() {

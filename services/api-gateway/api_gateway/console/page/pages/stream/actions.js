@@ -1,4 +1,3 @@
-// @ts-check
 /** What can be done to a stream: each opens the dialog, after what can be checked here was checked. */
 import {html} from '../../core/html.js';
 import {under} from '../../core/api.js';
@@ -7,8 +6,9 @@ import {act} from '../../parts/dialog.js';
 import {cli} from '../../parts/cli.js';
 import {uncovered} from '../../pictures/topology/cover.js';
 import {keyText} from '../../pictures/topology/words.js';
-
-/** @typedef {import('../../pictures/topology/cover.js').Range} Range */
+/** @import {Range} from '../../pictures/types.d.ts' */
+/** @import {Exact} from '../types.d.ts' */
+/** @import {StreamSettings} from 'api' */
 
 /** @param {string} scope @param {string} stream */
 const path = (scope, stream) => under`scopes/${scope}/streams/${stream}`;
@@ -30,7 +30,10 @@ export function scaleStream(scope, stream, {ids, gone, come}) {
   void act({
     title: `Scale ${name}`,
     what: html`${count(ids.length, 'segment')} (${names.join(', ')}) ${ids.length === 1 ? 'goes' : 'go'}; ${count(come.length, 'segment')} ${come.length === 1 ? 'comes' : 'come'} in place of ${ids.length === 1 ? 'it' : 'them'}, for the keys ${come.map(([low, high]) => `${keyText(low)} to ${keyText(high)}`).join(', ')}. Writers go over to the new ones; what was written stays.`,
-    verb: 'Scale', method: 'POST', path: `${path(scope, stream)}/scale`, dryRun: true,
+    verb: 'Scale',
+    method: 'POST',
+    path: `${path(scope, stream)}/scale`,
+    dryRun: true,
     body: {sealed: ids.map((id) => segmentId(id)), ranges: come},
     cli: cli`stream scale ${name} --seal ${names.join(',')} --into ${rangesText(come)}`,
     done: (reply) => html`<b>It has begun</b> on epoch ${reply.data.epoch}; the picture shows when it has ended.`,
@@ -45,22 +48,37 @@ export function scaleStream(scope, stream, {ids, gone, come}) {
 export function truncateStream(scope, stream, cut) {
   const name = `${scope}/${stream}`;
   void act({
-    title: `Truncate ${name}`, what: 'The stream begins at this cut from then on. Everything before it is dropped.', verb: 'Truncate', danger: true, confirm: name,
-    method: 'POST', path: `${path(scope, stream)}/truncate`, dryRun: true, body: {cut: Object.fromEntries(cut)},
+    title: `Truncate ${name}`,
+    what: 'The stream begins at this cut from then on. Everything before it is dropped.',
+    verb: 'Truncate',
+    danger: true,
+    confirm: name,
+    method: 'POST',
+    path: `${path(scope, stream)}/truncate`,
+    dryRun: true,
+    body: {cut: Object.fromEntries(cut)},
     cli: cli`stream truncate ${name} --cut ${[...cut].map(([id, offset]) => `${id}=${offset}`).join(',')}`,
   });
 }
 
 /**
  * Give the stream a configuration, if it still has the one that was edited.
- * @param {string} scope @param {string} stream @param {any} config the whole of it @param {string} etag of the one that was edited
+ * @param {string} scope @param {string} stream @param {Exact<StreamSettings>} config the whole of it @param {string} etag of the one that was edited
  * @param {{compare: () => any, done: () => void, cli: string}} how
  */
 export function updateStream(scope, stream, config, etag, {compare, done, cli: line}) {
   const name = `${scope}/${stream}`;
   void act({
-    title: `Configure ${name}`, what: 'The stream has this configuration from then on. Another number of segments replaces all that it has.', verb: 'Apply',
-    method: 'PUT', path: path(scope, stream), body: config, ifMatch: etag, dryRun: true, compare, cli: line,
+    title: `Configure ${name}`,
+    what: 'The stream has this configuration from then on. Another number of segments replaces all that it has.',
+    verb: 'Apply',
+    method: 'PUT',
+    path: path(scope, stream),
+    body: config,
+    ifMatch: etag,
+    dryRun: true,
+    compare,
+    cli: line,
     done: () => {
       done();
       return html`<b>Done.</b> The configuration is as you set it.`;

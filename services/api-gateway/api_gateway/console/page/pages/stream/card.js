@@ -1,4 +1,3 @@
-// @ts-check
 /** The card of a segment that was chosen in the picture: what it is, where it is, and what can be done with it. */
 import {html, useEffect, useState} from '../../core/html.js';
 import {api, Problem, under} from '../../core/api.js';
@@ -10,15 +9,15 @@ import {divided, inParts, keysIn} from '../../pictures/topology/cover.js';
 import {active, kin, nameOf, newestId} from '../../pictures/topology/model.js';
 import {facts, keyText, rangeText} from '../../pictures/topology/words.js';
 import {scaleStream} from './actions.js';
-
-/** @typedef {import('../../pictures/topology/model.js').Model} Model */
+/** @import {Model, Range} from '../../pictures/types.d.ts' */
+/** @import {Allowed} from 'api' */
 
 /**
  * @param {object} props
  * @param {string} props.scope @param {string} props.stream
  * @param {Model} props.model @param {number} props.rect
  * @param {any} props.about what is known of it beside the model
- * @param {{allowed: boolean, why?: string} | undefined} props.allowed whether the stream can be scaled
+ * @param {Allowed | undefined} props.allowed whether the stream can be scaled
  * @param {(rect: number) => void} props.onPin
  * @param {() => void} props.onZoom
  * @param {(divider: {at: number[], low: number, high: number} | null) => void} props.onDivide shows the line that is typed
@@ -36,8 +35,12 @@ export function Card({scope, stream, model, rect, about, allowed, onPin, onZoom,
     <${Kin} label="Came for" rects=${before} model=${model} onPin=${onPin} none="one of the first" tone="before" />
     <${Kin} label="Replaced by" rects=${after} model=${model} onPin=${onPin} none=${isActive ? 'none: it is written to' : 'none'} tone="after" />
     <div class="row"><button type="button" class="small" onClick=${onZoom}>Show closer</button><${Locate} scope=${scope} stream=${stream} id=${id} /></div>
-    ${isActive ? html`<${Split} key=${id} scope=${scope} stream=${stream} model=${model} rect=${rect} id=${id} allowed=${allowed} onDivide=${onDivide} />
-      <${Merge} key=${`m${id}`} scope=${scope} stream=${stream} model=${model} rect=${rect} allowed=${allowed} />` : null}
+    ${
+      isActive
+        ? html`<${Split} key=${id} scope=${scope} stream=${stream} model=${model} rect=${rect} id=${id} allowed=${allowed} onDivide=${onDivide} />
+      <${Merge} key=${`m${id}`} scope=${scope} stream=${stream} model=${model} rect=${rect} allowed=${allowed} />`
+        : null
+    }
     <${Cli} line=${cli`stream successors ${`${scope}/${stream}`} ${segment(BigInt(id))}`} />
   </aside>`;
 }
@@ -72,9 +75,9 @@ function Locate({scope, stream, id}) {
   return html`<span role="status"><span class="id">${found.segment}</span> is in <${ContainerLink} container=${found.container} /> at <${StoreLink} store=${found.store} /></span>`;
 }
 
-/** @param {{scope: string, stream: string, model: Model, rect: number, id: string, allowed: any, onDivide: (divider: any) => void}} props */
+/** @param {{scope: string, stream: string, model: Model, rect: number, id: string, allowed?: Allowed, onDivide: (divider: any) => void}} props */
 function Split({scope, stream, model, rect, id, allowed, onDivide}) {
-  /** @type {import('../../pictures/topology/cover.js').Range} */
+  /** @type {Range} */
   const range = [model.low[rect], model.high[rect]];
   const [text, setText] = useState(keyText((range[0] + range[1]) / 2));
   const [why, setWhy] = useState('');
@@ -93,27 +96,45 @@ function Split({scope, stream, model, rect, id, allowed, onDivide}) {
     split();
   }}>
     <label for="split-at">Split at <span class="muted">keys between ${rangeText(model, rect)}</span></label>
-    <div class="row"><input id="split-at" type="text" inputmode="decimal" autocomplete="off" value=${text} aria-invalid=${why ? 'true' : undefined} onInput=${(/** @type {any} */ event) => {
+    <div class="row"><input id="split-at" type="text" inputmode="decimal" autocomplete="off" value=${text} aria-invalid=${why ? 'true' : undefined} onInput=${(
+      event,
+    ) => {
       setText(event.currentTarget.value);
       setWhy('');
     }} />
-      ${[2, 3, 4].map((parts) => html`<button key=${parts} type="button" class="small quiet" title=${`${parts} equal parts`} onClick=${() => setText(inParts(range, parts).slice(1).map(([low]) => keyText(low)).join(', '))}>÷${parts}</button>`)}
+      ${[2, 3, 4].map(
+        (parts) =>
+          html`<button key=${parts} type="button" class="small quiet" title=${`${parts} equal parts`} onClick=${() =>
+            setText(
+              inParts(range, parts)
+                .slice(1)
+                .map(([low]) => keyText(low))
+                .join(', '),
+            )}>÷${parts}</button>`,
+      )}
       <${ActionButton} allowed=${allowed} onClick=${split}>Split…<//></div>
     ${why ? html`<p class="bad" role="alert">${why}</p>` : null}
   </form>`;
 }
 
-/** @param {{scope: string, stream: string, model: Model, rect: number, allowed: any}} props */
+/** @param {{scope: string, stream: string, model: Model, rect: number, allowed?: Allowed}} props */
 function Merge({scope, stream, model, rect, allowed}) {
   const [why, setWhy] = useState('');
   const living = active(model);
   const place = living.indexOf(rect);
-  const neighbours = [['above', living[place + 1]], ['below', living[place - 1]]].filter((one) => one[1] !== undefined);
+  const neighbours = [
+    ['above', living[place + 1]],
+    ['below', living[place - 1]],
+  ].filter((one) => one[1] !== undefined);
   function merge(/** @type {number} */ other) {
     const both = [rect, other].sort((a, b) => model.low[a] - model.low[b]);
-    setWhy(scaleStream(scope, stream, {
-      ids: both.map((one) => newestId(model, one)), gone: both.map((one) => [model.low[one], model.high[one]]), come: [[model.low[both[0]], model.high[both[1]]]],
-    }) ?? '');
+    setWhy(
+      scaleStream(scope, stream, {
+        ids: both.map((one) => newestId(model, one)),
+        gone: both.map((one) => [model.low[one], model.high[one]]),
+        come: [[model.low[both[0]], model.high[both[1]]]],
+      }) ?? '',
+    );
   }
   if (!neighbours.length) return null;
   return html`<div class="row"><span class="muted">Merge with</span>

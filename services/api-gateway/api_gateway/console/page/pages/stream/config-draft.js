@@ -1,22 +1,26 @@
-// @ts-check
 /** A configuration while it is edited: numbers as the texts that are typed, and back without the loss of a digit. Pure. */
 import {UNLIMITED} from '../../core/format.js';
-
-/**
- * @typedef {{scaling: string, targetRate: string, scaleFactor: string, minSegments: string, retention: string, min: string,
- *   max: string, unlimited: boolean, tags: string, rollover: string, timeout: string}} Draft
- */
+/** @import {Draft, Exact} from '../types.d.ts' */
+/** @import {StreamConfiguration, StreamSettings} from 'api' */
 
 const INT64_MAX = UNLIMITED;
 const INT32_MAX = 2147483647n;
 
-/** @param {any} config as the interface has it @returns {Draft} */
+/** @param {StreamConfiguration} config as the interface has it @returns {Draft} */
 export function draftOf({scaling, retention, tags, rolloverSizeBytes, timestampAggregationTimeout}) {
   const unlimited = !retention || BigInt(retention.max) === UNLIMITED;
   return {
-    scaling: scaling.type, targetRate: String(scaling.targetRate || 1000), scaleFactor: String(scaling.scaleFactor || 2), minSegments: String(scaling.minSegments),
-    retention: retention?.type ?? 'none', min: String(retention?.min ?? 0), max: unlimited ? '' : String(retention.max), unlimited,
-    tags: tags.join('\n'), rollover: String(rolloverSizeBytes), timeout: String(timestampAggregationTimeout),
+    scaling: scaling.type,
+    targetRate: String(scaling.targetRate || 1000),
+    scaleFactor: String(scaling.scaleFactor || 2),
+    minSegments: String(scaling.minSegments),
+    retention: retention?.type ?? 'none',
+    min: String(retention?.min ?? 0),
+    max: unlimited ? '' : String(retention.max),
+    unlimited,
+    tags: tags.join('\n'),
+    rollover: String(rolloverSizeBytes),
+    timeout: String(timestampAggregationTimeout),
   };
 }
 
@@ -26,13 +30,29 @@ function integer(text) {
   return whole <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(whole) : whole;
 }
 
-/** The configuration that a draft without problems means. @param {Draft} draft */
+/** The configuration that a draft without problems means. @param {Draft} draft @returns {Exact<StreamSettings>} */
 export function configOf(draft) {
   const fixed = draft.scaling === 'fixed';
   return {
-    scaling: {type: draft.scaling, targetRate: fixed ? 0 : integer(draft.targetRate), scaleFactor: fixed ? 0 : integer(draft.scaleFactor), minSegments: integer(draft.minSegments)},
-    ...(draft.retention === 'none' ? {} : {retention: {type: draft.retention, min: integer(draft.min), max: draft.unlimited ? UNLIMITED : integer(draft.max)}}),
-    tags: draft.tags.split('\n').map((tag) => tag.trim()).filter(Boolean),
+    scaling: {
+      type: draft.scaling,
+      targetRate: fixed ? 0 : integer(draft.targetRate),
+      scaleFactor: fixed ? 0 : integer(draft.scaleFactor),
+      minSegments: integer(draft.minSegments),
+    },
+    ...(draft.retention === 'none'
+      ? {}
+      : {
+          retention: {
+            type: draft.retention,
+            min: integer(draft.min),
+            max: draft.unlimited ? UNLIMITED : integer(draft.max),
+          },
+        }),
+    tags: draft.tags
+      .split('\n')
+      .map((tag) => tag.trim())
+      .filter(Boolean),
     rolloverSizeBytes: integer(draft.rollover),
     timestampAggregationTimeout: integer(draft.timeout),
   };
@@ -59,7 +79,8 @@ export function problemsOf(draft) {
     whole('min', INT64_MAX);
     if (!draft.unlimited) {
       whole('max', INT64_MAX);
-      if (!found.min && !found.max && BigInt(draft.max) < BigInt(draft.min)) found.max = 'not less than what is kept in any case';
+      if (!found.min && !found.max && BigInt(draft.max) < BigInt(draft.min))
+        found.max = 'not less than what is kept in any case';
     }
   }
   whole('rollover', INT64_MAX);

@@ -1,9 +1,8 @@
-// @ts-check
 /**
  * The configuration of a stream, to be read and edited. An update replaces all of it, on the condition that it is still
  * the one that was edited; where it is not, both are compared. Limits keep all their digits: 2^63-1 stays what it is.
  */
-import {html, useEffect, useId, useState} from '../../core/html.js';
+import {html, onText, useEffect, useId, useState} from '../../core/html.js';
 import {api, Problem, toJson, under} from '../../core/api.js';
 import {bytes, duration, number, UNLIMITED} from '../../core/format.js';
 import {Tag} from '../../parts/badges.js';
@@ -13,21 +12,24 @@ import {Panel} from '../../parts/panel.js';
 import {updateStream} from './actions.js';
 import {configOf, draftOf, problemsOf} from './config-draft.js';
 import {retentionText, scalingText} from './config-words.js';
+/** @import {Draft, Exact} from '../types.d.ts' */
+/** @import {StreamConfiguration, StreamDescription, StreamSettings} from 'api' */
 
-/** @typedef {import('./config-draft.js').Draft} Draft */
-
-/** @param {{scope: string, stream: string, description: any, etag: string, live: boolean}} props */
+/** @param {{scope: string, stream: string, description: StreamDescription, etag: string, live: boolean}} props */
 export function ConfigurationTab({scope, stream, description, etag, live}) {
-  const [editing, setEditing] = useState(/** @type {{config: any, etag: string} | null} */ (null));
+  const [editing, setEditing] = useState(/** @type {{config: StreamConfiguration, etag: string} | null} */ (null));
   const {config} = description;
-  const tools = editing || !live ? null : html`<${ActionButton} allowed=${allowedOf(description, 'update')} onClick=${() => setEditing({config, etag})}>Edit<//>`;
+  const tools =
+    editing || !live
+      ? null
+      : html`<${ActionButton} allowed=${allowedOf(description, 'update')} onClick=${() => setEditing({config, etag})}>Edit<//>`;
   return html`<${Panel} title="Configuration" tools=${tools}>
     ${editing ? html`<${Editor} scope=${scope} stream=${stream} from=${editing} isOld=${editing.etag !== etag} onEnd=${() => setEditing(null)} />` : html`<${Shown} config=${config} />`}
     <p><${Cli} line=${cli`stream show ${`${scope}/${stream}`}`} /></p>
   <//>`;
 }
 
-/** @param {{config: any}} props */
+/** @param {{config: StreamConfiguration}} props */
 function Shown({config}) {
   return html`<dl class="facts">
     <dt>Scaling</dt><dd>${scalingText(config.scaling)}</dd>
@@ -38,7 +40,7 @@ function Shown({config}) {
   </dl>`;
 }
 
-/** @param {{scope: string, stream: string, from: {config: any, etag: string}, isOld: boolean, onEnd: () => void}} props */
+/** @param {{scope: string, stream: string, from: {config: StreamConfiguration, etag: string}, isOld: boolean, onEnd: () => void}} props */
 function Editor({scope, stream, from, isOld, onEnd}) {
   const [draft, setDraft] = useState(() => draftOf(from.config));
   const problems = problemsOf(draft);
@@ -49,7 +51,8 @@ function Editor({scope, stream, from, isOld, onEnd}) {
   function apply() {
     const wanted = configOf(draft);
     updateStream(scope, stream, wanted, from.etag, {
-      done: onEnd, cli: cli`stream update ${name}` + commandOf(wanted),
+      done: onEnd,
+      cli: cli`stream update ${name}` + commandOf(wanted),
       compare: () => html`<${Compare} scope=${scope} stream=${stream} edited=${from.config} wanted=${wanted} />`,
     });
   }
@@ -61,20 +64,24 @@ function Editor({scope, stream, from, isOld, onEnd}) {
   }}>
     ${isOld ? html`<p class="warn" role="status"><b>Another caller has changed it meanwhile.</b> Applying this will be refused, and both will be compared.</p>` : null}
     <fieldset><legend>Scaling</legend>
-      <label class="field">By<select value=${draft.scaling} onChange=${(/** @type {any} */ event) => set({scaling: event.currentTarget.value})}>
+      <label class="field">By<select value=${draft.scaling} onChange=${onText((text) => set({scaling: /** @type {Draft['scaling']} */ (text)}))}>
         <option value="fixed">nothing: a fixed number of segments</option><option value="events">events a second</option><option value="kbytes">kilobytes a second</option></select></label>
       ${draft.scaling === 'fixed' ? null : html`${field('targetRate', draft.scaling === 'events' ? 'Events a second and segment' : 'Kilobytes a second and segment')}${field('scaleFactor', 'Split into at most', 'segments')}`}
       ${field('minSegments', draft.scaling === 'fixed' ? 'Segments' : 'Segments at least')}
     </fieldset>
     <fieldset><legend>Retention</legend>
-      <label class="field">By<select value=${draft.retention} onChange=${(/** @type {any} */ event) => set({retention: event.currentTarget.value})}>
+      <label class="field">By<select value=${draft.retention} onChange=${onText((text) => set({retention: /** @type {Draft['retention']} */ (text)}))}>
         <option value="none">nothing: everything is kept</option><option value="size">size, in bytes</option><option value="time">age, in milliseconds</option></select></label>
-      ${draft.retention === 'none' ? null : html`${field('min', 'Kept in any case', limitText(draft.retention, draft.min))}
+      ${
+        draft.retention === 'none'
+          ? null
+          : html`${field('min', 'Kept in any case', limitText(draft.retention, draft.min))}
         <label class="check"><input type="checkbox" checked=${draft.unlimited} onChange=${() => set({unlimited: !draft.unlimited})} />and without limit</label>
-        ${draft.unlimited ? null : field('max', 'Kept at most', limitText(draft.retention, draft.max))}`}
+        ${draft.unlimited ? null : field('max', 'Kept at most', limitText(draft.retention, draft.max))}`
+      }
     </fieldset>
     <fieldset><legend>More</legend>
-      <label class="field">Tags, one a line<textarea rows="3" value=${draft.tags} onInput=${(/** @type {any} */ event) => set({tags: event.currentTarget.value})}></textarea></label>
+      <label class="field">Tags, one a line<textarea rows="3" value=${draft.tags} onInput=${onText((text) => set({tags: text}))}></textarea></label>
       ${field('rollover', 'Rollover size', 'bytes, 0: as segment stores do')}${field('timeout', 'Silent writers hold up watermarks for', 'milliseconds, 0: the default')}
     </fieldset>
     <div class="row"><button type="submit" class="primary" disabled=${hasProblem || isSame}>Apply…</button><button type="button" onClick=${onEnd}>Leave it</button>
@@ -92,40 +99,53 @@ function limitText(kind, text) {
 function Field({label, hint, value, problem, onInput}) {
   const id = useId();
   return html`<div class="field"><label for=${id}>${label}</label>
-    <span class="row"><input id=${id} type="text" inputmode="numeric" autocomplete="off" value=${value} aria-invalid=${problem ? 'true' : undefined} aria-describedby=${`${id}-h`} onInput=${(/** @type {any} */ event) => onInput(event.currentTarget.value)} />
+    <span class="row"><input id=${id} type="text" inputmode="numeric" autocomplete="off" value=${value} aria-invalid=${problem ? 'true' : undefined} aria-describedby=${`${id}-h`} onInput=${onText(onInput)} />
     <span id=${`${id}-h`} class=${problem ? 'bad' : 'muted'}>${problem ?? hint}</span></span></div>`;
 }
 
-/** What `stream update` is given for the same. @param {any} config */
+/** What `stream update` is given for the same. @param {Exact<StreamSettings>} config */
 function commandOf({scaling, retention, tags, rolloverSizeBytes, timestampAggregationTimeout}) {
-  const scale = scaling.type === 'fixed' ? cli`--segments ${scaling.minSegments}` : cli`--scale ${`${scaling.type}:${scaling.targetRate}`} --factor ${scaling.scaleFactor} --min ${scaling.minSegments}`;
+  const scale =
+    scaling.type === 'fixed'
+      ? cli`--segments ${scaling.minSegments}`
+      : cli`--scale ${`${scaling.type}:${scaling.targetRate}`} --factor ${scaling.scaleFactor} --min ${scaling.minSegments}`;
   const unit = retention?.type === 'time' ? 'ms' : 'B';
-  const keep = !retention ? cli`--retain none` : cli`--retain ${`${retention.type}=${retention.min}${unit}${BigInt(retention.max) === UNLIMITED ? '' : `..${retention.max}${unit}`}`}`;
+  const keep = !retention
+    ? cli`--retain none`
+    : cli`--retain ${`${retention.type}=${retention.min}${unit}${BigInt(retention.max) === UNLIMITED ? '' : `..${retention.max}${unit}`}`}`;
   const tag = tags.length ? tags.map((/** @type {string} */ one) => cli`--tag ${one}`) : [cli`--tag ${''}`];
   const rest = cli`--rollover ${`${rolloverSizeBytes}B`} --writer-timeout ${`${timestampAggregationTimeout}ms`}`;
   return [scale, keep, ...tag, rest].map((line) => line.replace(/^sluice /, ' ')).join('');
 }
 
-/** Three configurations side by side: as it was edited, as it is now, as it was wanted. @param {{scope: string, stream: string, edited: any, wanted: any}} props */
+/** Three configurations side by side: as it was edited, as it is now, as it was wanted. @param {{scope: string, stream: string, edited: StreamConfiguration, wanted: Exact<StreamSettings>}} props */
 function Compare({scope, stream, edited, wanted}) {
   const [now, setNow] = useState(/** @type {any} */ (null));
   useEffect(() => {
     const call = new AbortController();
-    api.get(under`scopes/${scope}/streams/${stream}`, {signal: call.signal}).then((found) => setNow(found.config), (error) => {
-      if (call.signal.aborted) return;
-      if (!(error instanceof Problem)) throw error;
-      setNow({problem: error.detail});
-    });
+    api.get(under`scopes/${scope}/streams/${stream}`, {signal: call.signal}).then(
+      (found) => setNow(found.config),
+      (error) => {
+        if (call.signal.aborted) return;
+        if (!(error instanceof Problem)) throw error;
+        setNow({problem: error.detail});
+      },
+    );
     return () => call.abort();
   }, []);
   if (!now) return html`<p class="muted">Looks at what it is now…</p>`;
   if (now.problem) return html`<p class="bad">${now.problem}</p>`;
   const lines = /** @type {[string, (config: any) => string][]} */ ([
-    ['Scaling', (config) => scalingText(config.scaling)], ['Retention', (config) => retentionText(config.retention)], ['Tags', (config) => config.tags.join(', ') || 'none'],
-    ['Rollover size', (config) => number(config.rolloverSizeBytes)], ['Silent writers', (config) => number(config.timestampAggregationTimeout)],
+    ['Scaling', (config) => scalingText(config.scaling)],
+    ['Retention', (config) => retentionText(config.retention)],
+    ['Tags', (config) => config.tags.join(', ') || 'none'],
+    ['Rollover size', (config) => number(config.rolloverSizeBytes)],
+    ['Silent writers', (config) => number(config.timestampAggregationTimeout)],
   ]);
   return html`<table class="plain compare"><thead><tr><th></th><th scope="col">you began with</th><th scope="col">it is now</th><th scope="col">you want</th></tr></thead>
-    <tbody>${lines.map(([what, text]) => html`<tr key=${what}><th scope="row">${what}</th><td>${text(edited)}</td>
-      <td class=${text(edited) === text(now) ? '' : 'warn'}>${text(now)}</td><td class=${text(edited) === text(wanted) ? '' : 'differs'}>${text(wanted)}</td></tr>`)}</tbody></table>
+    <tbody>${lines.map(
+      ([what, text]) => html`<tr key=${what}><th scope="row">${what}</th><td>${text(edited)}</td>
+      <td class=${text(edited) === text(now) ? '' : 'warn'}>${text(now)}</td><td class=${text(edited) === text(wanted) ? '' : 'differs'}>${text(wanted)}</td></tr>`,
+    )}</tbody></table>
     <p class="muted">Nothing has happened. Leave the dialog and the editor to edit it as it is now.</p>`;
 }

@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * What the picture of a stream rests on besides its topology and past rates: rates, stores, and what overlays show.
  *
@@ -14,10 +13,8 @@ import {NO_EXTRAS} from '../../pictures/topology/overlays.js';
 import {cutIn} from '../../pictures/topology/cuts.js';
 import {cutOf} from '../../pictures/topology/model.js';
 import {configChange} from './config-words.js';
-
-/** @typedef {import('../../pictures/topology/model.js').Model} Model */
-/** @typedef {import('../../pictures/topology/colors.js').Facts} Facts */
-/** @typedef {import('../../pictures/topology/overlays.js').Extras} Extras */
+/** @import {Extras, History, Lengths, Model, Rate} from '../../pictures/types.d.ts' */
+/** @import {DecisionModel, EventModel, RateModel, StreamDescription, TransactionModel} from 'api' */
 
 const JOURNAL_LIMIT = 500;
 /** Rates are pushed each 2 s; after so long they are none of now. */
@@ -27,7 +24,7 @@ const JOURNAL_TYPES = 'StreamUpdateStarted,StreamUpdated,StreamTruncationStarted
 /**
  * Rates of the segments that are written to, by id; kept up to date while this is shown.
  * @param {string} scope @param {string} stream @param {boolean} live
- * @returns {Map<string, import('../../pictures/topology/colors.js').Rate>}
+ * @returns {Map<string, Rate>}
  */
 export function useRates(scope, stream, live) {
   const path = under`scopes/${scope}/streams/${stream}`;
@@ -50,15 +47,21 @@ export function useRates(scope, stream, live) {
   }, [scope, stream, live]);
   return useMemo(() => {
     const found = new Map();
-    for (const one of first.data?.segments ?? []) found.set(String(one.id), facts(pushed ? {store: one.store, length: one.length} : one));
+    for (const one of first.data?.segments ?? [])
+      found.set(String(one.id), facts(pushed ? {store: one.store, length: one.length} : one));
     for (const one of pushed ?? []) found.set(String(one.id), {store: found.get(String(one.id))?.store, ...facts(one)});
     return found;
   }, [first.data, pushed]);
 }
 
-/** @param {any} one */
+/** @param {Partial<RateModel>} one */
 function facts({bytesPerS, eventsPerS, length, store}) {
-  return {bytesPerS: bytesPerS ?? -1, eventsPerS: eventsPerS ?? -1, length: length === undefined ? -1 : Number(length), ...(store ? {store} : {})};
+  return {
+    bytesPerS: bytesPerS ?? -1,
+    eventsPerS: eventsPerS ?? -1,
+    length: length === undefined ? -1 : Number(length),
+    ...(store ? {store} : {}),
+  };
 }
 
 /**
@@ -71,15 +74,20 @@ export function useStores(scope, stream) {
   const about = useResource('about');
   const count = about.data?.containers;
   return useMemo(() => {
-    const stores = new Map((containers.data?.items ?? []).map((/** @type {any} */ one) => [one.container, one.store]));
+    const stores = new Map((containers.data?.items ?? []).map((one) => [one.container, one.store ?? '']));
     /** @type {Map<number, number>} */
     const known = new Map();
     const container = (/** @type {number} */ number) => {
       if (!count) return undefined;
-      if (!known.has(number)) known.set(number, containerOf(scope, stream, number, count));
-      return known.get(number);
+      const found = known.get(number) ?? containerOf(scope, stream, number, count);
+      known.set(number, found);
+      return found;
     };
-    return {containerOf: container, storeOf: (number) => stores.get(container(number)), stores: [...new Set(stores.values())].filter(Boolean)};
+    return {
+      containerOf: container,
+      storeOf: (number) => stores.get(container(number) ?? -1) || undefined,
+      stores: [...new Set(stores.values())].filter(Boolean),
+    };
   }, [containers.data, count, scope, stream]);
 }
 
@@ -87,9 +95,9 @@ export function useStores(scope, stream) {
  * Bytes of segments now and at times, for cuts: back from what a segment has, or had when it was sealed, through its
  * past rates, as far as these are recorded without a gap.
  * @param {Model | null} model
- * @param {Map<string, import('../../pictures/topology/colors.js').Rate>} rates
- * @param {import('../../pictures/topology/colors.js').History | null} history
- * @returns {import('../../pictures/topology/cuts.js').Lengths}
+ * @param {Map<string, Rate>} rates
+ * @param {History | null} history
+ * @returns {Lengths}
  */
 export function lengthsOf(model, rates, history) {
   const length = new Map([...rates].filter(([, rate]) => rate.length >= 0).map(([id, rate]) => [id, rate.length]));
@@ -98,7 +106,7 @@ export function lengthsOf(model, rates, history) {
     for (const [id, perS] of history.segments) {
       const place = model.index.get(id);
       if (place === undefined) continue;
-      const total = model.known.end[place] < Infinity ? model.known.bytes[place] : length.get(id) ?? -1;
+      const total = model.known.end[place] < Infinity ? model.known.bytes[place] : (length.get(id) ?? -1);
       if (total >= 0) samples.set(id, sampled(perS, history, Math.min(model.known.end[place], model.now), total));
     }
   }
@@ -109,7 +117,11 @@ export function lengthsOf(model, rates, history) {
 function sampled(perS, {from, bucketMs}, end, total) {
   const at = [end];
   const bytes = [total];
-  for (let bucket = Math.min(perS.length - 1, Math.floor((end - from) / bucketMs)); bucket >= 0 && perS[bucket] >= 0; bucket--) {
+  for (
+    let bucket = Math.min(perS.length - 1, Math.floor((end - from) / bucketMs));
+    bucket >= 0 && perS[bucket] >= 0;
+    bucket--
+  ) {
     const begins = from + bucket * bucketMs;
     const left = bytes[0] - (perS[bucket] * (at[0] - begins)) / 1000;
     if (left < 0) break;
@@ -121,7 +133,7 @@ function sampled(perS, {from, bucketMs}, end, total) {
 
 /**
  * The latest watermark, null without one. Writers give its times, and a client that has none to give commits with the
- * least number there is: that is no time. @param {any} description
+ * least number there is: that is no time. @param {StreamDescription} description
  */
 export function watermarkOf(description) {
   const found = description?.watermark;
@@ -131,13 +143,14 @@ export function watermarkOf(description) {
 /**
  * What the overlays show. `description` is the stream's; `journal` what the journal has, if it was asked for.
  * @param {object} of
- * @param {any} of.description @param {any[]} of.open transactions that are open @param {any[] | null} of.journal
- * @param {string} of.cut as it was pasted @param {import('../../pictures/topology/cuts.js').Lengths} of.lengths
- * @param {import('../../pictures/topology/colors.js').History | null} of.history
+ * @param {StreamDescription} of.description @param {TransactionModel[]} of.open transactions that are open @param {EventModel[] | null} of.journal
+ * @param {string} of.cut as it was pasted @param {Lengths} of.lengths
+ * @param {History | null} of.history
  * @returns {Extras}
  */
 export function extrasOf({description, open, journal, cut, lengths, history}) {
-  const last = (description?.decisions ?? []).filter((/** @type {any} */ one) => one.kind === 'scale');
+  const recorded = journal?.filter((one) => one.type === 'DecisionRecorded').map((one) => one.value);
+  const decisions = /** @type {DecisionModel[]} */ (recorded ?? description?.decisions ?? []);
   return {
     ...NO_EXTRAS,
     history,
@@ -145,11 +158,15 @@ export function extrasOf({description, open, journal, cut, lengths, history}) {
     pasted: pastedCut(cut),
     held: heldEpochs(open),
     watermark: watermarkOf(description),
-    decisions: (journal ? journal.filter((one) => one.type === 'DecisionRecorded' && one.value.kind === 'scale').map((one) => one.value) : last)
-      .filter((/** @type {any} */ one) => /split|merge/.test(one.code)),
+    decisions: decisions.filter((one) => one.kind === 'scale' && /split|merge/.test(one.code)),
     config: (journal ?? []).flatMap((one) => (one.value.config ? [{at: one.at, text: configChange(one)}] : [])),
-    truncations: (journal ?? []).filter((one) => one.type === 'StreamTruncationStarted')
-      .map((one) => ({at: one.at, cut: cutOf(one.value.cut), text: `Truncated${one.principal ? ` by ${one.principal}` : ''}`})),
+    truncations: (journal ?? [])
+      .filter((one) => one.type === 'StreamTruncationStarted')
+      .map((one) => ({
+        at: one.at,
+        cut: cutOf(one.value.cut),
+        text: `Truncated${one.principal ? ` by ${one.principal}` : ''}`,
+      })),
   };
 }
 
@@ -163,11 +180,11 @@ function pastedCut(text) {
   }
 }
 
-/** The epochs that open transactions were begun in: the high 32 bits of their ids. @param {any[]} open */
+/** The epochs that open transactions were begun in: the high 32 bits of their ids. @param {TransactionModel[]} open */
 function heldEpochs(open) {
   /** @type {Map<number, {epoch: number, count: number, since: number}>} */
   const held = new Map();
-  for (const {id, openedAt} of open) {
+  for (const {id, openedAt = 0} of open) {
     const epoch = parseInt(id.slice(0, 8), 16);
     const one = held.get(epoch) ?? {epoch, count: 0, since: openedAt};
     held.set(epoch, {epoch, count: one.count + 1, since: Math.min(one.since, openedAt)});
@@ -181,16 +198,25 @@ function heldEpochs(open) {
  * @returns {{items: any[] | null, state: string, more: (() => void) | null}}
  */
 export function useJournal(scope, stream, wanted) {
-  const [found, setFound] = useState(/** @type {{items: any[], after?: string, keptFrom?: number, complete: boolean, problem?: string} | null} */ (null));
+  const [found, setFound] = useState(
+    /** @type {{items: any[], after?: string, keptFrom?: number, complete: boolean, problem?: string} | null} */ (null),
+  );
   const [turn, setTurn] = useState(0);
   useEffect(() => {
     if (!wanted) return undefined;
     const call = new AbortController();
     const query = {types: JOURNAL_TYPES, limit: JOURNAL_LIMIT, after: turn > 0 ? found?.after : undefined};
     api.get(`${under`scopes/${scope}/streams/${stream}`}/history`, {query, signal: call.signal}).then(
-      ({items, next, keptFrom, complete}) => setFound((before) => ({
-        items: [...(turn > 0 ? before?.items ?? [] : []), ...items.filter((/** @type {any} */ one) => !one.void)], after: next, keptFrom: before?.keptFrom ?? keptFrom, complete,
-      })),
+      ({items, next, keptFrom, complete}) =>
+        setFound((before) => ({
+          items: [
+            ...(turn > 0 ? (before?.items ?? []) : []),
+            ...items.filter((/** @type {EventModel} */ one) => !one.void),
+          ],
+          after: next,
+          keptFrom: before?.keptFrom ?? keptFrom,
+          complete,
+        })),
       (error) => {
         if (call.signal.aborted) return;
         if (!(error instanceof Problem)) throw error;
@@ -202,5 +228,9 @@ export function useJournal(scope, stream, wanted) {
   if (!wanted) return {items: null, state: '', more: null};
   if (!found) return {items: null, state: 'reads the journal…', more: null};
   if (found.problem) return {items: found.items, state: `the journal cannot be read: ${found.problem}`, more: null};
-  return {items: found.items, state: found.after || found.keptFrom ? 'the journal is not read to its beginning' : '', more: found.after ? () => setTurn(turn + 1) : null};
+  return {
+    items: found.items,
+    state: found.after || found.keptFrom ? 'the journal is not read to its beginning' : '',
+    more: found.after ? () => setTurn(turn + 1) : null,
+  };
 }

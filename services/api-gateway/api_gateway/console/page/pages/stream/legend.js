@@ -1,11 +1,11 @@
-// @ts-check
 /** The legend of the picture: what its colours and patterns say, and the overlays with their keys. */
 import {html, useEffect, useMemo, useRef} from '../../core/html.js';
 import {number} from '../../core/format.js';
 import {CREATING, DUPLICATE, MERGED, TRUNCATED} from '../../pictures/topology/model.js';
 import {OVERLAYS} from '../../pictures/topology/overlays.js';
+/** @import {Coloring, Model} from '../../pictures/types.d.ts' */
 
-/** @param {{coloring: import('../../pictures/topology/colors.js').Coloring, model: import('../../pictures/topology/model.js').Model, hasPale: boolean}} props */
+/** @param {{coloring: Coloring, model: Model, hasPale: boolean}} props */
 export function Legend({coloring, model, hasPale}) {
   const flags = useMemo(() => model.flags.reduce((all, one) => all | one, 0), [model]);
   const states = [

@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * Past rates of a stream's segments, for its picture. Each call of the gateway reads a bounded number of records and
  * says how far it came; the next one goes on from there. Once the present is reached, only what is new is asked for.
@@ -7,6 +6,9 @@ import {useEffect} from '../../core/html.js';
 import {api, under} from '../../core/api.js';
 import {useResource} from '../../core/store.js';
 import {now} from '../../core/time.js';
+/** @import {History} from '../../pictures/types.d.ts' */
+/** @import {KnownRates} from '../types.d.ts' */
+/** @import {RateHistoryModel} from 'api' */
 
 const HISTORY_MS = 7 * 86_400_000;
 const BUCKETS = 400;
@@ -18,12 +20,6 @@ const EVERY_MS = 60_000;
 const NEXT_MS = 500;
 /** A rate is known between two samples that are no further apart. */
 const MAX_GAP_MS = 600_000;
-
-/**
- * @typedef {import('../../pictures/topology/colors.js').History} History
- * @typedef {History & {asked: number, searchedTo: number, complete: boolean}} Known `asked`: where the last call began,
- *   epoch ms; `complete`: it came to the present
- */
 
 /**
  * Past rates of a stream with samples, at most 7 days of it when it is opened.
@@ -44,7 +40,7 @@ export function useHistory(scope, stream, wanted, since) {
 
 /** What reads on with each call, and gives all that is known then. @param {string} path @param {number} since */
 function reading(path, since) {
-  let known = /** @type {Known | null} */ (null);
+  let known = /** @type {KnownRates | null} */ (null);
   return async (/** @type {AbortSignal} */ signal) => {
     const present = now();
     if (known && present - known.from > MAX_BUCKETS * known.bucketMs) known = null;
@@ -55,7 +51,7 @@ function reading(path, since) {
 
 /**
  * What is asked for next. Pure.
- * @param {Known | null} known @param {number} since when the stream began @param {number} present epoch ms
+ * @param {KnownRates | null} known @param {number} since when the stream began @param {number} present epoch ms
  */
 export function nextSpan(known, since, present) {
   if (known === null) {
@@ -73,23 +69,26 @@ export function nextSpan(known, since, present) {
 /**
  * What is known, with an answer of the gateway. Its buckets may be longer: each of ours has the rate of the one that it
  * lies in. Pure.
- * @param {Known | null} known @param {any} answer @param {number} present when it was asked for, epoch ms
- * @returns {Known}
+ * @param {KnownRates | null} known @param {RateHistoryModel} answer @param {number} present when it was asked for, epoch ms
+ * @returns {KnownRates}
  */
 export function joined(known, answer, present) {
   const {from, bucketMs, segments, searchedTo} = answer;
   // Behind the last bucket there is no other one to go on with.
   const complete = answer.complete || from + (known ?? answer).bucketMs >= present;
-  const rows = new Map(segments.map((/** @type {any} */ one) => [String(one.id), one.bytesPerS]));
+  const rows = new Map(segments.map((one) => [String(one.id), one.bytesPerS]));
   if (known === null) return {from, bucketMs, segments: rows, asked: from, searchedTo, complete};
   const all = new Map(known.segments);
   for (const [id, rates] of rows) {
     const before = known.segments.get(id) ?? [];
     const count = Math.ceil((from + rates.length * bucketMs - known.from) / known.bucketMs);
-    all.set(id, Array.from({length: Math.max(count, before.length)}, (_, index) => {
-      const rate = rates[Math.floor((known.from + index * known.bucketMs - from) / bucketMs)] ?? -1;
-      return rate >= 0 ? rate : before[index] ?? -1;
-    }));
+    all.set(
+      id,
+      Array.from({length: Math.max(count, before.length)}, (_, index) => {
+        const rate = rates[Math.floor((known.from + index * known.bucketMs - from) / bucketMs)] ?? -1;
+        return rate >= 0 ? rate : (before[index] ?? -1);
+      }),
+    );
   }
   return {...known, segments: all, asked: from, searchedTo, complete};
 }

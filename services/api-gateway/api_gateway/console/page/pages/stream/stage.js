@@ -1,4 +1,3 @@
-// @ts-check
 /** The picture on the page: its canvases, and what is said where the pointer is. */
 import {html, useEffect, useId, useRef, useSignal} from '../../core/html.js';
 import {liveState, paused} from '../../core/live.js';
@@ -7,28 +6,10 @@ import {say} from '../../parts/announce.js';
 import {Topology} from '../../pictures/topology.js';
 import {kin, nameOf} from '../../pictures/topology/model.js';
 import {facts, sentence} from '../../pictures/topology/words.js';
+/** @import {Model} from '../../pictures/types.d.ts' */
+/** @import {StageProps} from '../types.d.ts' */
 
 const TIP_WIDTH = 300;
-
-/**
- * @typedef {object} StageProps
- * @property {import('../../pictures/topology/model.js').Model} model
- * @property {import('../../pictures/topology/colors.js').Mode} mode
- * @property {import('../../pictures/topology/colors.js').Facts} facts
- * @property {import('../../pictures/topology/overlays.js').Extras} extras
- * @property {Set<import('../../pictures/topology/overlays.js').Overlay>} overlays
- * @property {(rect: number) => any} about what `words.facts` needs of a segment
- * @property {boolean} live whether it grows
- * @property {boolean} canDivide
- * @property {number} pinned -1 for none
- * @property {string} sought a routing key, '' for none
- * @property {{x?: string | null, view?: string | null}} address
- * @property {(address: {x: string | null, view: string | null}) => void} onAddress
- * @property {(rect: number) => void} onPin
- * @property {(below: number, above: number, at: number) => void} onDivide
- * @property {(picture: Topology | null) => void} onReady
- * @property {string} label
- */
 
 /** @param {StageProps} props */
 export function Stage(props) {
@@ -44,19 +25,28 @@ export function Stage(props) {
   const id = useId();
 
   useEffect(() => {
-    const made = new Topology(/** @type {any} */ ({base: base.current, over: over.current, map: map.current}), {
-      onAddress: (next) => current.current.onAddress(next),
-      onPin: (rect) => current.current.onPin(rect),
-      onDivide: (below, above, at) => current.current.onDivide(below, above, at),
-      onHover: (rect, x, y) => (tip.value = rect < 0 ? null : {x, y, rect, lines: null}),
-      onMark: (lines, x, y) => (tip.value = lines && {x, y, rect: -1, lines}),
-      onFocus: (rect) => {
-        const text = sentence(current.current.model, rect, kin(current.current.model, rect));
-        focused.value = {text, turn: focused.peek().turn + 1};
-        say(text);
+    const made = new Topology(
+      /** @type {any} */ ({base: base.current, over: over.current, map: map.current}),
+      {
+        onAddress: (next) => current.current.onAddress(next),
+        onPin: (rect) => current.current.onPin(rect),
+        onDivide: (below, above, at) => current.current.onDivide(below, above, at),
+        onHover: (rect, x, y) => (tip.value = rect < 0 ? null : {x, y, rect, lines: null}),
+        onMark: (lines, x, y) => (tip.value = lines && {x, y, rect: -1, lines}),
+        onFocus: (rect) => {
+          const text = sentence(current.current.model, rect, kin(current.current.model, rect));
+          focused.value = {text, turn: focused.peek().turn + 1};
+          say(text);
+        },
+        onDrawn: (figures) =>
+          base.current &&
+          Object.assign(/** @type {any} */ (base.current).dataset, {
+            drawMs: figures.draw.toFixed(2),
+            drawn: figures.count,
+          }),
       },
-      onDrawn: (figures) => base.current && Object.assign(/** @type {any} */ (base.current).dataset, {drawMs: figures.draw.toFixed(2), drawn: figures.count}),
-    }, address);
+      address,
+    );
     picture.current = made;
     current.current.onReady(made);
     return () => {
@@ -66,7 +56,10 @@ export function Stage(props) {
   }, []);
 
   useEffect(() => picture.current?.show(model), [model]);
-  useEffect(() => picture.current?.set({mode, facts: known, extras, overlays, utc: utc.value, canDivide}), [mode, known, extras, overlays, utc.value, canDivide]);
+  useEffect(
+    () => picture.current?.set({mode, facts: known, extras, overlays, utc: utc.value, canDivide}),
+    [mode, known, extras, overlays, utc.value, canDivide],
+  );
   useEffect(() => picture.current?.pin(pinned), [pinned, model]);
   useEffect(() => {
     picture.current?.seek(sought || null);
@@ -77,7 +70,8 @@ export function Stage(props) {
     /** @type {ReturnType<typeof setTimeout>} */
     let timer;
     const grow = () => {
-      if (document.visibilityState === 'visible' && !paused.peek() && liveState.peek() !== 'old') picture.current?.grow(now());
+      if (document.visibilityState === 'visible' && !paused.peek() && liveState.peek() !== 'old')
+        picture.current?.grow(now());
       timer = setTimeout(grow, picture.current?.growthMs ?? 1000);
     };
     timer = setTimeout(grow, 1000);
@@ -96,12 +90,13 @@ export function Stage(props) {
   <canvas ref=${map} class="picture-map" aria-hidden="true"></canvas>`;
 }
 
-/** @param {{x: number, y: number, rect: number, lines: string[] | null, model: import('../../pictures/topology/model.js').Model, about: (rect: number) => any, stage: any}} props */
+/** @param {{x: number, y: number, rect: number, lines: string[] | null, model: Model, about: (rect: number) => any, stage: any}} props */
 function Tip({x, y, rect, lines, model, about, stage}) {
   const left = x + 18 + TIP_WIDTH > (stage?.clientWidth ?? 0) ? Math.max(x - 18 - TIP_WIDTH, 0) : x + 18;
   const below = y < (stage?.clientHeight ?? 0) / 2;
   const style = `left:${left}px;max-width:${TIP_WIDTH}px;${below ? `top:${y + 14}px` : `bottom:${(stage?.clientHeight ?? 0) - y + 14}px`}`;
-  if (lines) return html`<div class="picture-tip" style=${style}>${lines.map((line, i) => html`<p key=${i}>${line}</p>`)}</div>`;
+  if (lines)
+    return html`<div class="picture-tip" style=${style}>${lines.map((line, i) => html`<p key=${i}>${line}</p>`)}</div>`;
   if (rect >= model.count) return null;
   return html`<div class="picture-tip" style=${style}>
     <b class="id">${nameOf(model, rect)}</b>

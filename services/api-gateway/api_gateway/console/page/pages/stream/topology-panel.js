@@ -1,6 +1,5 @@
-// @ts-check
 /** The picture of a stream with its controls, legend, card and table. All that a reader chooses stands in the address. */
-import {html, useEffect, useMemo, useRef, useState} from '../../core/html.js';
+import {html, onText, useEffect, useMemo, useRef, useState} from '../../core/html.js';
 import {under} from '../../core/api.js';
 import {count, duration, number} from '../../core/format.js';
 import {isStructural} from '../../core/live.js';
@@ -21,6 +20,8 @@ import {Legend, Overlays} from './legend.js';
 import {useHistory} from './rate-history.js';
 import {Segments} from './segments.js';
 import {Stage} from './stage.js';
+/** @import {Range} from '../../pictures/types.d.ts' */
+/** @import {StreamDescription, TopologyModel} from 'api' */
 
 const ADDRESS_MS = 200;
 const OPEN_LIMIT = 1000;
@@ -29,7 +30,7 @@ const FROM_JOURNAL = ['config', 'truncations'];
 /**
  * @param {object} props
  * @param {string} props.scope @param {string} props.stream
- * @param {any} props.description what `GET …/streams/N` has, also of a past moment
+ * @param {StreamDescription} props.description what `GET …/streams/N` has, also of a past moment
  * @param {Record<string, string>} props.query
  * @param {number | null} props.at the moment that is shown, epoch ms; null for now
  */
@@ -41,8 +42,8 @@ export function TopologyPanel({scope, stream, description, query, at}) {
   const part = topology.data?.merged ? partOf(query) : null;
   const detail = useResource(part ? `${base}/topology` : null, {of, when: isStructural, query: part ?? {}, keep: true});
   return html`<${Panel} title="Topology" class="picture-panel" of=${topology} lines=${9} tools=${html`<${Choices} query=${query} />`}
-      empty=${(/** @type {any} */ data) => data.segments.id.length === 0} emptyText="The stream has no segment yet: it is being created.">
-    ${(/** @type {any} */ data) => html`<${Shown} scope=${scope} stream=${stream} answer=${(part && detail.data) || data} since=${data.epochs.at[0]} description=${description} query=${query} at=${at} />`}
+      empty=${(data) => data.segments.id.length === 0} emptyText="The stream has no segment yet: it is being created.">
+    ${(data) => html`<${Shown} scope=${scope} stream=${stream} answer=${(part && detail.data) || data} since=${data.epochs.at[0]} description=${description} query=${query} at=${at} />`}
   <//>`;
 }
 
@@ -51,33 +52,69 @@ export function TopologyPanel({scope, stream, description, query, at}) {
  * @param {Record<string, string>} query
  */
 function partOf({x, view}) {
-  const found = /^(\d+)\.\.(\d*)/.exec(x === 'epoch' ? '' : view ?? '');
+  const found = /^(\d+)\.\.(\d*)/.exec(x === 'epoch' ? '' : (view ?? ''));
   if (!found) return null;
   const [from, to] = [Number(found[1]), Number(found[2] || Date.now())];
   const raster = 2 ** Math.ceil(Math.log2(Math.max(to - from, 1000)));
-  return {from: (Math.floor(from / raster) - 1) * raster, ...(found[2] ? {to: (Math.ceil(to / raster) + 1) * raster} : {})};
+  return {
+    from: (Math.floor(from / raster) - 1) * raster,
+    ...(found[2] ? {to: (Math.ceil(to / raster) + 1) * raster} : {}),
+  };
 }
 
 /** Time or epochs, picture or table. @param {{query: Record<string, string>}} props */
 function Choices({query}) {
   const axis = query.x === 'epoch' ? 'epoch' : '';
-  const choice = (/** @type {string} */ label, /** @type {[string, string][]} */ of, /** @type {string} */ now, /** @type {(value: string) => void} */ set) =>
+  const choice = (
+    /** @type {string} */ label,
+    /** @type {[string, string][]} */ of,
+    /** @type {string} */ now,
+    /** @type {(value: string) => void} */ set,
+  ) =>
     html`<span class="choice" role="group" aria-label=${label}>${of.map(([value, text]) => html`<button key=${value} type="button" aria-pressed=${String(value === now)} onClick=${() => set(value)}>${text}</button>`)}</span>`;
-  return html`${choice('Across', [['', 'Time'], ['epoch', 'Epochs']], axis, (x) => setQuery({x, view: ''}))}
-    ${choice('Shown as', [['', 'Picture'], ['table', 'Table']], query.as === 'table' ? 'table' : '', (as) => setQuery({as}))}`;
+  return html`${choice(
+    'Across',
+    [
+      ['', 'Time'],
+      ['epoch', 'Epochs'],
+    ],
+    axis,
+    (x) => setQuery({x, view: ''}),
+  )}
+    ${choice(
+      'Shown as',
+      [
+        ['', 'Picture'],
+        ['table', 'Table'],
+      ],
+      query.as === 'table' ? 'table' : '',
+      (as) => setQuery({as}),
+    )}`;
 }
 
 /** @param {{query: Record<string, string>}} props */
 function overlaysOf({query}) {
-  return new Set(query.show === undefined ? OVERLAYS.filter((one) => one.on).map((one) => one.name) : query.show.split(',').filter(Boolean));
+  return new Set(
+    query.show === undefined
+      ? OVERLAYS.filter((one) => one.on).map((one) => one.name)
+      : query.show.split(',').filter(Boolean),
+  );
 }
 
-/** @param {{scope: string, stream: string, answer: any, since: number, description: any, query: Record<string, string>, at: number | null}} props */
+/** @param {{scope: string, stream: string, answer: TopologyModel, since: number, description: StreamDescription, query: Record<string, string>, at: number | null}} props */
 function Shown({scope, stream, answer, since, description, query, at}) {
   const live = at === null;
   const folds = query.fold !== 'no';
-  const model = useMemo(() => modelOf(answer, at === null ? {fold: folds, since} : {fold: folds, since, at, head: description?.headCut, subscribers: description?.subscribers}),
-    [answer, since, at, folds, at === null ? null : description]);
+  const model = useMemo(
+    () =>
+      modelOf(
+        answer,
+        at === null
+          ? {fold: folds, since}
+          : {fold: folds, since, at, head: description?.headCut, subscribers: description?.subscribers},
+      ),
+    [answer, since, at, folds, at === null ? null : description],
+  );
   const standard = model.target ? 'rate' : 'store';
   const mode = MODES.find((one) => one.mode === query.color)?.mode ?? standard;
   const on = useMemo(() => overlaysOf({query}), [query.show]);
@@ -85,33 +122,70 @@ function Shown({scope, stream, answer, since, description, query, at}) {
   const history = useHistory(scope, stream, live && Boolean(description?.config?.retention), model.since);
   const stores = useStores(scope, stream);
   const hasOpen = live && on.has('held') && description?.transactions?.open > 0;
-  const open = useResource(hasOpen ? `${under`scopes/${scope}/streams/${stream}`}/transactions` : null, {query: {state: 'open', limit: OPEN_LIMIT}, of: [`stream:${scope}/${stream}`]});
+  const open = useResource(hasOpen ? `${under`scopes/${scope}/streams/${stream}`}/transactions` : null, {
+    query: {state: 'open', limit: OPEN_LIMIT},
+    of: [`stream:${scope}/${stream}`],
+  });
   const journal = useJournal(scope, stream, live && FROM_JOURNAL.some((name) => on.has(/** @type {any} */ (name))));
   const lengths = useMemo(() => lengthsOf(model, rates, history), [model, rates, history]);
-  const extras = useMemo(() => extrasOf({description, open: open.data?.items ?? [], journal: journal.items, cut: query.cut ?? '', lengths, history}),
-    [description, open.data, journal.items, query.cut, lengths, history]);
-  const facts = useMemo(() => ({rates, history, storeOf: stores.storeOf, stores: stores.stores}), [rates, history, stores]);
+  const extras = useMemo(
+    () =>
+      extrasOf({
+        description,
+        open: open.data?.items ?? [],
+        journal: journal.items,
+        cut: query.cut ?? '',
+        lengths,
+        history,
+      }),
+    [description, open.data, journal.items, query.cut, lengths, history],
+  );
+  const facts = useMemo(
+    () => ({rates, history, storeOf: stores.storeOf, stores: stores.stores}),
+    [rates, history, stores],
+  );
   const ids = useMemo(() => newestIds(model), [model]);
   const about = (/** @type {number} */ rect) => ({
-    size: sizeOf(model, rect, rates, ids), rate: model.end[rect] === Infinity ? rates.get(ids[rect]) : undefined,
-    container: stores.containerOf(model.number[rect]), store: rates.get(ids[rect])?.store ?? stores.storeOf(model.number[rect]),
+    size: sizeOf(model, rect, rates, ids),
+    rate: model.end[rect] === Infinity ? rates.get(ids[rect]) : undefined,
+    container: stores.containerOf(model.number[rect]),
+    store: rates.get(ids[rect])?.store ?? stores.storeOf(model.number[rect]),
   });
-  const pinned = query.segment ? model.known.rect[model.index.get(query.segment) ?? -1] ?? -1 : -1;
+  const pinned = query.segment ? (model.known.rect[model.index.get(query.segment) ?? -1] ?? -1) : -1;
   const picture = useRef(/** @type {import('../../pictures/topology.js').Topology | null} */ (null));
   const [refused, setRefused] = useState('');
   const addresses = useAddress(query);
   const allowed = allowedOf(description, 'scale');
   const pin = (/** @type {number} */ rect) => setQuery({segment: rect < 0 ? '' : ids[rect]});
-  const colors = useMemo(() => coloring(model, mode, facts, matchMedia('(prefers-color-scheme: dark)').matches ? DARK : LIGHT), [model, mode, facts]);
+  const colors = useMemo(
+    () => coloring(model, mode, facts, matchMedia('(prefers-color-scheme: dark)').matches ? DARK : LIGHT),
+    [model, mode, facts],
+  );
 
   function divide(/** @type {number} */ below, /** @type {number} */ above, /** @type {number} */ key) {
     const [low, high] = [model.low[below], model.high[above]];
-    /** @type {import('../../pictures/topology/cover.js').Range[]} */
-    const come = key <= low || key >= high ? [[low, high]] : [[low, key], [key, high]];
-    setRefused(scaleStream(scope, stream, {ids: [ids[below], ids[above]], gone: [[low, model.high[below]], [model.low[above], high]], come}) ?? '');
+    /** @type {Range[]} */
+    const come =
+      key <= low || key >= high
+        ? [[low, high]]
+        : [
+            [low, key],
+            [key, high],
+          ];
+    setRefused(
+      scaleStream(scope, stream, {
+        ids: [ids[below], ids[above]],
+        gone: [
+          [low, model.high[below]],
+          [model.low[above], high],
+        ],
+        come,
+      }) ?? '',
+    );
   }
 
-  if (query.as === 'table') return html`<${Segments} scope=${scope} stream=${stream} model=${model} rates=${rates} stores=${stores} />`;
+  if (query.as === 'table')
+    return html`<${Segments} scope=${scope} stream=${stream} model=${model} rates=${rates} stores=${stores} />`;
   const label = `Segments of ${scope}/${stream} over ${query.x === 'epoch' ? 'epochs' : 'time'} and keys: ${count(model.count, 'segment')} in ${count(model.epochs.count, 'epoch')}`;
   return html`
     <${Controls} model=${model} mode=${mode} on=${on} query=${query} journal=${journal} picture=${picture} live=${live} description=${description} history=${history} scope=${scope} stream=${stream} />
@@ -119,10 +193,14 @@ function Shown({scope, stream, answer, since, description, query, at}) {
     <div class=${`picture-body ${pinned >= 0 ? 'with-card' : ''}`}>
       <div class="picture-main">
         <${Stage} model=${model} mode=${mode} facts=${facts} extras=${extras} overlays=${on} about=${about} live=${live && !model.sealed} canDivide=${live && allowed?.allowed !== false}
-          pinned=${pinned} sought=${query.key ?? ''} address=${addresses.address} onAddress=${addresses.send} onPin=${pin} onDivide=${divide} onReady=${(/** @type {any} */ one) => (picture.current = one)} label=${label} />
+          pinned=${pinned} sought=${query.key ?? ''} address=${addresses.address} onAddress=${addresses.send} onPin=${pin} onDivide=${divide} onReady=${(one) => (picture.current = one)} label=${label} />
       </div>
-      ${pinned >= 0 ? html`<${Card} scope=${scope} stream=${stream} model=${model} rect=${pinned} about=${about(pinned)} allowed=${allowed} onPin=${pin}
-        onZoom=${() => picture.current?.zoomTo(pinned)} onDivide=${(/** @type {any} */ divider) => picture.current?.divide(divider)} />` : null}
+      ${
+        pinned >= 0
+          ? html`<${Card} scope=${scope} stream=${stream} model=${model} rect=${pinned} about=${about(pinned)} allowed=${allowed} onPin=${pin}
+        onZoom=${() => picture.current?.zoomTo(pinned)} onDivide=${(divider) => picture.current?.divide(divider)} />`
+          : null
+      }
     </div>
     <${Legend} coloring=${colors} model=${model} hasPale=${!history && colors.pale.some(Boolean)} />
     <${Notes} model=${model} query=${query} rates=${rates} journal=${journal} />`;
@@ -155,7 +233,8 @@ function Controls({model, mode, on, query, journal, picture, live, description, 
     if (name === 'watermark' && !watermarkOf(description)) return 'there is none';
     if (name === 'gaps' && !history) return 'there are no samples: the stream has no retention policy';
     if (name === 'pasted' && !query.cut) return 'paste one below';
-    if (FROM_JOURNAL.includes(name) && !journal.items) return `${OVERLAYS.find((one) => one.name === name)?.hint ?? ''}; read from the journal when switched on`;
+    if (FROM_JOURNAL.includes(name) && !journal.items)
+      return `${OVERLAYS.find((one) => one.name === name)?.hint ?? ''}; read from the journal when switched on`;
     return '';
   };
   function toggle(/** @type {string} */ name) {
@@ -164,7 +243,7 @@ function Controls({model, mode, on, query, journal, picture, live, description, 
     setQuery({show: [...next].join(',') || ','});
   }
   return html`<div class="picture-controls">
-    <label>Colour <select value=${mode} onChange=${(/** @type {any} */ event) => setQuery({color: event.currentTarget.value})}>
+    <label>Colour <select value=${mode} onChange=${onText((text) => setQuery({color: text}))}>
       ${MODES.map((one) => html`<option key=${one.mode} value=${one.mode}>${one.label}</option>`)}</select></label>
     <button type="button" aria-expanded=${String(opened)} onClick=${() => setOpened(!opened)}>Overlays <span class="muted num">${on.size}</span></button>
     <${SeekKey} query=${query} model=${model} />
@@ -185,23 +264,30 @@ function SeekKey({query, model}) {
     const timer = setTimeout(() => text !== (query.key ?? '') && setQuery({key: text}), ADDRESS_MS);
     return () => clearTimeout(timer);
   }, [text]);
-  return html`<label class="seek">Where does key <input type="search" placeholder="routing key" aria-label="Routing key" autocomplete="off" spellcheck=${false} value=${text} onInput=${(/** @type {any} */ event) => setText(event.currentTarget.value)} /> go?</label>
-    ${found ? html`<output>${found.rect >= 0 ? html`to <button type="button" class="small id" onClick=${() => setQuery({segment: newestId(model, found.rect)})}>${nameOf(model, found.rect)}</button>` : 'nowhere: the stream is sealed'}
-      <span class="muted num">at ${keyText(Number(found.position.toFixed(9)))}</span></output>` : null}`;
+  return html`<label class="seek">Where does key <input type="search" placeholder="routing key" aria-label="Routing key" autocomplete="off" spellcheck=${false} value=${text} onInput=${onText(setText)} /> go?</label>
+    ${
+      found
+        ? html`<output>${found.rect >= 0 ? html`to <button type="button" class="small id" onClick=${() => setQuery({segment: newestId(model, found.rect)})}>${nameOf(model, found.rect)}</button>` : 'nowhere: the stream is sealed'}
+      <span class="muted num">at ${keyText(Number(found.position.toFixed(9)))}</span></output>`
+        : null
+    }`;
 }
 
 /** A cut to be shown, and truncated at. @param {any} props */
 function PasteCut({query, model, live, allowed, scope, stream}) {
   const [text, setText] = useState(query.cut ?? '');
-  let cut = null, why = '';
+  let cut = null,
+    why = '';
   try {
     cut = text.trim() ? cutIn(text) : null;
-    why = cut ? cutProblem(model, cut) ?? '' : '';
+    why = cut ? (cutProblem(model, cut) ?? '') : '';
   } catch (error) {
     why = /** @type {Error} */ (error).message;
   }
   return html`<div class="field paste"><label for="paste-cut">Cut <span class="muted">as the interfaces and the command line write it: 0=1024, 4.#epoch.1=0</span></label>
-    <div class="row"><input id="paste-cut" type="text" spellcheck=${false} autocomplete="off" value=${text} aria-invalid=${why ? 'true' : undefined} onInput=${(/** @type {any} */ event) => {
+    <div class="row"><input id="paste-cut" type="text" spellcheck=${false} autocomplete="off" value=${text} aria-invalid=${why ? 'true' : undefined} onInput=${(
+      event,
+    ) => {
       setText(event.currentTarget.value);
       setQuery({cut: event.currentTarget.value.trim()});
     }} />

@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * What the colour of a rectangle says: its rate against the target, its size, its store or its age. One at a time, in a
  * few classes with a legend; what is not known is grey and says so.
@@ -8,9 +7,7 @@
  */
 
 import {bytes, bytesPerS, perS} from '../../core/format.js';
-
-/** @typedef {import('./model.js').Model} Model */
-/** @typedef {'rate' | 'size' | 'store' | 'age'} Mode */
+/** @import {Class, Coloring, Facts, Mode, Model, Rate} from '../types.d.ts' */
 
 /** @type {{mode: Mode, label: string}[]} */
 export const MODES = [
@@ -20,65 +17,92 @@ export const MODES = [
   {mode: 'age', label: 'Age'},
 ];
 
-/**
- * What is known now of a segment that is written to; `length` in bytes.
- * @typedef {{bytesPerS: number, eventsPerS: number, length: number, store?: string}} Rate
- */
-
-/**
- * Past rates: bytes per second in buckets of `bucketMs` from `from` (epoch ms) on, -1 where not recorded, by segment id.
- * @typedef {{from: number, bucketMs: number, segments: Map<string, number[]>}} History
- */
-
-/**
- * @typedef {object} Facts
- * @property {Map<string, Rate>} rates by the id of the segment
- * @property {History | null} history
- * @property {(number: number) => string | undefined} storeOf the store that has a segment's container now
- * @property {string[]} stores all of the cluster, so that each has the same number and colour on every stream's page
- */
-
 /** @type {Facts} */
 export const NO_FACTS = {rates: new Map(), history: null, storeOf: () => undefined, stores: []};
 
-/** @typedef {{label: string, fill: string, ink: string, count: number, mark?: string}} Class */
-
-/**
- * `of` is the class of each rectangle; `pale` says that its colour is that of now, while its past is not recorded.
- * @typedef {object} Coloring
- * @property {string} title
- * @property {Uint8Array} of
- * @property {Class[]} classes the last one is "not known"
- * @property {Uint8Array} pale
- * @property {boolean} isOrdered whether a later class is more than an earlier one
- * @property {((value: number) => number) | null} classOfRate the class of a past rate (bytes/s), if that is known
- */
-
-/**
- * The colours of a theme: `steps` have an order, `rates` are below, between and above.
- * @typedef {object} Theme
- */
 export const LIGHT = {
   dark: false,
-  paper: '#ffffff', ink: '#1c2530', faint: '#5b6775', line: '#d9dfe6', grid: '#eef1f4', accent: '#0b63ce', hatch: 'rgba(20,30,45,.42)',
-  unknown: '#dde2e9', unknownInk: '#4b5563', before: '#8a5a00', after: '#00706b', focus: '#0b63ce', band: 'rgba(90,103,117,.10)',
-  rates: ['#c5dcf3', '#5b9fdc', '#e2662c'], rateInks: ['#143a5c', '#04213b', '#2a0c00'],
-  steps: ['#e2eef9', '#b3d3ee', '#75b1de', '#3484c2', '#10538f'], stepInks: ['#143a5c', '#143a5c', '#04213b', '#ffffff', '#ffffff'],
-  ages: ['#fbe3c0', '#d9cfe9', '#b3a2d6', '#8570ba', '#553c94'], ageInks: ['#4a2c00', '#2c1a55', '#22104a', '#ffffff', '#ffffff'],
-  stores: ['#a6cee3', '#fdbf6f', '#b2df8a', '#cab2d6', '#fb9a99', '#9fd8cb', '#e5d08a', '#c7c7c7', '#f2b6de', '#9db7f0'], storeInk: '#1c2530',
-  head: '#1c2530', cuts: ['#7a3db8', '#0a7d4f', '#b3261e', '#00668a', '#8a5a00'], pasted: '#c2185b', held: '#8a5a00', config: '#6b4ea0', now: '#0b63ce',
+  paper: '#ffffff',
+  ink: '#1c2530',
+  faint: '#5b6775',
+  line: '#d9dfe6',
+  grid: '#eef1f4',
+  accent: '#0b63ce',
+  hatch: 'rgba(20,30,45,.42)',
+  unknown: '#dde2e9',
+  unknownInk: '#4b5563',
+  before: '#8a5a00',
+  after: '#00706b',
+  focus: '#0b63ce',
+  band: 'rgba(90,103,117,.10)',
+  rates: ['#c5dcf3', '#5b9fdc', '#e2662c'],
+  rateInks: ['#143a5c', '#04213b', '#2a0c00'],
+  steps: ['#e2eef9', '#b3d3ee', '#75b1de', '#3484c2', '#10538f'],
+  stepInks: ['#143a5c', '#143a5c', '#04213b', '#ffffff', '#ffffff'],
+  ages: ['#fbe3c0', '#d9cfe9', '#b3a2d6', '#8570ba', '#553c94'],
+  ageInks: ['#4a2c00', '#2c1a55', '#22104a', '#ffffff', '#ffffff'],
+  stores: [
+    '#a6cee3',
+    '#fdbf6f',
+    '#b2df8a',
+    '#cab2d6',
+    '#fb9a99',
+    '#9fd8cb',
+    '#e5d08a',
+    '#c7c7c7',
+    '#f2b6de',
+    '#9db7f0',
+  ],
+  storeInk: '#1c2530',
+  head: '#1c2530',
+  cuts: ['#7a3db8', '#0a7d4f', '#b3261e', '#00668a', '#8a5a00'],
+  pasted: '#c2185b',
+  held: '#8a5a00',
+  config: '#6b4ea0',
+  now: '#0b63ce',
 };
 
 /** @type {typeof LIGHT} */
 export const DARK = {
   dark: true,
-  paper: '#171b21', ink: '#e6ebf1', faint: '#9aa7b6', line: '#2c3541', grid: '#1b222b', accent: '#6cb2ff', hatch: 'rgba(8,12,18,.55)',
-  unknown: '#303945', unknownInk: '#b7c2ce', before: '#f0b849', after: '#4fd1c5', focus: '#8cc4ff', band: 'rgba(154,167,182,.13)',
-  rates: ['#1f3a56', '#2f7fc4', '#f08a4b'], rateInks: ['#d4e6f8', '#ffffff', '#2a0c00'],
-  steps: ['#1c2f43', '#1f4a73', '#2b70ab', '#5aa0dc', '#a9d3f7'], stepInks: ['#d4e6f8', '#e4f0fb', '#ffffff', '#04182b', '#04182b'],
-  ages: ['#6b4a16', '#332a4d', '#4b3d76', '#7260ad', '#b3a2e6'], ageInks: ['#fdebd0', '#e2dbf5', '#efeaff', '#ffffff', '#170a38'],
-  stores: ['#3f6f8a', '#8f6420', '#4c7a33', '#6d5582', '#8f4a49', '#2f7468', '#776522', '#5f666e', '#88507a', '#465f9e'], storeInk: '#ffffff',
-  head: '#f4f7fa', cuts: ['#c79bf2', '#5fd39f', '#ff8d85', '#63c7ea', '#e5b567'], pasted: '#ff7eb0', held: '#e5b567', config: '#b9a1ea', now: '#6cb2ff',
+  paper: '#171b21',
+  ink: '#e6ebf1',
+  faint: '#9aa7b6',
+  line: '#2c3541',
+  grid: '#1b222b',
+  accent: '#6cb2ff',
+  hatch: 'rgba(8,12,18,.55)',
+  unknown: '#303945',
+  unknownInk: '#b7c2ce',
+  before: '#f0b849',
+  after: '#4fd1c5',
+  focus: '#8cc4ff',
+  band: 'rgba(154,167,182,.13)',
+  rates: ['#1f3a56', '#2f7fc4', '#f08a4b'],
+  rateInks: ['#d4e6f8', '#ffffff', '#2a0c00'],
+  steps: ['#1c2f43', '#1f4a73', '#2b70ab', '#5aa0dc', '#a9d3f7'],
+  stepInks: ['#d4e6f8', '#e4f0fb', '#ffffff', '#04182b', '#04182b'],
+  ages: ['#6b4a16', '#332a4d', '#4b3d76', '#7260ad', '#b3a2e6'],
+  ageInks: ['#fdebd0', '#e2dbf5', '#efeaff', '#ffffff', '#170a38'],
+  stores: [
+    '#3f6f8a',
+    '#8f6420',
+    '#4c7a33',
+    '#6d5582',
+    '#8f4a49',
+    '#2f7468',
+    '#776522',
+    '#5f666e',
+    '#88507a',
+    '#465f9e',
+  ],
+  storeInk: '#ffffff',
+  head: '#f4f7fa',
+  cuts: ['#c79bf2', '#5fd39f', '#ff8d85', '#63c7ea', '#e5b567'],
+  pasted: '#ff7eb0',
+  held: '#e5b567',
+  config: '#b9a1ea',
+  now: '#6cb2ff',
 };
 
 const KIB = 1024;
@@ -114,7 +138,11 @@ function stepOf(bounds, value) {
 
 /** @param {number[]} bounds @param {(value: number) => string} shown */
 function labels(bounds, shown) {
-  return [`under ${shown(bounds[0])}`, ...bounds.slice(1).map((high, i) => `${shown(bounds[i])} to ${shown(high)}`), `${shown(bounds[bounds.length - 1])} and more`];
+  return [
+    `under ${shown(bounds[0])}`,
+    ...bounds.slice(1).map((high, i) => `${shown(bounds[i])} to ${shown(high)}`),
+    `${shown(bounds[bounds.length - 1])} and more`,
+  ];
 }
 
 /**
@@ -125,7 +153,13 @@ function labels(bounds, shown) {
  * @returns {Coloring}
  */
 function classed(model, title, names, fills, inks, unknown, theme, classOf, marks) {
-  const classes = names.map((label, i) => ({label, fill: fills[i % fills.length], ink: inks[i % inks.length], count: 0, mark: marks?.[i]}));
+  const classes = names.map((label, i) => ({
+    label,
+    fill: fills[i % fills.length],
+    ink: inks[i % inks.length],
+    count: 0,
+    mark: marks?.[i],
+  }));
   /** @type {Class[]} */
   const all = [...classes, {label: unknown, fill: theme.unknown, ink: theme.unknownInk, count: 0, mark: marks && '?'}];
   const of = Uint8Array.from({length: model.count}, (_, rect) => {
@@ -158,25 +192,48 @@ function byRate(model, {rates, history}, theme) {
   const unit = inEvents ? perS : bytesPerS;
   const rate = target ? (inEvents ? target.rate : target.rate * KIB) : 0;
   const bounds = target ? [rate / 2, rate] : RATES;
-  const names = target ? [`below half of ${unit(rate)}`, `${unit(rate / 2)} to ${unit(rate)}`, `above ${unit(rate)}, the target`] : labels(RATES, bytesPerS);
-  const valueOf = (/** @type {number} */ rect) => {
+  const names = target
+    ? [`below half of ${unit(rate)}`, `${unit(rate / 2)} to ${unit(rate)}`, `above ${unit(rate)}, the target`]
+    : labels(RATES, bytesPerS);
+  const amount = (/** @type {number} */ rect) => {
     const known = model.end[rect] === Infinity ? rates.get(ids[rect]) : undefined;
     return known ? (inEvents ? known.eventsPerS : known.bytesPerS) : -1;
   };
-  const result = classed(model, target ? 'Rate against the target' : 'Rate', names, target ? theme.rates : theme.steps,
-    target ? theme.rateInks : theme.stepInks, 'not recorded', theme, (rect) => (valueOf(rect) < 0 ? -1 : stepOf(bounds, valueOf(rect))));
+  const result = classed(
+    model,
+    target ? 'Rate against the target' : 'Rate',
+    names,
+    target ? theme.rates : theme.steps,
+    target ? theme.rateInks : theme.stepInks,
+    'not recorded',
+    theme,
+    (rect) => (amount(rect) < 0 ? -1 : stepOf(bounds, amount(rect))),
+  );
   for (let rect = 0; rect < model.count; rect++) result.pale[rect] = result.of[rect] < names.length ? 1 : 0;
   // Samples are of bytes: they say nothing about a target in events.
-  return {...result, classOfRate: history && !inEvents ? (/** @type {number} */ value) => (value < 0 ? names.length : stepOf(bounds, value)) : null};
+  return {
+    ...result,
+    classOfRate:
+      history && !inEvents ? (/** @type {number} */ value) => (value < 0 ? names.length : stepOf(bounds, value)) : null,
+  };
 }
 
 /** @param {Model} model @param {Facts} facts @param {typeof LIGHT} theme */
 function bySize(model, {rates}, theme) {
   const ids = newestIds(model);
-  return classed(model, 'Bytes written', labels(SIZES, bytes), theme.steps, theme.stepInks, 'not known', theme, (rect) => {
-    const size = sizeOf(model, rect, rates, ids);
-    return size < 0 ? -1 : stepOf(SIZES, size);
-  });
+  return classed(
+    model,
+    'Bytes written',
+    labels(SIZES, bytes),
+    theme.steps,
+    theme.stepInks,
+    'not known',
+    theme,
+    (rect) => {
+      const size = sizeOf(model, rect, rates, ids);
+      return size < 0 ? -1 : stepOf(SIZES, size);
+    },
+  );
 }
 
 /**
@@ -195,13 +252,25 @@ function byStore(model, {storeOf, stores: all}, theme) {
   for (const number of model.number) if (!found.has(number)) found.set(number, storeOf(number));
   const stores = [...new Set([...all, ...found.values()].filter((store) => store !== undefined))].sort();
   const place = new Map(stores.map((store, i) => [store, i]));
-  return classed(model, 'Store that has the segment now', stores, theme.stores, [theme.storeInk], 'store not known', theme, (rect) => {
-    const store = found.get(model.number[rect]);
-    return store === undefined ? -1 : place.get(store) ?? -1;
-  }, stores.map((_, i) => String(i + 1)));
+  return classed(
+    model,
+    'Store that has the segment now',
+    stores,
+    theme.stores,
+    [theme.storeInk],
+    'store not known',
+    theme,
+    (rect) => {
+      const store = found.get(model.number[rect]);
+      return store === undefined ? -1 : (place.get(store) ?? -1);
+    },
+    stores.map((_, i) => String(i + 1)),
+  );
 }
 
 /** @param {Model} model @param {typeof LIGHT} theme */
 function byAge(model, theme) {
-  return classed(model, 'Age', AGE_WORDS, theme.ages, theme.ageInks, 'not known', theme, (rect) => stepOf(AGES, model.now - model.born[rect]));
+  return classed(model, 'Age', AGE_WORDS, theme.ages, theme.ageInks, 'not known', theme, (rect) =>
+    stepOf(AGES, model.now - model.born[rect]),
+  );
 }

@@ -1,18 +1,9 @@
-// @ts-check
 /**
  * Which scales by hand are right, before the gateway is asked: what comes has to cover exactly the keys of what goes.
  *
  * Same rule as `sluice.domain.stream.scale`: adjacent ranges joined, bounds equal to the bit. Pure functions.
  */
-
-/** @typedef {[number, number]} Range */
-
-/**
- * A scale: segments that go, by id, and the ranges of those that come.
- * @typedef {object} Scale
- * @property {string[]} sealed
- * @property {Range[]} ranges
- */
+/** @import {Range} from '../types.d.ts' */
 
 /**
  * @param {Iterable<Range>} ranges
@@ -41,7 +32,8 @@ export function uncovered(gone, come) {
   if (turned) return `A range must begin before it ends: ${shown(turned)} does not.`;
   const have = blocks(gone);
   const want = blocks(come);
-  if (have.length === want.length && have.every(([low, high], i) => low === want[i][0] && high === want[i][1])) return null;
+  if (have.length === want.length && have.every(([low, high], i) => low === want[i][0] && high === want[i][1]))
+    return null;
   const sorted = [...come].sort((a, b) => a[0] - b[0]);
   for (let i = 1; i < sorted.length; i++) {
     if (sorted[i][0] < sorted[i - 1][1]) return `Two ranges overlap: ${shown(sorted[i - 1])} and ${shown(sorted[i])}.`;

@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * Where a cut goes through the picture: for each of its segments a step from its low to its high key, at the time when
  * the byte at the cut's offset was written.
@@ -8,25 +7,7 @@
  */
 
 import {columnAt} from './model.js';
-
-/** @typedef {import('./model.js').Model} Model */
-/** @typedef {import('./model.js').Cut} Cut */
-
-/**
- * @typedef {object} Step
- * @property {number} low
- * @property {number} high
- * @property {number} at epoch ms
- * @property {boolean} exact whether the time is known, else it is in proportion
- * @property {string} id
- */
-
-/**
- * What is known of lengths: `length` of a segment now, bytes; `samples` of it, ascending: bytes that it had at times.
- * @typedef {object} Lengths
- * @property {Map<string, number>} length
- * @property {Map<string, {at: number[], bytes: number[]}>} samples
- */
+/** @import {Cut, CutStep, Lengths, Model} from '../types.d.ts' */
 
 /** @type {Lengths} */
 export const UNKNOWN = {length: new Map(), samples: new Map()};
@@ -36,7 +17,7 @@ export const UNKNOWN = {length: new Map(), samples: new Map()};
  * @param {Model} model
  * @param {Cut} cut
  * @param {Lengths} lengths
- * @returns {{steps: Step[], strange: string[]}}
+ * @returns {{steps: CutStep[], strange: string[]}}
  */
 export function stairs(model, cut, lengths = UNKNOWN) {
   const steps = [];
@@ -55,7 +36,7 @@ export function stairs(model, cut, lengths = UNKNOWN) {
  * @param {string} id
  * @param {number} offset
  * @param {Lengths} lengths
- * @returns {Step}
+ * @returns {CutStep}
  */
 function stepOf({known, now}, place, id, offset, lengths) {
   const [low, high, born] = [known.low[place], known.high[place], known.born[place]];
@@ -63,7 +44,9 @@ function stepOf({known, now}, place, id, offset, lengths) {
   const step = (/** @type {number} */ at, /** @type {boolean} */ exact) => ({low, high, at, exact, id});
   if (offset <= 0) return step(born, true);
   const length =
-    known.end[place] < Infinity && known.bytes[place] >= 0 ? known.bytes[place] : (lengths.length.get(id) ?? known.bytes[place]);
+    known.end[place] < Infinity && known.bytes[place] >= 0
+      ? known.bytes[place]
+      : (lengths.length.get(id) ?? known.bytes[place]);
   if (length >= 0 && offset >= length) return step(end, true);
   const sampled = lengths.samples.get(id);
   const between = sampled && betweenSamples(sampled, offset);
@@ -89,7 +72,7 @@ function betweenSamples({at, bytes}, offset) {
  * A step's place on an axis.
  * @param {Model} model
  * @param {'time' | 'epoch'} axis
- * @param {Step} step
+ * @param {CutStep} step
  */
 export const stepX = (model, axis, step) => (axis === 'time' ? step.at : columnAt(model, step.at));
 
@@ -100,7 +83,10 @@ export const stepX = (model, axis, step) => (axis === 'time' ? step.at : columnA
  * @returns {Cut}
  */
 export function cutIn(text) {
-  const plain = text.trim().replace(/^\{|\}$/g, '').replace(/\s*[:=]\s*/g, '=');
+  const plain = text
+    .trim()
+    .replace(/^\{|\}$/g, '')
+    .replace(/\s*[:=]\s*/g, '=');
   const parts = plain.split(/[\s,;]+/).filter(Boolean);
   if (!parts.length) throw new Error('A cut has at least one segment, as in 0=1024, 1=0');
   return new Map(parts.map(pairIn));
@@ -113,7 +99,10 @@ function pairIn(/** @type {string} */ part) {
   if (!found) throw new Error(`${part.slice(0, 40)} is no segment with an offset, such as 4.#epoch.1=1024`);
   const id = found[2] === undefined ? found[1] : String((BigInt(found[2]) << 32n) | BigInt(found[1]));
   const offset = BigInt(found[3]);
-  return /** @type {[string, number | bigint]} */ ([id, Number.isSafeInteger(Number(offset)) ? Number(offset) : offset]);
+  return /** @type {[string, number | bigint]} */ ([
+    id,
+    Number.isSafeInteger(Number(offset)) ? Number(offset) : offset,
+  ]);
 }
 
 /**

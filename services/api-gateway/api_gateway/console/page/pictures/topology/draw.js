@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * Draws the rectangles of a picture, its axes and their patterns on a canvas. What is not visible is skipped, what is
  * smaller than a pixel is a pixel. Draws only; decides nothing.
@@ -7,12 +6,7 @@
 import {clockTime} from '../../core/format.js';
 import {CREATING, DUPLICATE, MERGED, TRUNCATED} from './model.js';
 import {columnTicks, extent, keyTicks, timeTicks, toX, toY} from './view.js';
-
-/** @typedef {import('./model.js').Model} Model */
-/** @typedef {import('./view.js').View} View */
-/** @typedef {import('./colors.js').Coloring} Coloring */
-/** @typedef {typeof import('./colors.js').LIGHT} Theme */
-/** @typedef {CanvasRenderingContext2D} Context */
+/** @import {Coloring, Context, History, Model, Palette, Placed, View} from '../types.d.ts' */
 
 export const FONT = '11px system-ui, "DejaVu Sans", sans-serif';
 
@@ -41,7 +35,11 @@ function tile(context, kind, color) {
   to.strokeStyle = to.fillStyle = color;
   to.lineWidth = 1.3;
   if (kind === 'dots') {
-    for (const [x, y] of [[2, 2], [6, 6]]) to.fillRect(x - 0.7, y - 0.7, 1.4, 1.4);
+    for (const [x, y] of [
+      [2, 2],
+      [6, 6],
+    ])
+      to.fillRect(x - 0.7, y - 0.7, 1.4, 1.4);
   } else {
     to.beginPath();
     for (const shift of [-size, 0, size]) {
@@ -58,12 +56,6 @@ function tile(context, kind, color) {
   made.setTransform(new DOMMatrix([0.5, 0, 0, 0.5, 0, 0]));
   return made;
 }
-
-/**
- * The pixels of the rectangles that are visible: x, y, width, height of each, and which rectangle it is.
- * `gap` is the paper between two of them, in pixels: none where most are too small for it.
- * @typedef {{count: number, rect: Int32Array, box: Float32Array, gap: number}} Placed
- */
 
 /**
  * Where each visible rectangle is, on whole pixels of the screen, so that no two of them blur into each other.
@@ -115,16 +107,26 @@ const FULL_NAME_WIDTH = 92;
 /**
  * Draw all rectangles: colour, state, name.
  * @param {Context} context @param {Model} model @param {View} view @param {Placed} visible @param {Coloring} colors
- * @param {Theme} theme @param {import('./colors.js').History | null} history past rates to paint into rectangles
+ * @param {Palette} theme @param {History | null} history past rates to paint into rectangles
  * @param {{names?: boolean, truncated?: boolean}} [how] `truncated`: hatch what is, unless the head's overlay does
  */
-export function drawRectangles(context, model, view, visible, colors, theme, history, {names = true, truncated = true} = {}) {
+export function drawRectangles(
+  context,
+  model,
+  view,
+  visible,
+  colors,
+  theme,
+  history,
+  {names = true, truncated = true} = {},
+) {
   const {count, rect} = visible;
   if (colors.isOrdered) {
     // Smaller than a pixel, the highest class is what is seen: what is hot or large does not get lost.
     for (let kind = 0; kind < colors.classes.length; kind++) {
       context.fillStyle = colors.classes[kind].fill;
-      for (let i = 0; i < count; i++) if (colors.of[rect[i]] === kind && !colors.pale[rect[i]]) fill(context, visible, i);
+      for (let i = 0; i < count; i++)
+        if (colors.of[rect[i]] === kind && !colors.pale[rect[i]]) fill(context, visible, i);
     }
   } else {
     for (let i = 0; i < count; i++) {
@@ -142,12 +144,17 @@ export function drawRectangles(context, model, view, visible, colors, theme, his
 /** @param {Context} context @param {Placed} visible @param {number} i */
 function fill(context, {box, gap}, i) {
   const at = i * 4;
-  context.fillRect(box[at], box[at + 1], box[at + 2] >= GAP_FROM ? box[at + 2] - gap : box[at + 2], box[at + 3] >= 2 ? box[at + 3] - gap : box[at + 3]);
+  context.fillRect(
+    box[at],
+    box[at + 1],
+    box[at + 2] >= GAP_FROM ? box[at + 2] - gap : box[at + 2],
+    box[at + 3] >= 2 ? box[at + 3] - gap : box[at + 3],
+  );
 }
 
 /**
  * The rate of now in a rectangle whose past is not recorded: pale, and in full colour at its edge.
- * @param {Context} context @param {Placed} visible @param {Coloring} colors @param {Theme} theme
+ * @param {Context} context @param {Placed} visible @param {Coloring} colors @param {Palette} theme
  */
 function drawPale(context, {count, rect, box, gap}, colors, theme) {
   const width = 26;
@@ -171,7 +178,7 @@ function drawPale(context, {count, rect, box, gap}, colors, theme) {
 /**
  * Past rates in the rectangles: buckets of one class side by side are one strip.
  * @param {Context} context @param {Model} model @param {View} view @param {Placed} visible @param {Coloring} colors
- * @param {import('./colors.js').History} history
+ * @param {History} history
  */
 function drawHistory(context, model, view, visible, colors, {from, bucketMs, segments}) {
   const rowOf = new Map();
@@ -200,10 +207,14 @@ function drawHistory(context, model, view, visible, colors, {from, bucketMs, seg
   }
 }
 
-/** @param {Context} context @param {Model} model @param {Placed} visible @param {Theme} theme @param {boolean} truncated */
+/** @param {Context} context @param {Model} model @param {Placed} visible @param {Palette} theme @param {boolean} truncated */
 function drawStates(context, model, visible, theme, truncated) {
   const {count, rect, box} = visible;
-  const kinds = /** @type {const} */ ([[TRUNCATED, 'hatch'], [MERGED, 'dots'], [DUPLICATE, 'cross']]);
+  const kinds = /** @type {const} */ ([
+    [TRUNCATED, 'hatch'],
+    [MERGED, 'dots'],
+    [DUPLICATE, 'cross'],
+  ]);
   for (const [flag, kind] of kinds) {
     if (flag === TRUNCATED && !truncated) continue;
     let isSet = false;
@@ -221,12 +232,13 @@ function drawStates(context, model, visible, theme, truncated) {
     if (!(model.flags[rect[i]] & CREATING)) continue;
     const at = i * 4;
     context.clearRect(box[at], box[at + 1], box[at + 2], box[at + 3]);
-    if (box[at + 3] >= DASHED_FROM) context.strokeRect(box[at] + 1, box[at + 1] + 1, Math.max(box[at + 2] - 3, 1), Math.max(box[at + 3] - 3, 1));
+    if (box[at + 3] >= DASHED_FROM)
+      context.strokeRect(box[at] + 1, box[at + 1] + 1, Math.max(box[at + 2] - 3, 1), Math.max(box[at + 3] - 3, 1));
   }
   context.setLineDash([]);
 }
 
-/** @param {Context} context @param {Model} model @param {Placed} visible @param {Coloring} colors @param {Theme | null} halo what is below has many colours: names get a rim */
+/** @param {Context} context @param {Model} model @param {Placed} visible @param {Coloring} colors @param {Palette | null} halo what is below has many colours: names get a rim */
 function drawNames(context, model, {count, rect, box}, colors, halo) {
   context.font = FONT;
   context.textBaseline = 'middle';
@@ -259,7 +271,7 @@ function drawNames(context, model, {count, rect, box}, colors, halo) {
 
 /**
  * Paper, grid and the names of the axes.
- * @param {Context} context @param {Model} model @param {View} view @param {Theme} theme @param {boolean} utc
+ * @param {Context} context @param {Model} model @param {View} view @param {Palette} theme @param {boolean} utc
  */
 export function drawAxes(context, model, view, theme, utc) {
   const {left, top, width, height} = view;
@@ -280,7 +292,13 @@ export function drawAxes(context, model, view, theme, utc) {
   }
   context.textAlign = 'center';
   context.textBaseline = 'top';
-  const marks = view.axis === 'time' ? timeMarks(view, utc) : columnTicks(view, model.epochs.count).map((column) => ({at: column + 0.5, text: String(model.epochs.epoch[column])}));
+  const marks =
+    view.axis === 'time'
+      ? timeMarks(view, utc)
+      : columnTicks(view, model.epochs.count).map((column) => ({
+          at: column + 0.5,
+          text: String(model.epochs.epoch[column]),
+        }));
   let free = left - 10;
   for (const {at, text} of marks) {
     const x = Math.round(toX(view, at)) + 0.5;
@@ -313,7 +331,11 @@ const formats = new Map();
 /** @param {number} at @param {boolean} utc */
 function day(at, utc) {
   const key = utc ? 'UTC' : '';
-  if (!formats.has(key)) formats.set(key, new Intl.DateTimeFormat('en-GB', {day: 'numeric', month: 'short', ...(utc ? {timeZone: 'UTC'} : {})}));
+  if (!formats.has(key))
+    formats.set(
+      key,
+      new Intl.DateTimeFormat('en-GB', {day: 'numeric', month: 'short', ...(utc ? {timeZone: 'UTC'} : {})}),
+    );
   return /** @type {Intl.DateTimeFormat} */ (formats.get(key)).format(at);
 }
 

@@ -1,13 +1,9 @@
-// @ts-check
 /** Where the arrows lead in the picture: left and right through time at a key, up and down through keys at a time. Pure. */
 
 import {rectAt} from './hit.js';
 import {active, kin} from './model.js';
 import {spanOf} from './view.js';
-
-/** @typedef {import('./model.js').Model} Model */
-
-/** A rectangle that has the focus, and the place in it where the arrows go on: of the axis, and a key. @typedef {{rect: number, x: number, key: number}} Focus */
+/** @import {Focus, Model} from '../types.d.ts' */
 
 /** @param {Model} model @param {number} rect */
 const middle = (model, rect) => (model.low[rect] + model.high[rect]) / 2;
@@ -20,7 +16,11 @@ export function focusOn(model, axis, rect, x, key) {
   const [from, to] = spanOf(model, axis, rect);
   const inside = to - (to - from) * 1e-6;
   const keeps = key !== undefined && key >= model.low[rect] && key < model.high[rect];
-  return {rect, x: Math.min(Math.max(x ?? (from + to) / 2, from), Math.max(inside, from)), key: keeps ? key : middle(model, rect)};
+  return {
+    rect,
+    x: Math.min(Math.max(x ?? (from + to) / 2, from), Math.max(inside, from)),
+    key: keeps ? key : middle(model, rect),
+  };
 }
 
 /** Where the focus begins: the lowest keys that are written to. @param {Model} model @param {'time' | 'epoch'} axis @returns {Focus | null} */
@@ -37,15 +37,22 @@ export function firstFocus(model, axis) {
  */
 export function stepped(model, axis, focus, key) {
   const {rect, x} = focus;
-  const at = (/** @type {number[]} */ rects) => rects.find((r) => model.low[r] <= focus.key && focus.key < model.high[r]) ?? rects[0];
+  const at = (/** @type {number[]} */ rects) =>
+    rects.find((r) => model.low[r] <= focus.key && focus.key < model.high[r]) ?? rects[0];
   const onto = (/** @type {number | undefined} */ found, /** @type {number} */ near, /** @type {number} */ where) =>
     found === undefined || found < 0 ? focus : focusOn(model, axis, found, near, where);
   if (key === 'ArrowRight') return onto(at(kin(model, rect).after), -Infinity, focus.key);
   if (key === 'ArrowLeft') return onto(at(kin(model, rect).before), Infinity, focus.key);
   if (key === 'ArrowUp') return onto(model.high[rect] < 1 ? rectAt(model, axis, x, model.high[rect]) : -1, x, NaN);
   if (key === 'ArrowDown') return onto(model.low[rect] > 0 ? below(model, axis, x, model.low[rect]) : -1, x, NaN);
-  if (key === 'Home') return onto(rectAt(model, axis, axis === 'time' ? model.since : 0, focus.key), -Infinity, focus.key);
-  if (key === 'End') return onto(at(active(model).filter((r) => model.low[r] <= focus.key && focus.key < model.high[r])), Infinity, focus.key);
+  if (key === 'Home')
+    return onto(rectAt(model, axis, axis === 'time' ? model.since : 0, focus.key), -Infinity, focus.key);
+  if (key === 'End')
+    return onto(
+      at(active(model).filter((r) => model.low[r] <= focus.key && focus.key < model.high[r])),
+      Infinity,
+      focus.key,
+    );
   return null;
 }
 

@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * What lies at a point of the picture. A look at every rectangle takes 0.1 ms for 20,000, so there is no index to keep.
  * Pure functions.
@@ -7,9 +6,7 @@
 import {keyPosition, rangeAt} from './key_position.js';
 import {CREATING, active} from './model.js';
 import {fromX, fromY, toX, toY} from './view.js';
-
-/** @typedef {import('./model.js').Model} Model */
-/** @typedef {import('./view.js').View} View */
+/** @import {Model, View} from '../types.d.ts' */
 
 /**
  * The rectangle that has a place of the axis and a key; -1 if none has.
@@ -24,7 +21,8 @@ export function rectAt(model, axis, x, key) {
   const {low, high, flags, count} = model;
   for (let rect = count - 1; rect >= 0; rect--) {
     if (flags[rect] & CREATING) continue;
-    if (key >= low[rect] && (key < high[rect] || (key >= 1 && high[rect] >= 1)) && x >= from[rect] && x < to[rect]) return rect;
+    if (key >= low[rect] && (key < high[rect] || (key >= 1 && high[rect] >= 1)) && x >= from[rect] && x < to[rect])
+      return rect;
   }
   return -1;
 }
@@ -41,7 +39,8 @@ export function rectAtPixel(model, view, px, py) {
   const key = Math.min(Math.max(fromY(view, py), 0), 1);
   const end = view.axis === 'time' ? model.now : model.epochs.count;
   if (x > end && model.creating) {
-    for (let rect = 0; rect < model.count; rect++) if (model.flags[rect] & CREATING && model.low[rect] <= key && key < model.high[rect]) return rect;
+    for (let rect = 0; rect < model.count; rect++)
+      if (model.flags[rect] & CREATING && model.low[rect] <= key && key < model.high[rect]) return rect;
   }
   if (x > end && toX(view, end) < px - 6) return -1;
   return rectAt(model, view.axis, Math.min(x, view.axis === 'time' ? end : end - 1e-9), key);
@@ -84,6 +83,7 @@ export function whereGoes(model, key) {
       )
     ] ?? -1;
   const rects = [];
-  for (let one = 0; one < model.count; one++) if (model.low[one] <= position && position < model.high[one]) rects.push(one);
+  for (let one = 0; one < model.count; one++)
+    if (model.low[one] <= position && position < model.high[one]) rects.push(one);
   return {position, rect, rects};
 }

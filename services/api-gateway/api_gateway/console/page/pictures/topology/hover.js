@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * What is drawn over the picture while it is used: what is pointed at with those before and after it, the focus, what
  * is pinned, the dividing line that is dragged, the part of the keys that is brushed, where a key goes.
@@ -7,25 +6,9 @@
 import {FONT, line} from './draw.js';
 import {spanOf, toX, toY} from './view.js';
 import {keyText} from './words.js';
+/** @import {Context, Lit, Model, Palette, View} from '../types.d.ts' */
 
-/** @typedef {import('./model.js').Model} Model */
-/** @typedef {import('./view.js').View} View */
-/** @typedef {typeof import('./colors.js').LIGHT} Theme */
-/** @typedef {CanvasRenderingContext2D} Context */
-
-/**
- * @typedef {object} Lit
- * @property {number} hovered rectangle, -1 for none
- * @property {{before: number[], after: number[]}} kin of what is hovered, or else has the focus
- * @property {number} focused -1 for none
- * @property {number} pinned -1 for none
- * @property {{at: number[], low: number, high: number} | null} divider keys, between those of their neighbours
- * @property {{y0: number, y1: number} | null} brush pixels
- * @property {{position: number, rects: number[]} | null} sought where a routing key lies, and what had it
- * @property {{x: number, y: number} | null} pointer pixels
- */
-
-/** @param {Context} context @param {Model} model @param {View} view @param {Lit} lit @param {Theme} theme */
+/** @param {Context} context @param {Model} model @param {View} view @param {Lit} lit @param {Palette} theme */
 export function drawLit(context, model, view, lit, theme) {
   context.save();
   context.beginPath();
@@ -72,7 +55,12 @@ function outline(context, model, view, rect, color, dash, fill, width = 2, halo 
     context.globalAlpha = 1;
   }
   const inside = width / 2;
-  const box = /** @type {const} */ ([x + inside - 0.5, y + inside - 0.5, Math.max(w - width, 1), Math.max(h - width, 1)]);
+  const box = /** @type {const} */ ([
+    x + inside - 0.5,
+    y + inside - 0.5,
+    Math.max(w - width, 1),
+    Math.max(h - width, 1),
+  ]);
   if (halo) {
     context.strokeStyle = halo;
     context.lineWidth = width + 3;
@@ -85,7 +73,7 @@ function outline(context, model, view, rect, color, dash, fill, width = 2, halo 
   context.setLineDash([]);
 }
 
-/** @param {Context} context @param {Model} model @param {View} view @param {{position: number, rects: number[]}} sought @param {Theme} theme */
+/** @param {Context} context @param {Model} model @param {View} view @param {{position: number, rects: number[]}} sought @param {Palette} theme */
 function drawSought(context, model, view, {position, rects}, theme) {
   for (const rect of rects) outline(context, model, view, rect, theme.accent, [], 0.1, 1.5);
   const y = Math.round(toY(view, position)) + 0.5;
@@ -94,7 +82,7 @@ function drawSought(context, model, view, {position, rects}, theme) {
   line(context, view.left, y, view.left + view.width, y);
 }
 
-/** @param {Context} context @param {Model} model @param {View} view @param {{at: number[], low: number, high: number}} divider @param {Theme} theme */
+/** @param {Context} context @param {Model} model @param {View} view @param {{at: number[], low: number, high: number}} divider @param {Palette} theme */
 function drawDivider(context, model, view, {at, low, high}, theme) {
   const edge = toX(view, view.axis === 'time' ? model.now : model.epochs.count);
   const from = Math.max(edge - 120, view.left);
@@ -105,7 +93,7 @@ function drawDivider(context, model, view, {at, low, high}, theme) {
   at.forEach((key) => drawKeyLine(context, view, key, from, edge, theme));
 }
 
-/** @param {Context} context @param {View} view @param {number} key @param {number} from @param {number} to @param {Theme} theme */
+/** @param {Context} context @param {View} view @param {number} key @param {number} from @param {number} to @param {Palette} theme */
 function drawKeyLine(context, view, key, from, to, theme) {
   context.strokeStyle = theme.accent;
   context.lineWidth = 2.5;
@@ -124,7 +112,7 @@ function drawKeyLine(context, view, key, from, to, theme) {
   context.fillText(text, from - width / 2 - 4, y + 0.5);
 }
 
-/** The key at the pointer, on its axis. @param {Context} context @param {View} view @param {{x: number, y: number}} pointer @param {Theme} theme */
+/** The key at the pointer, on its axis. @param {Context} context @param {View} view @param {{x: number, y: number}} pointer @param {Palette} theme */
 function drawPointer(context, view, {y}, theme) {
   if (y < view.top || y > view.top + view.height) return;
   const key = view.y1 - ((y - view.top) / view.height) * (view.y1 - view.y0);

@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * Where a routing key lies among the keys of a stream, and which container has a segment, as all clients of Pravega
  * compute them and must agree to the bit (`sluice.pravega.event_routing` and `sluice.pravega.routing`).

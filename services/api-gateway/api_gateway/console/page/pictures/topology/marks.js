@@ -1,17 +1,9 @@
-// @ts-check
 /** Draws the overlays of a picture: bands, what the head has dropped, stairs, flags, spans, the watermark's strip. */
 
 import {FONT, line, pattern} from './draw.js';
 import {active} from './model.js';
 import {toX, toY} from './view.js';
-
-/** @typedef {import('./model.js').Model} Model */
-/** @typedef {import('./view.js').View} View */
-/** @typedef {import('./overlays.js').Marks} Marks */
-/** @typedef {import('./overlays.js').Stair} Stair */
-/** @typedef {import('./overlays.js').Flag} Flag */
-/** @typedef {typeof import('./colors.js').LIGHT} Theme */
-/** @typedef {CanvasRenderingContext2D} Context */
+/** @import {Context, Flag, Marks, Model, Palette, Span, Stair, View} from '../types.d.ts' */
 
 /** Room above the plot for flags, and below it for the watermark. */
 export const ABOVE = 34;
@@ -19,7 +11,7 @@ export const STRIP = 12;
 const GRIPS_APART = 10;
 
 /**
- * @param {Context} context @param {Model} model @param {View} view @param {Marks} marks @param {Theme} theme
+ * @param {Context} context @param {Model} model @param {View} view @param {Marks} marks @param {Palette} theme
  * @param {boolean} canDivide whether dividing lines can be dragged
  */
 export function drawMarks(context, model, view, marks, theme, canDivide) {
@@ -44,36 +36,40 @@ export function drawMarks(context, model, view, marks, theme, canDivide) {
   if (marks.watermark) drawWatermark(context, view, marks.watermark, theme);
 }
 
-/** @param {Context} context @param {View} view @param {Flag[]} flags @param {Theme} theme */
+/** @param {Context} context @param {View} view @param {Flag[]} flags @param {Palette} theme */
 function drawConfigLines(context, {top, height}, flags, theme) {
   context.strokeStyle = theme.faint;
   context.globalAlpha = 0.35;
   context.lineWidth = 1;
   context.setLineDash([2, 3]);
-  for (const {kind, x} of flags) if (kind === 'config') line(context, Math.round(x) + 0.5, top, Math.round(x) + 0.5, top + height);
+  for (const {kind, x} of flags)
+    if (kind === 'config') line(context, Math.round(x) + 0.5, top, Math.round(x) + 0.5, top + height);
   context.setLineDash([]);
   context.globalAlpha = 1;
 }
 
-/** What lies before the head is hatched, also within a segment. @param {Context} context @param {View} view @param {Stair} stair @param {Theme} theme */
+/** What lies before the head is hatched, also within a segment. @param {Context} context @param {View} view @param {Stair} stair @param {Palette} theme */
 function drawDropped(context, view, {steps}, theme) {
   context.fillStyle = pattern(context, 'hatch', theme.hatch);
   for (const {x, y0, y1} of steps) if (x > view.left) context.fillRect(view.left, y0, x - view.left, y1 - y0);
 }
 
-/** @param {Stair} stair @param {Theme} theme */
+/** @param {Stair} stair @param {Palette} theme */
 function colorOf({overlay, tone}, theme) {
   if (overlay === 'head' || overlay === 'truncations') return theme.head;
   return overlay === 'pasted' ? theme.pasted : theme.cuts[tone % theme.cuts.length];
 }
 
-/** @param {Context} context @param {Stair} stair @param {Theme} theme */
+/** @param {Context} context @param {Stair} stair @param {Palette} theme */
 function drawStair(context, stair, theme) {
   const {steps, overlay} = stair;
   const width = overlay === 'head' ? 3.5 : overlay === 'truncations' ? 1 : 2;
   context.lineCap = 'butt';
   // Paper around the line, so that it stands out from any colour below it.
-  for (const [color, wide] of /** @type {[string, number][]} */ ([[theme.paper, width + 2], [colorOf(stair, theme), width]])) {
+  for (const [color, wide] of /** @type {[string, number][]} */ ([
+    [theme.paper, width + 2],
+    [colorOf(stair, theme), width],
+  ])) {
     context.strokeStyle = color;
     context.lineWidth = wide;
     context.globalAlpha = overlay === 'truncations' ? 0.55 : color === theme.paper ? 0.8 : 1;
@@ -98,7 +94,7 @@ function drawStair(context, stair, theme) {
   context.globalAlpha = 1;
 }
 
-/** Now: a bright edge, to which the segments grow. @param {Context} context @param {Model} model @param {View} view @param {Theme} theme @param {boolean} canDivide */
+/** Now: a bright edge, to which the segments grow. @param {Context} context @param {Model} model @param {View} view @param {Palette} theme @param {boolean} canDivide */
 function drawEdge(context, model, view, theme, canDivide) {
   const x = toX(view, view.axis === 'time' ? model.now : model.epochs.count);
   if (x < view.left || x > view.left + view.width + 1) return;
@@ -109,7 +105,11 @@ function drawEdge(context, model, view, theme, canDivide) {
   context.font = FONT;
   context.textBaseline = 'bottom';
   context.textAlign = x > view.left + view.width - 24 ? 'right' : 'center';
-  context.fillText(model.sealed ? 'sealed' : model.past ? 'then' : 'now', x + (context.textAlign === 'right' ? 3 : 0), view.top - 18);
+  context.fillText(
+    model.sealed ? 'sealed' : model.past ? 'then' : 'now',
+    x + (context.textAlign === 'right' ? 3 : 0),
+    view.top - 18,
+  );
   if (canDivide && !model.sealed) drawGrips(context, model, view, x);
 }
 
@@ -121,14 +121,20 @@ function drawGrips(context, model, view, x) {
   let last = Infinity;
   for (let i = 1; i < living.length; i++) {
     const y = toY(view, model.low[living[i]]);
-    if (y < view.top || y > view.top + view.height || last - y < GRIPS_APART || model.high[living[i - 1]] !== model.low[living[i]]) continue;
+    if (
+      y < view.top ||
+      y > view.top + view.height ||
+      last - y < GRIPS_APART ||
+      model.high[living[i - 1]] !== model.low[living[i]]
+    )
+      continue;
     last = y;
     line(context, x + 3, y, x + 9, y);
   }
   context.lineCap = 'butt';
 }
 
-/** Epochs that are held: a bracket above the plot. @param {Context} context @param {View} view @param {import('./overlays.js').Span[]} held @param {Theme} theme */
+/** Epochs that are held: a bracket above the plot. @param {Context} context @param {View} view @param {Span[]} held @param {Palette} theme */
 function drawHeld(context, view, held, theme) {
   context.strokeStyle = theme.held;
   context.lineWidth = 2;
@@ -145,11 +151,12 @@ function drawHeld(context, view, held, theme) {
   }
 }
 
-/** @param {Context} context @param {View} view @param {Flag} flag @param {Theme} theme */
+/** @param {Context} context @param {View} view @param {Flag} flag @param {Palette} theme */
 function drawFlag(context, view, {kind, x, count}, theme) {
   const y = view.top - (kind === 'scale' ? 11 : 23);
   const size = count > 1 ? 5 : 4;
-  context.fillStyle = kind === 'hot' ? theme.rates[2] : kind === 'cold' ? theme.rates[1] : kind === 'config' ? theme.config : theme.faint;
+  context.fillStyle =
+    kind === 'hot' ? theme.rates[2] : kind === 'cold' ? theme.rates[1] : kind === 'config' ? theme.config : theme.faint;
   context.beginPath();
   if (kind === 'scale') {
     context.rect(x - (count > 1 ? 1.5 : 0.75), y - 4, count > 1 ? 3 : 1.5, 9);
@@ -167,7 +174,7 @@ function drawFlag(context, view, {kind, x, count}, theme) {
   context.fill();
 }
 
-/** The names of stairs, each beside a step of its own, none upon another. @param {Context} context @param {View} view @param {Stair[]} stairs @param {Theme} theme */
+/** The names of stairs, each beside a step of its own, none upon another. @param {Context} context @param {View} view @param {Stair[]} stairs @param {Palette} theme */
 function drawLabels(context, view, stairs, theme) {
   /** @type {{x: number, y: number, width: number}[]} */
   const taken = [];
@@ -198,12 +205,13 @@ function freePlace({steps}, view, width, taken) {
     const y = Math.min(Math.max((y0 + y1) / 2, view.top + 10), view.top + view.height - 10);
     if (x < view.left || x > view.left + view.width) continue;
     const at = x + 5 + width > view.left + view.width ? x - 5 - width : x + 5;
-    if (!taken.some((one) => Math.abs(one.y - y) < 18 && at < one.x + one.width && one.x < at + width)) return {x: at, y};
+    if (!taken.some((one) => Math.abs(one.y - y) < 18 && at < one.x + one.width && one.x < at + width))
+      return {x: at, y};
   }
   return null;
 }
 
-/** @param {Context} context @param {View} view @param {import('./overlays.js').Span} span @param {Theme} theme */
+/** @param {Context} context @param {View} view @param {Span} span @param {Palette} theme */
 function drawWatermark(context, view, {x0, x1}, theme) {
   const y = view.top + view.height + 3;
   const from = Math.max(Math.min(x0, x1), view.left);

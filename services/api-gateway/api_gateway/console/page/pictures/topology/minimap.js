@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * The whole stream, small, with the part that the picture shows: dragging moves it, a click goes there.
  * What does not change from one view to the next is drawn once and kept.
@@ -6,9 +5,7 @@
 
 import {drawRectangles, placed} from './draw.js';
 import {fromX, held, toX, toY, whole} from './view.js';
-
-/** @typedef {import('./model.js').Model} Model */
-/** @typedef {import('./view.js').View} View */
+/** @import {Coloring, Model, View} from '../types.d.ts' */
 
 export class Minimap {
   /** @param {HTMLCanvasElement} canvas @param {(view: View) => void} onView */
@@ -32,7 +29,7 @@ export class Minimap {
 
   /**
    * Take in what there is; draws it for keeping.
-   * @param {Model} model @param {'time' | 'epoch'} axis @param {import('./colors.js').Coloring} colors
+   * @param {Model} model @param {'time' | 'epoch'} axis @param {Coloring} colors
    * @param {typeof import('./colors.js').LIGHT} theme @param {{left: number, width: number, height: number, ratio: number}} size
    */
   show(model, axis, colors, theme, {left, width, height, ratio}) {

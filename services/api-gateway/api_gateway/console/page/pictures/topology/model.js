@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * What the picture shows of a stream: its segments and epochs as columns of numbers, ready to be drawn and searched.
  *
@@ -7,77 +6,13 @@
  * that only duplicate have no column. Every id of the answer is still known, as cuts may name any of them.
  * Pure functions, no state.
  */
+/** @import {Cut, Known, Model} from '../types.d.ts' */
+/** @import {TopologyModel} from 'api' */
 
 export const TRUNCATED = 1;
 export const CREATING = 2;
 export const DUPLICATE = 4;
 export const MERGED = 8;
-
-/**
- * A cut: byte offset by segment id; -1 for a segment that it has not reached.
- * @typedef {Map<string, number | bigint>} Cut
- */
-
-/**
- * The answer of `…/topology`: columns of equal length, times in epoch ms.
- * @typedef {object} Answer
- * @property {{id: (number | bigint)[], number: number[], low: number[], high: number[], bornEpoch: number[],
- *   born: number[], endEpoch: number[], end: number[], bytes: number[], flags: number[]}} segments
- * @property {{epoch: number[], at: number[], reference: number[], cause: string[]}} epochs
- * @property {Record<string, number | bigint>} head
- * @property {{name: string, updatedAt: number, cut: Record<string, number | bigint>}[]} [subscribers]
- * @property {number} now
- * @property {boolean} [merged]
- * @property {string} [state]
- * @property {{type: string, rate: number}} [target]
- */
-
-/**
- * Every id that the answer has, folded or not. `rect` is the rectangle it is part of, -1 if it is folded away.
- * `end` is Infinity while it is written to; `bytes` is -1 where unknown.
- * @typedef {object} Known
- * @property {string[]} id
- * @property {Float64Array} low
- * @property {Float64Array} high
- * @property {Float64Array} born
- * @property {Float64Array} end
- * @property {Float64Array} bytes
- * @property {Int32Array} rect
- */
-
-/**
- * Rectangles by index. `born` and `end` in epoch ms, `end` Infinity while it is written to; `first` and `last` are the
- * columns it covers, [first, last), `last` being the number of columns while it is written to. `bornEpoch`, `endEpoch`
- * are numbers of epochs, `endEpoch` the first one without it, -1 while it is written to.
- * @typedef {object} Model
- * @property {number} count
- * @property {string[]} id
- * @property {Float64Array} number
- * @property {Float64Array} low
- * @property {Float64Array} high
- * @property {Float64Array} born
- * @property {Float64Array} end
- * @property {Float64Array} bornEpoch
- * @property {Float64Array} endEpoch
- * @property {Int32Array} first
- * @property {Int32Array} last
- * @property {Float64Array} bytes
- * @property {Uint8Array} flags
- * @property {Known} known
- * @property {Map<string, number>} index of each id its place in `known`
- * @property {{count: number, epoch: Float64Array, at: Float64Array, cause: string[]}} epochs columns
- * @property {Cut} head
- * @property {{name: string, updatedAt: number, cut: Cut}[]} subscribers
- * @property {number} now
- * @property {boolean} past whether now is a past moment: what is known of now only, such as what was truncated, is left out
- * @property {boolean} creating whether some segments are being created: these lie behind now
- * @property {number} since when the first epoch began
- * @property {boolean} sealed whether the stream is: nothing is written to it, and nothing grows
- * @property {boolean} merged
- * @property {boolean} folded
- * @property {number} duplicates how many segments are folded away, or would be
- * @property {{type: string, rate: number} | null} target
- */
 
 /**
  * @param {Record<string, number | bigint> | undefined} cut
@@ -88,8 +23,8 @@ export const cutOf = (cut) => new Map(Object.entries(cut ?? {}));
 /**
  * The model of an answer.
  *
- * @param {Answer} answer
- * @param {{fold?: boolean, at?: number, head?: Record<string, number | bigint>, subscribers?: Answer['subscribers'], since?: number}} [how]
+ * @param {TopologyModel} answer
+ * @param {{fold?: boolean, at?: number, head?: Record<string, number | bigint>, subscribers?: TopologyModel['subscribers'], since?: number}} [how]
  *   `at` (epoch ms) shows what there was at that moment, with the `head` and `subscribers` of then; `since` is when the
  *   stream began, where the answer is only a part of it
  * @returns {Model}
@@ -105,7 +40,9 @@ export function modelOf(answer, {fold = true, at, head, subscribers, since} = {}
 
   const known = knownOf(source, rows, moment);
   const parts = folds ? chains(answer, rows, kinds) : rows.map((_, place) => [place]);
-  const columns = answer.epochs.epoch.map((_, place) => place).filter((p) => isThere(p) && !(folds && kinds[p] !== LASTING));
+  const columns = answer.epochs.epoch
+    .map((_, place) => place)
+    .filter((p) => isThere(p) && !(folds && kinds[p] !== LASTING));
   const epochs = epochColumns(answer.epochs, columns);
   const model = rectangles(source, rows, parts, known, epochs, moment);
   return {
@@ -114,7 +51,10 @@ export function modelOf(answer, {fold = true, at, head, subscribers, since} = {}
     index: new Map(known.id.map((id, place) => [id, place])),
     epochs,
     head: cutOf(at === undefined ? answer.head : head),
-    subscribers: ((at === undefined ? answer.subscribers : subscribers) ?? []).map((one) => ({...one, cut: cutOf(one.cut)})),
+    subscribers: ((at === undefined ? answer.subscribers : subscribers) ?? []).map((one) => ({
+      ...one,
+      cut: cutOf(one.cut),
+    })),
     now: Math.min(answer.now, moment),
     since: since ?? answer.epochs.at[0] ?? answer.now,
     past: at !== undefined,
@@ -134,7 +74,7 @@ const GOING_ON = 2;
 /**
  * Of each epoch whether it is one of its own, a passing duplicate (of a transaction's epoch) or goes on with the one
  * before. Both duplicates of a rolling commit stand side by side; at an edge of the answer one may be missing.
- * @param {Answer['epochs']} epochs
+ * @param {TopologyModel['epochs']} epochs
  * @returns {number[]}
  */
 export function epochKinds({epoch, reference}) {
@@ -150,7 +90,7 @@ export function epochKinds({epoch, reference}) {
 }
 
 /**
- * @param {Answer['segments']} source
+ * @param {TopologyModel['segments']} source
  * @param {number[]} rows
  * @param {number} moment
  * @returns {Known}
@@ -170,7 +110,7 @@ function knownOf(source, rows, moment) {
 
 /**
  * The parts of each rectangle, as places in `rows`: a segment and the duplicates that went on in its place, in order.
- * @param {Answer} answer
+ * @param {TopologyModel} answer
  * @param {number[]} rows
  * @param {number[]} kinds
  */
@@ -180,7 +120,9 @@ function chains({segments, epochs}, rows, kinds) {
   const open = new Map();
   /** @type {number[][]} */
   const all = [];
-  const inOrder = rows.map((_, place) => place).sort((a, b) => segments.bornEpoch[rows[a]] - segments.bornEpoch[rows[b]]);
+  const inOrder = rows
+    .map((_, place) => place)
+    .sort((a, b) => segments.bornEpoch[rows[a]] - segments.bornEpoch[rows[b]]);
   for (const place of inOrder) {
     const row = rows[place];
     const number = segments.number[row];
@@ -201,7 +143,7 @@ function chains({segments, epochs}, rows, kinds) {
 }
 
 /**
- * @param {Answer['epochs']} source
+ * @param {TopologyModel['epochs']} source
  * @param {number[]} columns
  */
 function epochColumns(source, columns) {
@@ -214,7 +156,7 @@ function epochColumns(source, columns) {
 }
 
 /**
- * @param {Answer['segments']} source
+ * @param {TopologyModel['segments']} source
  * @param {number[]} rows
  * @param {number[][]} parts
  * @param {Known} known
@@ -240,12 +182,18 @@ function rectangles(source, rows, parts, known, epochs, moment) {
     first: Int32Array.from(parts, (chain) => columnOf(epochs, source.bornEpoch[firstOf(chain)])),
     last: Int32Array.from(parts, (chain) =>
       ended(chain)
-        ? Math.max(columnBehind(epochs, source.endEpoch[lastOf(chain)]), columnOf(epochs, source.bornEpoch[firstOf(chain)]) + 1)
+        ? Math.max(
+            columnBehind(epochs, source.endEpoch[lastOf(chain)]),
+            columnOf(epochs, source.bornEpoch[firstOf(chain)]) + 1,
+          )
         : epochs.count,
     ),
     bytes: Float64Array.from(parts, (chain) => sum(chain.map((place) => known.bytes[place]))),
     flags: Uint8Array.from(parts, (chain) => {
-      const flags = chain.reduce((all, place) => all | (source.flags[row(place)] & ~DUPLICATE), source.flags[firstOf(chain)]);
+      const flags = chain.reduce(
+        (all, place) => all | (source.flags[row(place)] & ~DUPLICATE),
+        source.flags[firstOf(chain)],
+      );
       return moment === Infinity ? flags : flags & ~TRUNCATED;
     }),
   };
@@ -327,7 +275,8 @@ export function kin(model, rect) {
  */
 export function active(model) {
   const found = [];
-  for (let rect = 0; rect < model.count; rect++) if (model.end[rect] === Infinity && !(model.flags[rect] & CREATING)) found.push(rect);
+  for (let rect = 0; rect < model.count; rect++)
+    if (model.end[rect] === Infinity && !(model.flags[rect] & CREATING)) found.push(rect);
   return found.sort((a, b) => model.low[a] - model.low[b]);
 }
 
@@ -346,6 +295,7 @@ export const nameOf = (model, rect) => `${model.number[rect]}.#epoch.${model.bor
 export function newestId(model, rect) {
   const {rect: of, id, born} = model.known;
   let found = -1;
-  for (let place = 0; place < of.length; place++) if (of[place] === rect && (found < 0 || born[place] > born[found])) found = place;
+  for (let place = 0; place < of.length; place++)
+    if (of[place] === rect && (found < 0 || born[place] > born[found])) found = place;
   return id[found];
 }

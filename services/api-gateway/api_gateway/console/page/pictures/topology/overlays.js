@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * What can be laid over the rectangles, and where: flags above the plot, stairs through it, spans of epochs, bands.
  *
@@ -10,14 +9,7 @@ import {age, clock, words} from './words.js';
 import {UNKNOWN, stairs, stepX} from './cuts.js';
 import {columnAt, columnOf} from './model.js';
 import {toX, toY} from './view.js';
-
-/** @typedef {import('./model.js').Model} Model */
-/** @typedef {import('./view.js').View} View */
-/** @typedef {import('./cuts.js').Step} Step */
-
-/**
- * @typedef {'scales' | 'decisions' | 'head' | 'truncations' | 'subscribers' | 'pasted' | 'held' | 'config' | 'watermark' | 'gaps'} Overlay
- */
+/** @import {Cut, CutStep, Extras, Flag, Marks, Model, Overlay, Span, Stair, View} from '../types.d.ts' */
 
 /** All overlays: their names, what their key looks like, and which are on from the start. */
 export const OVERLAYS = /** @type {{name: Overlay, label: string, hint: string, on: boolean}[]} */ ([
@@ -29,29 +21,26 @@ export const OVERLAYS = /** @type {{name: Overlay, label: string, hint: string, 
   {name: 'pasted', label: 'Pasted cut', hint: 'a cut that you paste', on: true},
   {name: 'held', label: 'Open transactions', hint: 'epochs that open transactions hold', on: true},
   {name: 'config', label: 'Configuration', hint: 'when it was changed', on: true},
-  {name: 'watermark', label: 'Watermark', hint: "the latest one, in the writers' time, and how far it is behind", on: false},
+  {
+    name: 'watermark',
+    label: 'Watermark',
+    hint: "the latest one, in the writers' time, and how far it is behind",
+    on: false,
+  },
   {name: 'gaps', label: 'Nothing written', hint: 'times when no segment grew, where samples are', on: false},
 ]);
 
-/**
- * @typedef {object} Extras what is drawn beside the segments; times in epoch ms
- * @property {import('./cuts.js').Cut | null} pasted
- * @property {{epoch: number, count: number, since: number}[]} held
- * @property {{at: number, text: string}[]} config
- * @property {{at: number, cut: import('./cuts.js').Cut, text: string}[]} truncations
- * @property {{at: number, code: string, reason: string}[]} decisions
- * @property {{lower: number, upper: number, at: number} | null} watermark
- * @property {import('./colors.js').History | null} history
- * @property {import('./cuts.js').Lengths} lengths
- */
-
 /** @type {Extras} */
-export const NO_EXTRAS = {pasted: null, held: [], config: [], truncations: [], decisions: [], watermark: null, history: null, lengths: UNKNOWN};
-
-/** @typedef {{overlay: Overlay, kind: 'scale' | 'hot' | 'cold' | 'config', x: number, at: number, count: number, lines: string[]}} Flag */
-/** @typedef {{overlay: Overlay, name: string, tone: number, lines: string[], steps: {x: number, y0: number, y1: number, exact: boolean}[]}} Stair */
-/** @typedef {{overlay: Overlay, x0: number, x1: number, lines: string[]}} Span */
-/** @typedef {{flags: Flag[], stairs: Stair[], held: Span[], bands: Span[], watermark: Span | null}} Marks */
+export const NO_EXTRAS = {
+  pasted: null,
+  held: [],
+  config: [],
+  truncations: [],
+  decisions: [],
+  watermark: null,
+  history: null,
+  lengths: UNKNOWN,
+};
 
 /**
  * All marks of the overlays that are on.
@@ -75,12 +64,18 @@ export function marksOf(model, view, extras, on) {
 /** The pixel of a time. @param {Model} model @param {View} view @param {number} at */
 const xOf = (model, view, at) => toX(view, view.axis === 'time' ? at : columnAt(model, at));
 
-const isVisible = (/** @type {View} */ view, /** @type {number} */ x) => x >= view.left - 1 && x <= view.left + view.width + 1;
+const isVisible = (/** @type {View} */ view, /** @type {number} */ x) =>
+  x >= view.left - 1 && x <= view.left + view.width + 1;
 
 /** A decision is what an epoch came of if it was taken within this time before, and after the epoch before. */
 const DECIDED_MS = 5 * 60_000;
 
-const CAUSES = /** @type {Record<string, string>} */ ({created: 'created', scale: 'scale', rolling: 'rolling commit', restored: 'restored from a back-up'});
+const CAUSES = /** @type {Record<string, string>} */ ({
+  created: 'created',
+  scale: 'scale',
+  rolling: 'rolling commit',
+  restored: 'restored from a back-up',
+});
 
 /** @param {Model} model @param {View} view @param {Extras} extras @returns {Flag[]} */
 function scaleFlags(model, view, {decisions}) {
@@ -90,8 +85,19 @@ function scaleFlags(model, view, {decisions}) {
     const x = toX(view, view.axis === 'time' ? at[column] : column);
     if (!isVisible(view, x)) continue;
     const name = CAUSES[cause[column]] ?? words(cause[column] || 'scale');
-    const reason = cause[column] === 'scale' ? decisions.find((one) => at[column] >= one.at && at[column] - one.at < DECIDED_MS && at[column - 1] <= one.at)?.reason : '';
-    flags.push({overlay: /** @type {Overlay} */ ('scales'), kind: /** @type {'scale'} */ ('scale'), x, at: at[column], count: 1, lines: [`Epoch ${epoch[column]}: ${name}`, ...(reason ? [reason] : []), clock(at[column])]});
+    const reason =
+      cause[column] === 'scale'
+        ? decisions.find((one) => at[column] >= one.at && at[column] - one.at < DECIDED_MS && at[column - 1] <= one.at)
+            ?.reason
+        : '';
+    flags.push({
+      overlay: /** @type {Overlay} */ ('scales'),
+      kind: /** @type {'scale'} */ ('scale'),
+      x,
+      at: at[column],
+      count: 1,
+      lines: [`Epoch ${epoch[column]}: ${name}`, ...(reason ? [reason] : []), clock(at[column])],
+    });
   }
   return flags;
 }
@@ -101,16 +107,33 @@ function decisionFlags(model, view, {decisions}) {
   return decisions.flatMap(({at, code, reason}) => {
     const x = xOf(model, view, at);
     if (at > model.now || at < model.since || !isVisible(view, x)) return [];
-    const kinds = /** @type {('hot' | 'cold')[]} */ (code === 'split-and-merge' ? ['hot', 'cold'] : code === 'merge' ? ['cold'] : ['hot']);
-    return kinds.map((kind) => ({overlay: /** @type {Overlay} */ ('decisions'), kind, x, at, count: 1, lines: [`${words(code)}: ${reason}`, clock(at)]}));
+    const kinds = /** @type {('hot' | 'cold')[]} */ (
+      code === 'split-and-merge' ? ['hot', 'cold'] : code === 'merge' ? ['cold'] : ['hot']
+    );
+    return kinds.map((kind) => ({
+      overlay: /** @type {Overlay} */ ('decisions'),
+      kind,
+      x,
+      at,
+      count: 1,
+      lines: [`${words(code)}: ${reason}`, clock(at)],
+    }));
   });
 }
 
 /** @param {Model} model @param {View} view @param {Extras} extras @returns {Flag[]} */
 function configFlags(model, view, {config}) {
-  return config.filter(({at}) => at >= model.since && at <= model.now).map(({at, text}) => ({
-    overlay: /** @type {Overlay} */ ('config'), kind: /** @type {'config'} */ ('config'), x: xOf(model, view, at), at, count: 1, lines: [text, clock(at)],
-  })).filter(({x}) => isVisible(view, x));
+  return config
+    .filter(({at}) => at >= model.since && at <= model.now)
+    .map(({at, text}) => ({
+      overlay: /** @type {Overlay} */ ('config'),
+      kind: /** @type {'config'} */ ('config'),
+      x: xOf(model, view, at),
+      at,
+      count: 1,
+      lines: [text, clock(at)],
+    }))
+    .filter(({x}) => isVisible(view, x));
 }
 
 const NEAR = 9;
@@ -138,14 +161,30 @@ function clustered(flags) {
 function allStairs(model, view, {pasted, truncations, lengths}, on) {
   /** @type {Stair[]} */
   const all = [];
-  const add = (/** @type {Overlay} */ overlay, /** @type {string} */ name, /** @type {number} */ tone, /** @type {string[]} */ lines, /** @type {import('./cuts.js').Cut} */ cut) => {
+  const add = (
+    /** @type {Overlay} */ overlay,
+    /** @type {string} */ name,
+    /** @type {number} */ tone,
+    /** @type {string[]} */ lines,
+    /** @type {Cut} */ cut,
+  ) => {
     const {steps} = stairs(model, cut, lengths);
-    if (steps.length) all.push({overlay, name, tone, lines: withDoubt(lines, steps), steps: steps.map((step) => pixels(model, view, step))});
+    if (steps.length)
+      all.push({
+        overlay,
+        name,
+        tone,
+        lines: withDoubt(lines, steps),
+        steps: steps.map((step) => pixels(model, view, step)),
+      });
   };
-  if (on.has('truncations')) truncations.forEach(({at, cut, text}) => add('truncations', '', 0, [text, clock(at)], cut));
+  if (on.has('truncations'))
+    truncations.forEach(({at, cut, text}) => add('truncations', '', 0, [text, clock(at)], cut));
   if (on.has('head') && hasHead(model)) add('head', 'head', 0, ['Head: reading begins here'], model.head);
   if (on.has('subscribers')) {
-    model.subscribers.forEach(({name, updatedAt, cut}, i) => add('subscribers', name, i, [`Reader group ${name}`, `as reported ${age(model.now - updatedAt)} ago`], cut));
+    model.subscribers.forEach(({name, updatedAt, cut}, i) =>
+      add('subscribers', name, i, [`Reader group ${name}`, `as reported ${age(model.now - updatedAt)} ago`], cut),
+    );
   }
   if (on.has('pasted') && pasted) add('pasted', 'pasted cut', 0, ['The cut that you pasted'], pasted);
   return all;
@@ -155,13 +194,13 @@ function allStairs(model, view, {pasted, truncations, lengths}, on) {
 const hasHead = ({head, index, known, since}) =>
   [...head].some(([id, offset]) => Number(offset) > 0 || (known.born[index.get(id) ?? -1] ?? since) > since);
 
-/** @param {string[]} lines @param {Step[]} steps */
+/** @param {string[]} lines @param {CutStep[]} steps */
 function withDoubt(lines, steps) {
   const unsure = steps.filter((step) => !step.exact).length;
   return unsure ? [...lines, `${unsure} of ${steps.length} places in proportion to bytes (dashed)`] : lines;
 }
 
-/** @param {Model} model @param {View} view @param {Step} step */
+/** @param {Model} model @param {View} view @param {CutStep} step */
 function pixels(model, view, step) {
   const x = toX(view, stepX(model, view.axis, step));
   return {x, y0: toY(view, step.high), y1: toY(view, step.low), exact: step.exact};
@@ -170,21 +209,32 @@ function pixels(model, view, step) {
 /** @param {Model} model @param {View} view @param {Extras} extras @returns {Span[]} */
 function heldSpans(model, view, {held}) {
   const {epochs} = model;
-  return held.map(({epoch, count, since}) => {
-    const column = columnOf(epochs, epoch);
-    const x0 = toX(view, view.axis === 'time' ? epochs.at[column] : column);
-    const end = column + 1 < epochs.count ? epochs.at[column + 1] : model.now;
-    const x1 = toX(view, view.axis === 'time' ? end : column + 1);
-    return {overlay: /** @type {Overlay} */ ('held'), x0, x1, lines: [`Epoch ${epoch} is held by ${count} open ${count === 1 ? 'transaction' : 'transactions'}`, `the oldest for ${age(model.now - since)}`]};
-  }).filter(({x0, x1}) => x1 >= view.left && x0 <= view.left + view.width);
+  return held
+    .map(({epoch, count, since}) => {
+      const column = columnOf(epochs, epoch);
+      const x0 = toX(view, view.axis === 'time' ? epochs.at[column] : column);
+      const end = column + 1 < epochs.count ? epochs.at[column + 1] : model.now;
+      const x1 = toX(view, view.axis === 'time' ? end : column + 1);
+      return {
+        overlay: /** @type {Overlay} */ ('held'),
+        x0,
+        x1,
+        lines: [
+          `Epoch ${epoch} is held by ${count} open ${count === 1 ? 'transaction' : 'transactions'}`,
+          `the oldest for ${age(model.now - since)}`,
+        ],
+      };
+    })
+    .filter(({x0, x1}) => x1 >= view.left && x0 <= view.left + view.width);
 }
 
 /** Times in which samples say that no segment grew. @param {Model} model @param {View} view @param {Extras} extras @returns {Span[]} */
 function gapBands(model, view, {history}) {
-  if (!history || !history.segments.size) return [];
+  if (!history?.segments.size) return [];
   const rows = [...history.segments.values()];
   const buckets = Math.max(...rows.map((row) => row.length));
-  const isSilent = (/** @type {number} */ bucket) => rows.some((row) => row[bucket] >= 0) && rows.every((row) => !(row[bucket] > 0));
+  const isSilent = (/** @type {number} */ bucket) =>
+    rows.some((row) => row[bucket] >= 0) && rows.every((row) => !(row[bucket] > 0));
   const bands = [];
   for (let first = 0; first < buckets; first++) {
     if (!isSilent(first)) continue;
@@ -193,7 +243,13 @@ function gapBands(model, view, {history}) {
     const from = Math.max(history.from + first * history.bucketMs, model.since);
     const to = Math.min(history.from + (last + 1) * history.bucketMs, model.now);
     first = last;
-    if (to > from) bands.push({overlay: /** @type {Overlay} */ ('gaps'), x0: xOf(model, view, from), x1: xOf(model, view, to), lines: ['Nothing was written', `${clock(from)} to ${clock(to)}`]});
+    if (to > from)
+      bands.push({
+        overlay: /** @type {Overlay} */ ('gaps'),
+        x0: xOf(model, view, from),
+        x1: xOf(model, view, to),
+        lines: ['Nothing was written', `${clock(from)} to ${clock(to)}`],
+      });
   }
   return bands.filter(({x0, x1}) => x1 >= view.left && x0 <= view.left + view.width);
 }
@@ -202,8 +258,13 @@ function gapBands(model, view, {history}) {
 function watermarkSpan(model, view, {watermark}) {
   if (!watermark) return null;
   return {
-    overlay: 'watermark', x0: xOf(model, view, watermark.upper), x1: xOf(model, view, model.now),
-    lines: [`Watermark: ${clock(watermark.lower)} to ${clock(watermark.upper)} in the writers' time`, `${age(model.now - watermark.upper)} behind now; written ${age(model.now - watermark.at)} ago`],
+    overlay: 'watermark',
+    x0: xOf(model, view, watermark.upper),
+    x1: xOf(model, view, model.now),
+    lines: [
+      `Watermark: ${clock(watermark.lower)} to ${clock(watermark.upper)} in the writers' time`,
+      `${age(model.now - watermark.upper)} behind now; written ${age(model.now - watermark.at)} ago`,
+    ],
   };
 }
 
@@ -215,10 +276,16 @@ function watermarkSpan(model, view, {watermark}) {
 export function markAt({flags, stairs: all, held, watermark}, view, px, py) {
   if (py < view.top) {
     const found = flags.filter((flag) => Math.abs(flag.x - px) <= NEAR - 2);
-    if (found.length) return found.flatMap((flag) => (flag.count > 1 ? [`${flag.count} at this place`, ...flag.lines] : flag.lines)).slice(0, 12);
+    if (found.length)
+      return found
+        .flatMap((flag) => (flag.count > 1 ? [`${flag.count} at this place`, ...flag.lines] : flag.lines))
+        .slice(0, 12);
     return held.find(({x0, x1}) => px >= x0 && px <= x1)?.lines ?? null;
   }
-  if (py > view.top + view.height) return watermark && px >= watermark.x0 - 4 && px <= watermark.x1 + 4 ? watermark.lines : null;
-  const stair = all.findLast(({steps}) => steps.some(({x, y0, y1}) => Math.abs(x - px) <= 4 && py >= y0 - 2 && py <= y1 + 2));
+  if (py > view.top + view.height)
+    return watermark && px >= watermark.x0 - 4 && px <= watermark.x1 + 4 ? watermark.lines : null;
+  const stair = all.findLast(({steps}) =>
+    steps.some(({x, y0, y1}) => Math.abs(x - px) <= 4 && py >= y0 - 2 && py <= y1 + 2),
+  );
   return stair ? stair.lines : null;
 }

@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * The pointer on a picture: pointing lights, a click pins, dragging moves, a double click goes closer. Dragging on the key
  * axis, or with Shift, brushes keys; dragging a dividing line near now moves it. The wheel zooms with Ctrl only, so that
@@ -7,11 +6,10 @@
 
 import {dividerAt, rectAtPixel} from './hit.js';
 import {fromY, held, moved, zoomed} from './view.js';
+/** @import {Drag} from '../types.d.ts' */
 
 /** A press that moves less than this, in pixels, is a click. */
 const CLICK = 4;
-
-/** @typedef {{kind: 'move' | 'brush', x: number, y: number, hasMoved: boolean} | {kind: 'divide', below: number, above: number, x: number, y: number, hasMoved: boolean}} Drag */
 
 export class Pointer {
   /** @param {import('../topology.js').Topology} picture */
@@ -41,7 +39,9 @@ export class Pointer {
     const [x, y] = [event.offsetX, event.offsetY];
     const divider = canDivide ? dividerAt(model, view, x, y) : null;
     const begun = {x, y, hasMoved: false};
-    this.drag = divider ? {kind: 'divide', ...divider, ...begun} : {kind: x < view.left || event.shiftKey ? 'brush' : 'move', ...begun};
+    this.drag = divider
+      ? {kind: 'divide', ...divider, ...begun}
+      : {kind: x < view.left || event.shiftKey ? 'brush' : 'move', ...begun};
     over.setPointerCapture(event.pointerId);
   }
 
@@ -52,7 +52,8 @@ export class Pointer {
     if (!model || !view) return;
     const [x, y] = [event.offsetX, event.offsetY];
     if (!drag) {
-      over.style.cursor = picture.canDivide && dividerAt(model, view, x, y) ? 'ns-resize' : x < view.left ? 'row-resize' : 'default';
+      over.style.cursor =
+        picture.canDivide && dividerAt(model, view, x, y) ? 'ns-resize' : x < view.left ? 'row-resize' : 'default';
       picture.hover(x, y);
       return;
     }
@@ -65,7 +66,10 @@ export class Pointer {
     } else if (drag.kind === 'brush') {
       picture.light({brush: {y0: Math.min(drag.y, y), y1: Math.max(drag.y, y)}, hovered: -1});
     } else if (drag.kind === 'divide') {
-      picture.light({divider: {at: [this.#dividedAt(drag, y)], low: model.low[drag.below], high: model.high[drag.above]}, hovered: -1});
+      picture.light({
+        divider: {at: [this.#dividedAt(drag, y)], low: model.low[drag.below], high: model.high[drag.above]},
+        hovered: -1,
+      });
     }
   }
 
@@ -118,6 +122,8 @@ export class Pointer {
     event.preventDefault();
     const factor = Math.exp(Math.min(Math.max(event.deltaY, -120), 120) * 0.004);
     const at = {px: event.offsetX, py: event.offsetY};
-    this.picture.look(zoomed(view, model, event.shiftKey || event.offsetX < view.left ? {y: factor, ...at} : {x: factor, ...at}));
+    this.picture.look(
+      zoomed(view, model, event.shiftKey || event.offsetX < view.left ? {y: factor, ...at} : {x: factor, ...at}),
+    );
   }
 }

@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * The part of a stream that is visible, and how it is laid out on pixels: x is time or epochs, y is keys, 0 at the bottom.
  *
@@ -7,23 +6,7 @@
  */
 
 import {CREATING} from './model.js';
-
-/** @typedef {import('./model.js').Model} Model */
-
-/**
- * `x0`, `x1` are epoch ms or columns, `y0`, `y1` keys; the others are pixels of the plot.
- * @typedef {object} View
- * @property {'time' | 'epoch'} axis
- * @property {number} x0
- * @property {number} x1
- * @property {number} y0
- * @property {number} y1
- * @property {boolean} follows
- * @property {number} left
- * @property {number} top
- * @property {number} width
- * @property {number} height
- */
+/** @import {Model, View} from '../types.d.ts' */
 
 const SMALLEST_KEYS = 1e-9;
 const SMALLEST_MS = 10;
@@ -170,7 +153,10 @@ export function toAddress(view, model) {
   const isWhole = view.x0 <= from && view.x1 >= to && view.y0 <= 0 && view.y1 >= 1;
   const x = (/** @type {number} */ at) => (view.axis === 'time' ? String(Math.round(at)) : trimmed(at));
   const keys = view.y0 <= 0 && view.y1 >= 1 ? '' : `,${trimmed(view.y0)}..${trimmed(view.y1)}`;
-  return {x: view.axis === 'epoch' ? 'epoch' : null, view: isWhole ? null : `${x(view.x0)}..${view.follows ? '' : x(view.x1)}${keys}`};
+  return {
+    x: view.axis === 'epoch' ? 'epoch' : null,
+    view: isWhole ? null : `${x(view.x0)}..${view.follows ? '' : x(view.x1)}${keys}`,
+  };
 }
 
 const trimmed = (/** @type {number} */ value) => String(Number(value.toPrecision(7)));
@@ -192,8 +178,8 @@ export function fromAddress({x, view}, model, box) {
 }
 
 const STEPS_MS = [
-  1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1.5e4, 3e4, 6e4, 12e4, 3e5, 6e5, 9e5, 18e5, 36e5, 72e5, 108e5, 216e5, 432e5,
-  864e5, 1728e5, 6048e5, 12096e5,
+  1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1.5e4, 3e4, 6e4, 12e4, 3e5, 6e5, 9e5, 18e5, 36e5, 72e5, 108e5,
+  216e5, 432e5, 864e5, 1728e5, 6048e5, 12096e5,
 ];
 
 /**
@@ -219,7 +205,8 @@ export function timeTicks(view, utc) {
 export function columnTicks(view, count) {
   const step = niceStep(((view.x1 - view.x0) / view.width) * 46, 1);
   const at = [];
-  for (let column = Math.max(Math.ceil(view.x0 / step), 0) * step; column < Math.min(view.x1, count); column += step) at.push(column);
+  for (let column = Math.max(Math.ceil(view.x0 / step), 0) * step; column < Math.min(view.x1, count); column += step)
+    at.push(column);
   return at;
 }
 

@@ -1,10 +1,8 @@
-// @ts-check
 /** What the picture says in words: of a segment, for who points at it, hears it or reads the table. Pure functions. */
 
 import {bytes, bytesPerS, duration, perS, time} from '../../core/format.js';
 import {CREATING, DUPLICATE, MERGED, TRUNCATED, nameOf} from './model.js';
-
-/** @typedef {import('./model.js').Model} Model */
+/** @import {Model, Rate} from '../types.d.ts' */
 
 export const clock = time;
 export const age = duration;
@@ -22,7 +20,13 @@ export const rangeText = (model, rect) => `${keyText(model.low[rect])} to ${keyT
 export function stateText(model, rect) {
   const flags = model.flags[rect];
   const said = [
-    flags & CREATING ? 'being created' : model.end[rect] < Infinity ? 'sealed' : model.sealed ? 'sealed with the stream' : 'active',
+    flags & CREATING
+      ? 'being created'
+      : model.end[rect] < Infinity
+        ? 'sealed'
+        : model.sealed
+          ? 'sealed with the stream'
+          : 'active',
     flags & TRUNCATED ? 'truncated' : '',
     flags & DUPLICATE ? 'duplicate of a rolling commit' : '',
     flags & MERGED ? 'stands for several, sampled' : '',
@@ -33,7 +37,7 @@ export function stateText(model, rect) {
 /**
  * The lines of a segment's card: what, value.
  * @param {Model} model @param {number} rect
- * @param {{size: number, rate?: import('./colors.js').Rate, container?: number, store?: string}} more size in bytes, -1 unknown
+ * @param {{size: number, rate?: Rate, container?: number, store?: string}} more size in bytes, -1 unknown
  * @returns {[string, string][]}
  */
 export function facts(model, rect, {size, rate, container, store}) {
@@ -43,11 +47,16 @@ export function facts(model, rect, {size, rate, container, store}) {
     ['Keys', rangeText(model, rect)],
     ['State', stateText(model, rect)],
     ['Born', `${time(model.born[rect])}, epoch ${model.bornEpoch[rect]}`],
-    ended ? ['Sealed', `${time(model.end[rect])}, epoch ${model.endEpoch[rect]}, after ${duration(model.end[rect] - model.born[rect])}`]
+    ended
+      ? [
+          'Sealed',
+          `${time(model.end[rect])}, epoch ${model.endEpoch[rect]}, after ${duration(model.end[rect] - model.born[rect])}`,
+        ]
       : ['For', duration(model.now - model.born[rect])],
     ['Bytes', size < 0 ? 'not known' : bytes(size)],
   ];
-  if (rate && rate.bytesPerS >= 0) lines.push(['Rate', `${bytesPerS(rate.bytesPerS)}, ${perS(rate.eventsPerS)} events`]);
+  if (rate && rate.bytesPerS >= 0)
+    lines.push(['Rate', `${bytesPerS(rate.bytesPerS)}, ${perS(rate.eventsPerS)} events`]);
   if (container !== undefined) lines.push(['Container', String(container)]);
   if (store) lines.push(['Store', store]);
   return lines;
@@ -58,11 +67,17 @@ export function facts(model, rect, {size, rate, container, store}) {
  * @param {Model} model @param {number} rect @param {{before: number[], after: number[]}} kin
  */
 export function sentence(model, rect, {before, after}) {
-  const named = (/** @type {number[]} */ rects) => rects.slice(0, 3).map((r) => nameOf(model, r)).join(', ') + (rects.length > 3 ? ` and ${rects.length - 3} more` : '');
+  const named = (/** @type {number[]} */ rects) =>
+    rects
+      .slice(0, 3)
+      .map((r) => nameOf(model, r))
+      .join(', ') + (rects.length > 3 ? ` and ${rects.length - 3} more` : '');
   return [
     `Segment ${nameOf(model, rect)}, keys ${rangeText(model, rect)}, ${stateText(model, rect)}`,
     `since ${time(model.born[rect])}${model.end[rect] < Infinity ? ` until ${time(model.end[rect])}` : ''}`,
     before.length ? `after ${named(before)}` : '',
     after.length ? `before ${named(after)}` : '',
-  ].filter(Boolean).join('; ');
+  ]
+    .filter(Boolean)
+    .join('; ');
 }
