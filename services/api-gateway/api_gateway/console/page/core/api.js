@@ -70,7 +70,10 @@ export function under(texts, ...names) {
 /** JSON text as data; integers that a double cannot hold are BigInt. @param {string} text */
 export function parseJson(text) {
   if (!/\d{16}/.test(text)) return JSON.parse(text);
-  /** @type {(key: string, value: any, context?: any) => any} the third parameter is younger than the checker's library */
+  /**
+   * Its third parameter is younger than the checker's library.
+   * @type {(key: string, value: any, context?: any) => any}
+   */
   const exact = (_key, value, {source}) =>
     typeof value === 'number' && !Number.isSafeInteger(value) && /^-?\d+$/.test(source) ? BigInt(source) : value;
   return JSON.parse(text, exact);
@@ -83,12 +86,18 @@ export function toJson(data, indent = 0) {
 }
 
 export const api = {
-  /** The data of a GET. Raises Problem. @param {string} path @param {{query?: Query, signal?: AbortSignal}} [options] */
+  /**
+   * The data of a GET. Raises Problem.
+   * @param {string} path @param {{query?: Query, signal?: AbortSignal}} [options]
+   */
   async get(path, options = {}) {
     return (await this.read(path, options)).data;
   },
 
-  /** A GET with its ETag. Raises Problem. @param {string} path @param {{query?: Query, signal?: AbortSignal}} [options] @returns {Promise<Reply>} */
+  /**
+   * A GET with its ETag. Raises Problem.
+   * @param {string} path @param {{query?: Query, signal?: AbortSignal}} [options] @returns {Promise<Reply>}
+   */
   read(path, {query, signal} = {}) {
     return call('GET', path, {query, signal, mostMs: READ_MS});
   },
@@ -96,7 +105,8 @@ export const api = {
   /**
    * A change, or a POST that only asks (`asks`, `dryRun`). Raises Problem.
    * @param {'POST' | 'PUT' | 'DELETE'} method @param {string} path
-   * @param {{query?: Query, body?: any, ifMatch?: string, ifNoneMatch?: string, asks?: boolean, signal?: AbortSignal}} [options]
+   * @param {{query?: Query, body?: any, ifMatch?: string, ifNoneMatch?: string, asks?: boolean, signal?: AbortSignal}}
+   *   [options]
    * @returns {Promise<Reply>}
    */
   send(method, path, {query, body, ifMatch, ifNoneMatch, asks, signal} = {}) {
@@ -107,7 +117,10 @@ export const api = {
     return call(method, path, {query, body, headers, signal, mostMs: asks ? READ_MS : CHANGE_MS, changes: !asks});
   },
 
-  /** Begin a session of this browser. Raises Problem. @param {string} credentials the value of the header Authorization */
+  /**
+   * Begin a session of this browser. Raises Problem.
+   * @param {string} credentials the value of the header Authorization
+   */
   async enter(credentials) {
     await call('POST', 'session', {headers: {Authorization: credentials}, mostMs: READ_MS});
   },
@@ -120,7 +133,8 @@ export const api = {
 
 /**
  * @param {string} method @param {string} path
- * @param {{query?: Query, body?: any, headers?: Record<string, string>, signal?: AbortSignal, mostMs: number, changes?: boolean}} options
+ * @param {{query?: Query, body?: any, headers?: Record<string, string>, signal?: AbortSignal, mostMs: number, changes?:
+ *   boolean}} options
  * @returns {Promise<Reply>}
  */
 async function call(method, path, {query, body, headers = {}, signal, mostMs, changes = false}) {

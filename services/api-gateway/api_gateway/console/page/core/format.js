@@ -135,7 +135,10 @@ export function segment(id) {
   return `${whole & 0xffffffffn}.#epoch.${whole >> 32n}`;
 }
 
-/** The id of `4.#epoch.1`, or of digits; null if it is neither. @param {string} text @returns {number | bigint | null} */
+/**
+ * The id of `4.#epoch.1`, or of digits; null if it is neither.
+ * @param {string} text @returns {number | bigint | null}
+ */
 export function segmentId(text) {
   const name = /^(\d+)\.#epoch\.(\d+)$/.exec(text);
   if (!name && !/^\d+$/.test(text)) return null;

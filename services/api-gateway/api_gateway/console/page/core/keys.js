@@ -16,7 +16,8 @@ let beforeAt = 0;
 
 /**
  * Bind keys, "r" or "g s". Gives what ends it.
- * @param {string} keys @param {string} what @param {(event: KeyboardEvent) => void} run @param {string} [group] in the list of all keys
+ * @param {string} keys @param {string} what @param {(event: KeyboardEvent) => void} run
+ * @param {string} [group] in the list of all keys
  */
 export function bindKeys(keys, what, run, group = 'On this page') {
   const binding = {keys, what, run, group};
@@ -26,7 +27,10 @@ export function bindKeys(keys, what, run, group = 'On this page') {
   };
 }
 
-/** The same for as long as a component is shown. @param {string} keys @param {string} what @param {(event: KeyboardEvent) => void} run */
+/**
+ * The same for as long as a component is shown.
+ * @param {string} keys @param {string} what @param {(event: KeyboardEvent) => void} run
+ */
 export function useKey(keys, what, run) {
   useEffect(() => bindKeys(keys, what, run), [keys, run]);
 }

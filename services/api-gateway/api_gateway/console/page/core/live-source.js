@@ -38,7 +38,8 @@ export function named(wanted) {
 /**
  * @param {string} base the address of `/sluice/v1/`
  * @param {(message: Message) => void} emit
- * @returns {{watch: (wanted: Set<string>) => void, renew: () => void, close: () => void}} `renew` opens it anew, with nothing of before
+ * @returns {{watch: (wanted: Set<string>) => void, renew: () => void, close: () => void}} `renew` opens it anew, with
+ *   nothing of before
  */
 export function liveSource(base, emit) {
   /** @type {EventSource | null} */

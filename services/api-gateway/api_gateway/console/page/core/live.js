@@ -85,7 +85,8 @@ export function onChanged(of, listener) {
 /**
  * Call `listener` with the rates of a stream's segments (E3 `rates`), as long as this is watched. Gives what ends it.
  * @param {string} stream scope/name
- * @param {(rates: {stream: string, segments: {id: number | bigint, bytesPerS: number, eventsPerS: number, length: number}[], at: number}) => void} listener
+ * @param {(rates: {stream: string, segments: {id: number | bigint, bytesPerS: number, eventsPerS: number, length:
+ *   number}[], at: number}) => void} listener
  */
 export function onRates(stream, listener) {
   return listen({of: [`rates:${stream}`], rates: (rates) => rates.stream === stream && listener(rates)});
@@ -121,14 +122,19 @@ function take({type, data, resumed}) {
   }
 }
 
-/** What carries messages from here: to the worker, or to the tab's own source. @type {(type: 'watch' | 'close' | 'renew', of: string[]) => void} */
+/**
+ * What carries messages from here: to the worker, or to the tab's own source.
+ * @type {(type: 'watch' | 'close' | 'renew', of: string[]) => void}
+ */
 let post = () => {};
 
 function wanted() {
   return [...new Set([...listeners].flatMap((one) => one.of))];
 }
 
-/** Another user, or none, is logged in from now on: what is pushed to the tabs of this browser is what that one may see. */
+/**
+ * Another user, or none, is logged in from now on: what is pushed to the tabs of this browser is what that one may see.
+ */
 export function renew() {
   post('renew', wanted());
 }

@@ -34,12 +34,28 @@ function App() {
 function Banners() {
   const {route} = place.value;
   return html`
-    ${tooOld.value ? html`<div class="banner warn">This page is older than its gateway. <button type="button" onClick=${() => location.reload()}>Reload</button></div>` : null}
-    ${at.value && !route?.past ? html`<div class="banner past">This view knows only now: what stands here is not of that moment. <button type="button" class="small" onClick=${() => setAt(null)}>Show now</button></div>` : null}
+    ${
+      tooOld.value
+        ? html`<div class="banner warn">This page is older than its gateway. <button type="button"
+      onClick=${() => location.reload()}>Reload</button></div>`
+        : null
+    }
+    ${
+      at.value && !route?.past
+        ? html`<div class="banner past">This view knows only now: what stands here is not of that
+      moment. <button type="button" class="small" onClick=${() => setAt(null)}>Show now</button></div>`
+        : null
+    }
     ${
       !at.value && liveState.value === 'old'
         ? html`<div class="banner warn" role="status">
-      ${asOf.value ? html`<span>As of <b class="num">${clockTime(asOf.value)}</b>: no news from the gateway since. Data stay, actions are off.</span>` : 'No word from the gateway yet. Data may be old, actions are off.'}</div>`
+      ${
+        asOf.value
+          ? html`<span>As of <b class="num">
+        ${clockTime(asOf.value)}</b>: no news from the gateway since. Data stay, actions are
+          off.</span>`
+          : 'No word from the gateway yet. Data may be old, actions are off.'
+      }</div>`
         : null
     }`;
 }
@@ -102,7 +118,8 @@ function Outlet() {
     return html`<div class="state bad" role="alert"><p><b>This page could not be loaded.</b> ${problem.message}</p>
     <button type="button" onClick=${() => location.reload()}>Reload</button></div>`;
   if (!module) return html`<div class="page"><${Skeleton} lines=${8} /></div>`;
-  return html`<${Contained} key=${`${route.path} ${Object.values(params).join('/')}`}><${module.default} params=${params} query=${query} at=${moment} /><//>`;
+  return html`<${Contained} key=${`${route.path} ${Object.values(params).join('/')}`}><${module.default}
+    params=${params} query=${query} at=${moment} /><//>`;
 }
 
 /** @param {{children?: any}} props */

@@ -12,7 +12,7 @@
  *   `past`  whether it can show a past moment; the others say that they show now
  *
  * What a page is made of (each file says more at its head):
- *   core/html.js    `html`, hooks and signals                parts/panel.js   `Panel`: loading, empty, stale, refused, gone
+ * core/html.js `html`, hooks and signals parts/panel.js `Panel`: loading, empty, stale, refused, gone
  *   core/store.js   `useResource(path, {query, of})`: data   parts/table.js   `Table`: virtual rows, keys, sorting
  *                   that are fetched anew when they change   parts/dialog.js  `act({...})`: every action
  *   core/api.js     `api.get`, `api.send`, `Problem`         parts/link.js    `Time`, `Age`, `StreamLink`, `IdLink` …

@@ -18,6 +18,7 @@ import {storeMarks} from '../pictures/stores.js';
 import {PartitionsByTopic, partitionsOf} from './partitions.js';
 import {Choice, SPAN_WORDS, SPANS} from '../parts/choice.js';
 import {Plain} from '../parts/plain.js';
+/** @import {Filters} from '../core/types.d.ts' */
 /** @import {Search} from '../parts/types.d.ts' */
 /** @import {StoreMark} from '../pictures/types.d.ts' */
 /** @import {ContainerMap, MemberItem, PartitionModel} from 'api' */
@@ -29,7 +30,7 @@ const BANDS_PX = 460;
 
 export const title = () => 'Cluster';
 
-/** @param {{query: Record<string, string>, at: string | null}} props */
+/** @param {{query: Filters, at: string | null}} props */
 export default function ClusterPage({query, at}) {
   const isPast = at !== null;
   const containers = useResource('containers', {of: ['cluster'], every: OFTEN_MS, past: true});
@@ -52,11 +53,15 @@ export default function ClusterPage({query, at}) {
     onChange=${(name) => setQuery({span: name === '6h' ? '' : name})} />`;
 
   return html`<div class="page">
-    <div class="title"><h1>Cluster</h1><span class="tools"><${Cli} line="sluice member list" /><${Cli} line="sluice container list" /></span></div>
+    <div class="title"><h1>Cluster</h1><span class="tools"><${Cli} line="sluice member list" />
+      <${Cli} line="sluice container list" /></span></div>
     <${TimeSlider} name="cluster" query=${{key: 'cluster'}} />
-    <${Panel} title="Members" of=${members} empty=${(data) => data.items.length === 0} emptyText="No instance is known.">
-      ${(data) => html`<${Members} items=${data.items} partitions=${partitions.data?.items} isPast=${isPast} chosen=${query.member} />`}<//>
-    <${Panel} title="Containers" of=${containers} empty=${(data) => data.items.length === 0} emptyText="There are no containers.">
+    <${Panel} title="Members" of=${members} empty=${(data) => data.items.length === 0}
+      emptyText="No instance is known.">
+      ${(data) => html`<${Members} items=${data.items} partitions=${partitions.data?.items} isPast=${isPast}
+        chosen=${query.member} />`}<//>
+    <${Panel} title="Containers" of=${containers} empty=${(data) => data.items.length === 0}
+      emptyText="There are no containers.">
       ${(data) => html`<${Containers} data=${data} marks=${marks} query=${query} />`}<//>
     <${Panel} title="Who held which container" tools=${spans}>
       <${Bands} search=${held} bounds=${bounds} marks=${marks} />
@@ -64,7 +69,8 @@ export default function ClusterPage({query, at}) {
     ${
       isPast
         ? null
-        : html`<${Panel} title="Partitions" of=${partitions} empty=${(data) => data.items.length === 0} emptyText="Kafka has none of Sluice's topics yet.">
+        : html`<${Panel} title="Partitions" of=${partitions} empty=${(data) => data.items.length === 0}
+          emptyText="Kafka has none of Sluice's topics yet.">
       ${(data) => html`<${PartitionsByTopic} items=${data.items} at=${data.at} />`}<//>`
     }
     <${Panel} title="Members that left or were missed">
@@ -73,31 +79,46 @@ export default function ClusterPage({query, at}) {
   </div>`;
 }
 
-/** @param {{items: MemberItem[], partitions: PartitionModel[] | undefined, isPast: boolean, chosen: string | undefined}} props `chosen`: service/instance */
+/**
+ * @param {{items: MemberItem[], partitions: PartitionModel[] | undefined, isPast: boolean, chosen: string | undefined}}
+ *   props `chosen`: service/instance
+ */
 function Members({items, partitions, isPast, chosen}) {
-  return html`<table class="plain"><thead><tr><th scope="col">Service</th><th scope="col">Instance</th><th scope="col">Ready</th><th scope="col">Last heartbeat</th><th scope="col">Up for</th>
+  return html`<table class="plain"><thead><tr><th scope="col">Service</th><th scope="col">Instance</th>
+    <th scope="col">Ready</th><th scope="col">Last heartbeat</th><th scope="col">Up for</th>
       <th scope="col">Endpoints</th>${partitions ? html`<th scope="col">Partitions it owns</th>` : null}</tr></thead>
     <tbody>${items.map(
-      (
-        one,
-      ) => html`<tr key=${`${one.service}/${one.instance}`} class=${chosen === `${one.service}/${one.instance}` ? 'chosen' : ''}>
+      (one) => html`<tr key=${`${one.service}/${one.instance}`}
+        class=${chosen === `${one.service}/${one.instance}` ? 'chosen' : ''}>
       <td>${one.service}</td><td class="id">${one.instance}</td>
       <td><${Ready} member=${one} isPast=${isPast} /></td>
-      <td>${one.lastSeen === undefined ? html`<span class="muted">${isPast ? 'not recorded' : 'none received yet'}</span>` : html`<${Age} at=${one.lastSeen} /> ago`}</td>
+      <td>${
+        one.lastSeen === undefined
+          ? html`<span class="muted">
+        ${isPast ? 'not recorded' : 'none received yet'}</span>`
+          : html`<${Age} at=${one.lastSeen} /> ago`
+      }</td>
       <td>${isPast ? html`since <${Time} at=${one.since} />` : html`<${Age} at=${one.since} />`}</td>
       <td class="id">${Object.entries(one.endpoints)
         .map(([protocol, address]) => `${protocol} ${address}`)
         .join(', ')}</td>
       ${partitions ? html`<td>${partitionsOf(partitions, one.instance)}</td>` : null}</tr>`,
     )}</tbody></table>
-    ${items.some((one) => one.service === 'retention-spark') ? null : html`<p class="muted">retention-spark does not announce itself: it is never listed here.</p>`}`;
+    ${
+      items.some((one) => one.service === 'retention-spark')
+        ? null
+        : html`<p class="muted">retention-spark does not
+      announce itself: it is never listed here.</p>`
+    }`;
 }
 
 /** @param {{member: MemberItem, isPast: boolean}} props */
 function Ready({member, isPast}) {
   const problems = Object.entries(member.problems ?? {});
   if (problems.length > 0)
-    return html`<${Badge} tone="bad">${count(problems.length, 'problem')}<//> ${problems.map(([check, problem]) => `${check}: ${problem}`).join('; ')}`;
+    return html`<${Badge} tone="bad">
+      ${count(problems.length, 'problem')}
+        <//> ${problems.map(([check, problem]) => `${check}: ${problem}`).join('; ')}`;
   if (isPast) return html`<span class="muted">not recorded</span>`;
   const age = clock.value - (member.lastSeen ?? 0);
   return member.lastSeen !== undefined && age > MISSED_MS
@@ -107,7 +128,7 @@ function Ready({member, isPast}) {
 
 /**
  * The containers as a grid of numbers: each says its store by number and hue; what does not answer is marked.
- * @param {{data: ContainerMap, marks: Map<string, StoreMark>, query: Record<string, string>}} props
+ * @param {{data: ContainerMap, marks: Map<string, StoreMark>, query: Filters}} props
  */
 function Containers({data, marks, query}) {
   const stores = [...marks].map(([store, mark]) => ({
@@ -118,14 +139,21 @@ function Containers({data, marks, query}) {
   const homeless = data.items.filter((one) => !one.store).length;
   const silent = data.items.filter((one) => one.problem);
   return html`
-    <p class="says">${count(data.items.length, 'container')} on ${count(stores.filter(({held}) => held.length > 0).length, 'store')}.
+    <p class="says">
+      ${count(data.items.length, 'container')} on ${count(stores.filter(({held}) => held.length > 0).length, 'store')}.
       ${homeless > 0 ? html` <${Badge} tone="bad">${number(homeless)} without a store<//>` : null}
-      ${silent.length > 0 ? html` <${Badge} tone="bad">${count(silent.length, 'container')} ${silent.length === 1 ? 'does' : 'do'} not answer<//>` : null}
+      ${
+        silent.length > 0
+          ? html` <${Badge} tone="bad">
+        ${count(silent.length, 'container')} ${silent.length === 1 ? 'does' : 'do'} not answer<//>`
+          : null
+      }
       ${data.assignedAt ? html` <span class="muted">Last changed <${Time} at=${data.assignedAt} />.</span>` : null}</p>
     <ul class="stores">${stores.map(({store, mark, held}) => {
       const says = held.length > 0 ? count(held.length, 'container') : data.stores.includes(store) ? 'idle' : 'gone';
       return html`<li key=${store} class=${`${mark.colour.slice(2)} ${query.store === store ? 'chosen' : ''}`}>
-        <i class="store-number">${mark.number}</i> <${StoreLink} store=${store} /> <span class="muted">${says}</span></li>`;
+        <i class="store-number">${mark.number}</i> <${StoreLink} store=${store} /> <span class="muted">
+          ${says}</span></li>`;
     })}</ul>
     <p class="muted">Each container with the number of its store:</p>
     <ul class="containers" aria-label="Containers">${data.items.map((one) => {
@@ -137,7 +165,13 @@ function Containers({data, marks, query}) {
         <b>${one.container}</b><span aria-hidden="true">${mark ? mark.number : '–'}${one.problem ? ' !' : ''}</span>
         <span class="away">${says}</span></li>`;
     })}</ul>
-    ${silent.length > 0 ? html`<ul class="notes">${silent.map((one) => html`<li key=${one.container}>container ${one.container}: ${one.problem}</li>`)}</ul>` : null}`;
+    ${
+      silent.length > 0
+        ? html`<ul class="notes">
+      ${silent.map((one) => html`<li key=${one.container}>container ${one.container}: ${one.problem}</li>`)}
+        </ul>`
+        : null
+    }`;
 }
 
 /** @param {{search: Search, bounds: {from: number, to: number}, marks: any}} props */
@@ -153,15 +187,20 @@ function Bands({search, bounds, marks}) {
   }, [search.items, bounds, marks, to]);
   const table = () => html`<${Plain} heads=${['#Container', 'Store', 'From', 'To', '#For']}>
       ${search.items.map(
-        (
-          one,
-          index,
-        ) => html`<tr key=${index}><td class="num">${one.container}</td><td>${one.store ? html`${marks.get(one.store)?.number} <${StoreLink} store=${one.store} />` : 'no store'}</td>
-      <td><${Time} at=${one.from} /></td><td>${one.to ? html`<${Time} at=${one.to} />` : 'still'}</td><td class="num">${duration((one.to ?? to) - one.from)}</td></tr>`,
+        (one, index) => html`<tr key=${index}><td class="num">${one.container}</td><td>
+          ${one.store ? html`${marks.get(one.store)?.number} <${StoreLink} store=${one.store} />` : 'no store'}</td>
+      <td><${Time} at=${one.from} /></td><td>${one.to ? html`<${Time} at=${one.to} />` : 'still'}</td><td class="num">
+        ${duration((one.to ?? to) - one.from)}</td></tr>`,
       )}<//>`;
   return html`
-    ${model.rows.length > 0 ? html`<${Picture} make=${bands} model=${model} table=${table} most=${BANDS_PX} hint="Numbers are those of the stores above; hatched: no store held it. Drag to look closer, 0 shows all." />` : null}
-    <${SearchState} search=${search} what="holding" forward=${true}><${Empty} text="The journal has no container map in this span." cli="sluice container list" /><//>`;
+    ${
+      model.rows.length > 0
+        ? html`<${Picture} make=${bands} model=${model} table=${table} most=${BANDS_PX}
+      hint="Numbers are those of the stores above; hatched: no store held it. Drag to look closer, 0 shows all." />`
+        : null
+    }
+    <${SearchState} search=${search} what="holding" forward=${true}>
+      <${Empty} text="The journal has no container map in this span." cli="sluice container list" /><//>`;
 }
 
 /**
@@ -182,7 +221,10 @@ const joins = (same) => (/** @type {any[]} */ before, /** @type {any[]} */ more)
 export const joinHoldings = joins((one) => `${one.container} ${one.store}`);
 export const joinMemberships = joins((one) => `${one.service} ${one.instance}`);
 
-/** Between two stores of one container, and before the first, none held it. @param {any[]} items @param {number} from @param {number} to */
+/**
+ * Between two stores of one container, and before the first, none held it.
+ * @param {any[]} items @param {number} from @param {number} to
+ */
 export function withGaps(items, from, to) {
   /** @type {Map<number, any[]>} */
   const byContainer = new Map();
@@ -209,10 +251,8 @@ function Departures({search, span}) {
       ended.length > 0
         ? html`<${Plain} heads=${['Service', 'Instance', 'From', 'To', '#For', 'Why it ended']}>
       ${ended.map(
-        (
-          one,
-          index,
-        ) => html`<tr key=${index}><td>${one.service}</td><td class="id">${one.instance}</td><td><${Time} at=${one.from} /></td><td><${Time} at=${one.to} /></td>
+        (one, index) => html`<tr key=${index}><td>${one.service}</td><td class="id">${one.instance}</td><td>
+          <${Time} at=${one.from} /></td><td><${Time} at=${one.to} /></td>
         <td class="num">${duration(one.to - one.from)}</td><td>${one.why ?? ''}</td></tr>`,
       )}<//>`
         : search.complete

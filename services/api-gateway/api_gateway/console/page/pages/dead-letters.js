@@ -11,6 +11,7 @@ import {Age, AggregateLink, RequestLink, Time} from '../parts/link.js';
 import {Panel} from '../parts/panel.js';
 import {drop, replay} from './letter-actions.js';
 import {bytesOf, hexLines, letterGroups, letterKey} from './letter-values.js';
+/** @import {Filters} from '../core/types.d.ts' */
 /** @import {DeadLetterItem} from 'api' */
 
 const PAGE = 100;
@@ -22,7 +23,7 @@ const NAMED = /^\d+\/\d+$/;
 
 export const title = () => 'Dead letters';
 
-/** @param {{query: Record<string, string>}} props */
+/** @param {{query: Filters}} props */
 export default function DeadLetters({query}) {
   const settled = query.settled === 'yes';
   const [pages, setPages] = useState(1);
@@ -37,17 +38,27 @@ export default function DeadLetters({query}) {
   }, [records]);
   const groups = useMemo(() => letterGroups(letters.data?.items ?? []), [letters.data]);
 
+  const more = letters.data?.next ? '+' : '';
+  const found = letters.data && `${number(letters.data.items.length)}${more} in ${count(groups.length, 'group')}`;
   return html`<div class="page">
-    <div class="title"><h1>Dead letters</h1><span class="muted num">${letters.data ? `${number(letters.data.items.length)}${letters.data.next ? '+' : ''} in ${count(groups.length, 'group')}` : ''}</span>
-      <span class="tools"><label class="check"><input type="checkbox" checked=${settled} onChange=${() => setQuery({settled: settled ? '' : 'yes'})} /> also those replayed or dropped</label>
+    <div class="title"><h1>Dead letters</h1><span class="muted num">${found}</span>
+      <span class="tools"><label class="check"><input type="checkbox" checked=${settled}
+        onChange=${() => setQuery({settled: settled ? '' : 'yes'})} /> also those replayed or dropped</label>
         <${Cli} line=${settled ? cli`dead-letter list --settled` : cli`dead-letter list`} /></span></div>
     ${NAMED.test(query.letter ?? '') ? html`<${Named} key=${query.letter} name=${query.letter} />` : null}
     <${Panel} of=${letters} class="bare" flush=${true} lines=${6} empty=${(data) => data.items.length === 0}
-      emptyText="Records that no service could handle are listed here, by their cause. There are none." emptyCli=${cli`dead-letter list --settled`}>${(
-        data,
-      ) => html`
-      ${groups.map((group, index) => html`<${Group} key=${group.key} group=${group} isOpen=${index === 0 || groups.length < 4} />`)}
-      ${data.next ? html`<div class="row"><button type="button" disabled=${letters.loading} onClick=${() => setPages(pages + 1)}>Older ones</button></div>` : null}`}<//>
+      emptyText="Records that no service could handle are listed here, by their cause. There are none."
+        emptyCli=${cli`dead-letter list --settled`}>${(data) => html`
+      ${groups.map(
+        (group, index) => html`<${Group} key=${group.key} group=${group}
+        isOpen=${index === 0 || groups.length < 4} />`,
+      )}
+      ${
+        data.next
+          ? html`<div class="row"><button type="button" disabled=${letters.loading}
+        onClick=${() => setPages(pages + 1)}>Older ones</button></div>`
+          : null
+      }`}<//>
   </div>`;
 }
 
@@ -75,7 +86,8 @@ function Named({name}) {
   const [partition, offset] = name.split('/');
   const letter = useResource(under`dead-letters/${partition}/${offset}`);
   return html`<${Panel} title=${`Dead letter ${name}`} of=${letter} class="letters" flush=${true} lines=${2}>
-    ${(/** @type {DeadLetterItem} */ data) => html`<ul><${One} letter=${data} isOpen=${true} selected=${false} /></ul>`}<//>`;
+    ${(/** @type {DeadLetterItem} */ data) => html`<ul><${One} letter=${data} isOpen=${true}
+      selected=${false} /></ul>`}<//>`;
 }
 
 /** @param {{group: ReturnType<typeof letterGroups>[number], isOpen: boolean}} props */
@@ -96,20 +108,35 @@ function Group({group, isOpen}) {
     select(next);
   }
   return html`<details class="panel letters" open=${isOpen}>
-    <summary><span class="what"><b class="id">${group.topic || 'no topic'}</b>${group.type ? html` <span>${group.type}</span>` : null}<span class="reason" title=${group.reason.slice(0, 2000)}>${group.reason.slice(0, 400) || 'no reason given'}</span></span>
-      <span class="num muted">${count(letters.length, 'letter')}, last <${Age} at=${letters[0].at} /> ago</span></summary>
+    <summary><span class="what"><b class="id">${group.topic || 'no topic'}</b>
+      ${group.type ? html` <span>${group.type}</span>` : null}<span class="reason" title=${group.reason.slice(0, 2000)}>
+        ${group.reason.slice(0, 400) || 'no reason given'}</span></span>
+      <span class="num muted">
+        ${count(letters.length, 'letter')}, last <${Age} at=${letters[0].at} /> ago</span></summary>
     ${
       letters.length === 1
         ? null
         : html`<div class="tools">${
             chosen.length > 0
-              ? html`<${ActionButton} small=${true} allowed=${group.topic ? mayChange('deadLetters') : {allowed: false, why: 'it comes from no topic'}} onClick=${() => void replay(chosen)}>Replay${all}<//>
-      <${ActionButton} small=${true} danger=${true} allowed=${mayChange('deadLetters')} onClick=${() => void drop(chosen)}>Drop${all}<//>`
+              ? html`<${ActionButton} small=${true}
+                allowed=${group.topic ? mayChange('deadLetters') : {allowed: false, why: 'it comes from no topic'}}
+                  onClick=${() => void replay(chosen)}>Replay${all}<//>
+      <${ActionButton} small=${true} danger=${true} allowed=${mayChange('deadLetters')}
+        onClick=${() => void drop(chosen)}>Drop${all}<//>`
               : html`<span class="muted">All of these are settled.</span>`
           }</div>`
     }
-    <ul>${letters.slice(0, most).map((letter) => html`<${One} key=${letterKey(letter)} letter=${letter} isOpen=${false} selected=${selected.has(letterKey(letter))} toggle=${letters.length > 1 ? () => toggle(letterKey(letter)) : undefined} />`)}</ul>
-    ${letters.length > most ? html`<button type="button" class="quiet" onClick=${() => setMost(most + SHOWN)}>${Math.min(SHOWN, letters.length - most)} more of ${letters.length - most}</button>` : null}
+    <ul>${letters.slice(0, most).map(
+      (letter) => html`<${One} key=${letterKey(letter)} letter=${letter} isOpen=${false}
+      selected=${selected.has(letterKey(letter))}
+        toggle=${letters.length > 1 ? () => toggle(letterKey(letter)) : undefined} />`,
+    )}</ul>
+    ${
+      letters.length > most
+        ? html`<button type="button" class="quiet" onClick=${() => setMost(most + SHOWN)}>
+      ${Math.min(SHOWN, letters.length - most)} more of ${letters.length - most}</button>`
+        : null
+    }
   </details>`;
 }
 
@@ -118,11 +145,30 @@ function One({letter, isOpen, selected, toggle}) {
   const [open, setOpen] = useState(isOpen);
   const key = letterKey(letter);
   return html`<li class="letter"><div class="head">
-      ${letter.settled || !toggle ? html`<span class="box"></span>` : html`<input type="checkbox" aria-label=${`choose ${key}`} checked=${selected} onChange=${toggle} />`}
-      <button type="button" class="small quiet id" aria-expanded=${open ? 'true' : 'false'} onClick=${() => setOpen(!open)}><span aria-hidden="true">${open ? '▾' : '▸'}</span> ${key}</button>
-      <${Time} at=${letter.at} /><span class="cut" title=${letter.key}><${Key} text=${letter.key} /></span><span class="muted cut" title=${letter.service}>${letter.service}</span>
-      ${letter.settled ? html`<${Badge} tone=${letter.settled === 'replayed' ? 'ok' : 'idle'}>${words(letter.settled)}<//>` : null}
-      ${letter.settled ? null : html`<span class="row end"><${ActionButton} small=${true} allowed=${letter.topic ? mayChange('deadLetters') : {allowed: false, why: 'it comes from no topic'}} onClick=${() => void replay([letter])}>Replay<//><${ActionButton} small=${true} danger=${true} allowed=${mayChange('deadLetters')} onClick=${() => void drop([letter])}>Drop<//></span>`}
+      ${
+        letter.settled || !toggle
+          ? html`<span class="box"></span>`
+          : html`<input type="checkbox"
+        aria-label=${`choose ${key}`} checked=${selected} onChange=${toggle} />`
+      }
+      <button type="button" class="small quiet id" aria-expanded=${open ? 'true' : 'false'}
+        onClick=${() => setOpen(!open)}><span aria-hidden="true">${open ? '▾' : '▸'}</span> ${key}</button>
+      <${Time} at=${letter.at} /><span class="cut" title=${letter.key}><${Key} text=${letter.key} /></span>
+        <span class="muted cut" title=${letter.service}>${letter.service}</span>
+      ${
+        letter.settled
+          ? html`<${Badge} tone=${letter.settled === 'replayed' ? 'ok' : 'idle'}>
+        ${words(letter.settled)}<//>`
+          : null
+      }
+      ${
+        letter.settled
+          ? null
+          : html`<span class="row end"><${ActionButton} small=${true}
+        allowed=${letter.topic ? mayChange('deadLetters') : {allowed: false, why: 'it comes from no topic'}}
+          onClick=${() => void replay([letter])}>Replay<//><${ActionButton} small=${true} danger=${true}
+            allowed=${mayChange('deadLetters')} onClick=${() => void drop([letter])}>Drop<//></span>`
+      }
     </div>${open ? html`<${Value} letter=${letter} />` : null}</li>`;
 }
 
@@ -146,15 +192,34 @@ function Value({letter}) {
   const isCut = shown.length < text.length || (form === 'hex' && lines.length * 16 < value.length);
   const forms = [...(decoded ? ['decoded'] : []), ...(letter.encoding === 'text' ? ['text'] : []), 'hex'];
   return html`<div class="value"><p class="reason">${letter.reason.slice(0, SHOWN_REASON)}</p>
-    <div class="row"><span class="choice" role="group" aria-label="shown as">${forms.map((one) => html`<button type="button" key=${one} aria-pressed=${form === one ? 'true' : 'false'} onClick=${() => setForm(one)}>${one}</button>`)}</span>
-      <span class="muted num">${bytes(value.length)}</span>${decoded?.request ? html`<span class="muted">request <${RequestLink} id=${decoded.request} /></span>` : null}
-      <span class="spread"></span><${Copy} text=${shown} label="copy value" /><${Cli} line=${cli`dead-letter show ${letterKey(letter)}`} /></div>
+    <div class="row"><span class="choice" role="group" aria-label="shown as">
+      ${forms.map(
+        (one) => html`<button type="button" key=${one} aria-pressed=${form === one ? 'true' : 'false'}
+        onClick=${() => setForm(one)}>${one}</button>`,
+      )}</span>
+      <span class="muted num">${bytes(value.length)}</span>
+        ${decoded?.request ? html`<span class="muted">request <${RequestLink} id=${decoded.request} /></span>` : null}
+      <span class="spread"></span><${Copy} text=${shown} label="copy value" />
+        <${Cli} line=${cli`dead-letter show ${letterKey(letter)}`} /></div>
     <pre tabindex="0" aria-label="value">${shown}</pre>
-    ${isCut ? html`<p class="muted">The value goes on. ${whole ? 'The command above shows all of it.' : html`<button type="button" class="small" onClick=${() => setWhole(true)}>Show more</button>`}</p>` : null}
+    ${
+      isCut
+        ? html`<p class="muted">The value goes
+      on. ${
+        whole
+          ? 'The command above shows all of it.'
+          : html`<button type="button" class="small"
+        onClick=${() => setWhole(true)}>Show more</button>`
+      }</p>`
+        : null
+    }
   </div>`;
 }
 
-/** The value as indented JSON, with the request in it; null if it is none. @param {DeadLetterItem} letter @returns {{text: string, request: string} | null} */
+/**
+ * The value as indented JSON, with the request in it; null if it is none.
+ * @param {DeadLetterItem} letter @returns {{text: string, request: string} | null}
+ */
 function decode(letter) {
   if (letter.encoding !== 'text') return null;
   try {

@@ -10,10 +10,14 @@ import {DecisionList} from '../parts/decision-list.js';
 import {Empty, Panel} from '../parts/panel.js';
 import {SearchState} from '../parts/search-state.js';
 import {useBounds, useSearch} from '../parts/searching.js';
+/** @import {Filters} from '../core/types.d.ts' */
+
+const NOTHING = html`Nothing was decided in this span, as far as the journal has it.
+  Streams with a scaling policy by rate, or a retention policy, are decided on.`;
 
 export const title = () => 'Decisions';
 
-/** @param {{query: Record<string, string>, at: string | null}} props */
+/** @param {{query: Filters, at: string | null}} props */
 export default function Decisions({query, at}) {
   const span = SPANS.find(([name]) => name === query.span) ?? SPANS[2];
   const [turn, setTurn] = useState(0);
@@ -22,8 +26,10 @@ export default function Decisions({query, at}) {
   const items = useMemo(() => [...search.items].sort((one, other) => other.at - one.at), [search.items]);
 
   return html`<div class="page">
-    <div class="title"><h1>Decisions</h1><span class="tools"><${Cli} line=${cli`topic tail journal --type DecisionRecorded --from -${span[0]} --no-follow`} /></span></div>
-    <p class="muted">What scaling and retention decided of every stream, and why. A decision is recorded when it differs from the one before.</p>
+    <div class="title"><h1>Decisions</h1><span class="tools">
+      <${Cli} line=${cli`topic tail journal --type DecisionRecorded --from -${span[0]} --no-follow`} /></span></div>
+    <p class="muted">What scaling and retention decided of every stream, and why. A decision is recorded when it differs
+      from the one before.</p>
     <form class="filters" onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
       <label>Kind <select value=${query.kind ?? ''} onChange=${onText((text) => setQuery({kind: text}))}>
         <option value="">both</option>
@@ -41,7 +47,7 @@ export default function Decisions({query, at}) {
     <${Panel} title="Newest first">
       <${DecisionList} items=${items} streams=${true} />
       <${SearchState} search=${search} what="decision" bounds=${`in ${duration(span[1])}`}>
-        <${Empty} text="Nothing was decided in this span, as far as the journal has it. Streams with a scaling policy by rate, or a retention policy, are decided on."
+        <${Empty} text=${NOTHING}
           cli=${cli`stream create demo/orders --retain time=1h..2d`} />
       <//>
     <//>

@@ -1,16 +1,18 @@
-/** One reader group: which reader has which segment and where it stands, what no reader has, how far behind it all is. */
+/**
+ * One reader group: which reader has which segment and where it stands, what no reader has, how far behind it all is.
+ */
 import '../parts/past-style.js';
 import {html, useEffect, useRef, useState} from '../core/html.js';
 import {under} from '../core/api.js';
 import {bytes, count, duration, number} from '../core/format.js';
 import {href} from '../core/router.js';
 import {useResource} from '../core/store.js';
-import {Badge, State} from '../parts/badges.js';
+import {Badge, State, UnderWay} from '../parts/badges.js';
 import {cli, Cli} from '../parts/cli.js';
 import {split} from '../parts/decision-list.js';
 import {act, ActionButton, allowedOf} from '../parts/dialog.js';
 import {Lines} from '../parts/lines.js';
-import {Age, ScopeLink, SegmentLink, StreamLink, Time} from '../parts/link.js';
+import {ScopeLink, SegmentLink, StreamLink, Time} from '../parts/link.js';
 import {Empty, Gone, Panel} from '../parts/panel.js';
 import {TimeSlider} from '../parts/slider.js';
 import {Behind} from './groups.js';
@@ -18,6 +20,7 @@ import {Plain} from '../parts/plain.js';
 /** @import {GroupDescription, GroupReadersModel, HeldSegment} from 'api' */
 
 const READERS_MS = 5000;
+const PART = 'Some stores did not answer, or a stream does not exist: it may be more.';
 const KEPT_POINTS = 360;
 
 /** @param {Record<string, string>} params */
@@ -41,11 +44,16 @@ export default function Group({params: {scope, group}, at}) {
       cli: cli`reader-group delete ${name}`,
     });
   return html`<div class="page">
-    <div class="title"><h1><span class="muted"><${ScopeLink} scope=${scope} />/</span>${group}</h1><${State} state=${found.data?.state} />
-      <span class="tools"><${Cli} line=${at === null ? cli`reader-group show ${name}` : cli`reader-group show ${name} --at ${at}`} />
-        <${ActionButton} danger=${true} onClick=${remove} allowed=${allowedOf(found.data, 'delete')}>Delete<//></span></div>
+    <div class="title"><h1><span class="muted"><${ScopeLink} scope=${scope} />/</span>${group}</h1>
+      <${State} state=${found.data?.state} />
+      <span class="tools">
+        <${Cli} line=${at === null ? cli`reader-group show ${name}` : cli`reader-group show ${name} --at ${at}`} />
+        <${ActionButton} danger=${true} onClick=${remove}
+          allowed=${allowedOf(found.data, 'delete')}>Delete<//></span></div>
     <${TimeSlider} name=${`reader group ${name}`} query=${{key: `group:${name}`}} />
-    <${Panel} title="Reader group" of=${found} gone=${(problem) => html`<${Gone} problem=${problem}><a href=${href('/journal', {key: `group:${name}`, from: '-7d'})}>What the journal has of it</a><//>`}>
+    <${Panel} title="Reader group" of=${found}
+      gone=${(problem) => html`<${Gone} problem=${problem}>
+        <a href=${href('/journal', {key: `group:${name}`, from: '-7d'})}>What the journal has of it</a><//>`}>
       ${(data) => html`<${Facts} data=${data} />`}<//>
     ${
       at === null
@@ -67,16 +75,13 @@ function Facts({data}) {
     <dt>Generation</dt><dd class="num">${number(data.generation)}</dd>
     <dt>Retention</dt><dd>${RETENTIONS[config.retention] ?? config.retention}</dd>
     <dt>Readers look for news</dt><dd>each ${duration(config.refreshMs)}</dd>
-    <dt>Checkpoints</dt><dd>${Number(config.checkpointIntervalMs) < 0 ? 'never by itself' : `each ${duration(config.checkpointIntervalMs)}`}, ${count(config.maxOutstandingCheckpoints, 'at most', 'at most')} under way</dd>
-    ${
-      data.workflow
-        ? html`<dt>Under way</dt><dd><a href=${href('/workflows', {q: `${data.scope}/${data.name}`})}>${data.workflow.kind}</a> for <${Age} at=${data.workflow.since} />
-      ${data.workflow.lastError ? html` <${Badge} tone="bad">${count(data.workflow.attempts, 'attempt')}<//> ${data.workflow.lastError}` : null}</dd>`
-        : null
-    }
+    <dt>Checkpoints</dt><dd>
+      ${config.checkpointIntervalMs < 0 ? 'never by itself' : `each ${duration(config.checkpointIntervalMs)}`},
+      ${' '}${number(config.maxOutstandingCheckpoints)} at most under way</dd>
+    <${UnderWay} workflow=${data.workflow} q=${`${data.scope}/${data.name}`} />
     <dt>Streams</dt><dd>${Object.entries(config.streams).map(
       ([name, cuts]) => html`<p key=${name}><${StreamLink} ...${split(name)} tab="readers" />
-      <span class="muted"> from ${cut(/** @type {any} */ (cuts).start, 'its head')} to ${cut(/** @type {any} */ (cuts).end, 'no end')}</span></p>`,
+      <span class="muted"> from ${cut(cuts.start, 'its head')} to ${cut(cuts.end, 'no end')}</span></p>`,
     )}</dd>
   </dl>`;
 }
@@ -101,26 +106,43 @@ function Readers({data}) {
     const own = segments.map((segment, index) => ({name, segment, first: index === 0}));
     return own.length > 0 || name === null ? own : [{name, first: true}];
   });
+  const read = data.readers.reduce((sum, one) => sum + one.segments.length, 0);
+  const none = data.unassigned.length;
+  const open = none > 0 && html`, <${Badge} tone="warn">${number(none)} without a reader<//>`;
+  const known = data.lag.ms !== undefined;
+  const inTime = known && html`, <${Behind} lag=${data.lag} complete=${data.complete} of="ms" /> in time`;
+  const part = !data.complete && html`<span class="muted">${PART}</span>`;
   return html`
-    <p class="says">${count(data.readers.length, 'reader')}, ${count(rows.filter((row) => row.segment && row.name !== null).length, 'segment')} read${data.unassigned.length > 0 ? html`, <${Badge} tone="warn">${number(data.unassigned.length)} without a reader<//>` : ''}.
-      Behind by <${Behind} lag=${data.lag} complete=${data.complete} of="bytes" />${data.lag?.ms === undefined ? null : html`, <${Behind} lag=${data.lag} complete=${data.complete} of="ms" /> in time`}.
-      ${data.complete === false ? html` <span class="muted">Some stores did not answer, or a stream does not exist: it may be more.</span>` : null}</p>
+    <p class="says">${count(data.readers.length, 'reader')}, ${count(read, 'segment')} read${open}.
+      Behind by <${Behind} lag=${data.lag} complete=${data.complete} of="bytes" />${inTime}. ${part}</p>
     ${
       rows.length === 0
-        ? html`<${Empty} text="No reader is there, and no segment waits for one." cli=${cli`event read ${'demo/orders'}`} />`
+        ? html`<${Empty} text="No reader is there, and no segment waits for one."
+          cli=${cli`event read ${'demo/orders'}`} />`
         : html`
     <${Plain} heads=${['Reader', 'Segment', '#Offset']}>
       ${rows.map(
         (row, index) => html`<tr key=${index} class=${row.first ? 'first' : ''}>
       <td>${row.first ? (row.name ?? html`<${Badge} tone="warn">no reader<//>`) : ''}</td>
-      <td>${row.segment ? html`<span class="muted">${row.segment.stream} </span><${SegmentLink} ...${split(row.segment.stream)} id=${row.segment.segment} />` : html`<span class="muted">none</span>`}</td>
-      <td class="num">${row.segment ? (Number(row.segment.offset) < 0 ? 'its end' : number(row.segment.offset)) : ''}</td></tr>`,
+      <td>${
+        row.segment
+          ? html`<span class="muted">${row.segment.stream} </span>
+        <${SegmentLink} ...${split(row.segment.stream)}
+          id=${row.segment.segment} />`
+          : html`<span class="muted">none</span>`
+      }</td>
+      <td class="num">
+        ${row.segment ? (Number(row.segment.offset) < 0 ? 'its end' : number(row.segment.offset)) : ''}</td></tr>`,
       )}<//>`
     }
-    <p class="muted">Offsets are what readers last wrote into the group's state, so they are coarse; before the first reader the group is at its start. Lag in time is 6 h at most, as of half a minute ago.</p>`;
+    <p class="muted">Offsets are what readers last wrote into the group's state, so they are coarse; before the first
+      reader the group is at its start. Lag in time is 6 h at most, as of half a minute ago.</p>`;
 }
 
-/** The lag while the page is open. @param {{lag: {bytes?: number, ms?: number} | undefined, at: number | undefined}} props */
+/**
+ * The lag while the page is open.
+ * @param {{lag: {bytes?: number, ms?: number} | undefined, at: number | undefined}} props
+ */
 function Trend({lag, at}) {
   const points = useRef(/** @type {{at: number, bytes: number}[]} */ ([]));
   const [, draw] = useState(0);
@@ -130,6 +152,7 @@ function Trend({lag, at}) {
     draw((turn) => turn + 1);
   }, [at]);
   if (points.current.length < 2) return null;
-  return html`<${Panel} title="Lag since this page was opened"><${Lines} label="Lag in bytes" times=${points.current.map((one) => one.at)} format=${bytes}
+  return html`<${Panel} title="Lag since this page was opened"><${Lines} label="Lag in bytes"
+    times=${points.current.map((one) => one.at)} format=${bytes}
     series=${[{label: 'bytes', values: points.current.map((one) => one.bytes), hue: 1}]} /><//>`;
 }

@@ -10,6 +10,7 @@ import {split} from '../parts/decision-list.js';
 import {StreamLink} from '../parts/link.js';
 import {ListInScopes, nameColumn} from '../parts/scopes.js';
 import {column} from '../parts/table.js';
+/** @import {Filters} from '../core/types.d.ts' */
 /** @import {Column, InScope} from '../parts/types.d.ts' */
 /** @import {GroupItem, Lag} from 'api' */
 
@@ -32,17 +33,19 @@ const COLUMNS = [
   }),
 ];
 
-/** @param {{query: Record<string, string>}} props */
+/** @param {{query: Filters}} props */
 export default function Groups({query}) {
   return html`<${ListInScopes} query=${query} title="Reader groups" page="groups" kind="readergroups" columns=${COLUMNS}
-    command="reader-group" placeholder="name of a group or a stream" also=${(/** @type {GroupItem} */ row) => row.streams}
+    command="reader-group" placeholder="name of a group or a stream"
+      also=${(/** @type {GroupItem} */ row) => row.streams}
     emptyText="No reader group. Readers that share a stream form one."
     emptyCli=${cli`reader-group create ${'demo/readers'} --stream ${'demo/orders'}`} />`;
 }
 
 /** @param {{names: string[]}} props */
 function Streams({names}) {
-  return html`<span title=${names.join(', ')}>${names.slice(0, 3).map((name) => html`<${StreamLink} key=${name} ...${split(name)} tab="readers" /> `)}
+  return html`<span title=${names.join(', ')}>
+    ${names.slice(0, 3).map((name) => html`<${StreamLink} key=${name} ...${split(name)} tab="readers" /> `)}
     ${names.length > 3 ? `and ${names.length - 3} more` : ''}</span>`;
 }
 

@@ -1,4 +1,6 @@
-/** What happened: the records of the journal, decoded, within a span, by key and type; those without effect are marked. */
+/**
+ * What happened: the records of the journal, decoded, within a span, by key and type; those without effect are marked.
+ */
 import '../parts/past-style.js';
 import {html, onText, useEffect, useMemo, useState} from '../core/html.js';
 import {toJson} from '../core/api.js';
@@ -11,13 +13,14 @@ import {AggregateLink, RequestLink, Time} from '../parts/link.js';
 import {Empty, Panel} from '../parts/panel.js';
 import {SearchState} from '../parts/search-state.js';
 import {useSearch} from '../parts/searching.js';
+/** @import {Filters} from '../core/types.d.ts' */
 /** @import {EventModel} from 'api' */
 
 const SPAN = '-10m';
 
 export const title = () => 'Journal';
 
-/** @param {{query: Record<string, string>, at: string | null}} props */
+/** @param {{query: Filters, at: string | null}} props */
 export default function Journal({query, at}) {
   const {key = '', types = '', from = SPAN, to = ''} = query;
   const [draft, setDraft] = useState({key, types, from, to});
@@ -33,10 +36,14 @@ export default function Journal({query, at}) {
       event.preventDefault();
       if (!isWrong) setQuery({...draft, from: draft.from === SPAN ? '' : draft.from});
     }}>
-      <label>Key <input type="text" size="24" placeholder="demo/orders" value=${draft.key} onInput=${set('key')} /></label>
-      <label>Types <input type="text" size="28" placeholder="StreamScaled,DecisionRecorded" value=${draft.types} onInput=${set('types')} /></label>
-      <label>From <input type="text" size="18" value=${draft.from} aria-invalid=${wrong(draft.from) ? 'true' : undefined} onInput=${set('from')} /></label>
-      <label>To <input type="text" size="18" placeholder=${at === null ? 'now' : 'the moment'} value=${draft.to} aria-invalid=${wrong(draft.to) ? 'true' : undefined} onInput=${set('to')} /></label>
+      <label>Key <input type="text" size="24" placeholder="demo/orders" value=${draft.key}
+        onInput=${set('key')} /></label>
+      <label>Types <input type="text" size="28" placeholder="StreamScaled,DecisionRecorded" value=${draft.types}
+        onInput=${set('types')} /></label>
+      <label>From <input type="text" size="18" value=${draft.from}
+        aria-invalid=${wrong(draft.from) ? 'true' : undefined} onInput=${set('from')} /></label>
+      <label>To <input type="text" size="18" placeholder=${at === null ? 'now' : 'the moment'} value=${draft.to}
+        aria-invalid=${wrong(draft.to) ? 'true' : undefined} onInput=${set('to')} /></label>
       <button type="submit" class="primary" disabled=${isWrong}>Search</button>
       ${isWrong ? html`<span class="muted">A moment is -10m, 2026-01-31T12:00:00Z or epoch ms.</span>` : null}
     </form>
@@ -46,7 +53,7 @@ export default function Journal({query, at}) {
 
 /**
  * The records within the span that the filters name; the tab of a stream's page, too.
- * @param {{path: string, query: Record<string, string>, at: string | null}} props `path` of E6
+ * @param {{path: string, query: Filters, at: string | null}} props `path` of E6
  */
 export function Records({path, query, at}) {
   const {key, types, from = SPAN, to = ''} = query;
@@ -62,8 +69,18 @@ export function Records({path, query, at}) {
     ? cli`topic tail journal --from ${from} --stream ${key} --no-follow`
     : cli`topic tail journal --from ${from} --no-follow`;
   return html`
-    <${Panel} title="Records, newest first" tools=${at === null && to === '' ? html`<button type="button" class="small" onClick=${() => setTurn(turn + 1)}>Search anew</button>` : null}>
-      <ol class="records">${search.items.map((one, index) => html`<${Record} key=${`${one.partition}/${one.offset}/${index}`} record=${one} />`)}</ol>
+    <${Panel} title="Records, newest first"
+      tools=${
+        at === null && to === ''
+          ? html`<button type="button" class="small"
+        onClick=${() => setTurn(turn + 1)}>Search anew</button>`
+          : null
+      }>
+      <ol class="records">
+        ${search.items.map(
+          (one, index) => html`<${Record} key=${`${one.partition}/${one.offset}/${index}`}
+          record=${one} />`,
+        )}</ol>
       <${SearchState} search=${search} what="record" bounds=${`from ${time(bounds.from)} to ${time(bounds.to)}`}>
         <${Empty} text="No record in this span that the filters let through." cli=${line} />
       <//>
@@ -99,14 +116,17 @@ function Record({record}) {
   return html`<li class=${record.void ? 'void' : ''}>
     <details onToggle=${(event) => setOpen(event.currentTarget.open)}>
       <summary>
-        <time class="num" datetime=${exact(at)} title=${exact(at)}>${time(at)}<small>.${String(at % 1000).padStart(3, '0')}</small></time>
+        <time class="num" datetime=${exact(at)} title=${exact(at)}>${time(at)}
+          <small>.${String(at % 1000).padStart(3, '0')}</small></time>
         <b class="type" title=${type}>${type}</b>
         <span class="about" title=${aggregate ?? key}>${aggregate ?? key}</span>
-        <span class="brief muted">${record.void ? html`<${Badge} tone="warn">void<//> ${why} ` : null}${brief(record.value)}</span>
+        <span class="brief muted">${record.void ? html`<${Badge} tone="warn">void<//> ${why} ` : null}
+          ${brief(record.value)}</span>
       </summary>
       ${open ? html`<${Detail} record=${record} />` : null}
     </details>
-    <span class="who">${request ? html`<${RequestLink} id=${request} />` : null}${principal ? html` <span class="muted">${principal}</span>` : null}</span>
+    <span class="who">${request ? html`<${RequestLink} id=${request} />` : null}
+      ${principal ? html` <span class="muted">${principal}</span>` : null}</span>
     <span class="where id muted" title="partition and offset of the journal">${partition}@${offset}</span>
   </li>`;
 }
@@ -114,5 +134,8 @@ function Record({record}) {
 /** @param {{record: EventModel}} props */
 function Detail({record}) {
   const text = toJson(record.value, 2);
-  return html`<div class="detail"><p>${record.aggregate?.includes(':') ? html`<${AggregateLink} aggregate=${record.aggregate} />, ` : null}<${Time} at=${record.at} /> <${Copy} text=${text} /></p><pre tabindex="0" aria-label="Value of the record">${text}</pre></div>`;
+  return html`<div class="detail"><p>
+    ${record.aggregate?.includes(':') ? html`<${AggregateLink} aggregate=${record.aggregate} />, ` : null}
+      <${Time} at=${record.at} /> <${Copy} text=${text} /></p><pre tabindex="0" aria-label="Value of the record">
+        ${text}</pre></div>`;
 }

@@ -1,4 +1,7 @@
-/** Replay and drop of dead letters: one, some, a group. Several go one after the other, and stop at the first that comes back. */
+/**
+ * Replay and drop of dead letters: one, some, a group. Several go one after the other, and stop at the first that comes
+ * back.
+ */
 import {html} from '../core/html.js';
 import {api, Problem, under} from '../core/api.js';
 import {count} from '../core/format.js';
@@ -42,11 +45,13 @@ export function replay(letters) {
     method: 'POST',
     path: path(first, 'replay'),
     cli: line(letters),
-    what: html`<p>${letters.length === 1 ? 'The record goes' : 'The records go'} back into <span class="id">${first.topic || 'their topics'}</span>; a request gets an id of its own.</p>`,
+    what: html`<p>${letters.length === 1 ? 'The record goes' : 'The records go'} back into <span class="id">
+      ${first.topic || 'their topics'}</span>; a request gets an id of its own.</p>`,
     effects:
       letters.length === 1
         ? html`One record is sent, at least once. It cannot be taken back.`
-        : html`Up to ${letters.length} records are sent, one after the other. Each is followed to its answer; the first that comes back stops the rest.`,
+        : html`Up to ${letters.length} records are sent, one after the other. Each is followed to its answer; the first
+          that comes back stops the rest.`,
     canStop: letters.length > 1,
     run: (report, stopped) => replayAll(letters, report, stopped),
   });
@@ -90,10 +95,22 @@ function stopWords({kind, detail}) {
 function ended(sent, letters, more) {
   const last = sent.filter((one) => one.request).slice(-10);
   return html`<b>${sent.length} of ${letters.length} sent.</b>${more}
-    ${last.length > 0 ? html`<ul>${last.map(({letter, request}) => html`<li key=${request}>${letterKey(letter)}: follow <${RequestLink} id=${request} /></li>`)}</ul>` : null}`;
+    ${
+      last.length > 0
+        ? html`<ul>
+      ${last.map(
+        ({letter, request}) => html`<li key=${request}>
+        ${letterKey(letter)}: follow <${RequestLink} id=${request} /></li>`,
+      )}</ul>`
+        : null
+    }`;
 }
 
-/** What became of a replayed record. @param {string} request '' of what is no request @param {number} since @returns {Promise<'answered' | 'back' | 'silent'>} */
+/**
+ * What became of a replayed record.
+ * @param {string} request '' of what is no request @param {number} since
+ * @returns {Promise<'answered' | 'back' | 'silent'>}
+ */
 async function outcome(request, since) {
   const end = Date.now() + ANSWER_MS;
   try {
@@ -149,7 +166,8 @@ export function drop(letters) {
           await api.send('POST', path(letter, 'drop'));
         } catch (error) {
           if (!(error instanceof Problem) || dropped === 0) throw error;
-          return html`<b>${dropped} of ${letters.length} dropped.</b><p class="bad">Stopped at ${letterKey(letter)}: ${stopWords(error)}</p>`;
+          return html`<b>${dropped} of ${letters.length} dropped.</b>
+            <p class="bad">Stopped at ${letterKey(letter)}: ${stopWords(error)}</p>`;
         }
         dropped++;
       }

@@ -10,7 +10,10 @@ export function bytesOf(letter) {
   return Uint8Array.from(atob(letter.value), (one) => one.charCodeAt(0));
 }
 
-/** Lines of offset, 16 bytes in hex, and what of them can be read. @param {Uint8Array} bytes @param {number} most lines */
+/**
+ * Lines of offset, 16 bytes in hex, and what of them can be read.
+ * @param {Uint8Array} bytes @param {number} most lines
+ */
 export function hexLines(bytes, most) {
   const lines = [];
   for (let from = 0; from < bytes.length && lines.length < most; from += 16) {
@@ -24,7 +27,10 @@ export function hexLines(bytes, most) {
   return lines;
 }
 
-/** The name of the command or message in the value, '' if it has none. Looks at its beginning, for values may be large. @param {DeadLetterItem} letter */
+/**
+ * The name of the command or message in the value, '' if it has none. Looks at its beginning, for values may be large.
+ * @param {DeadLetterItem} letter
+ */
 export function typeOf(letter) {
   if (letter.encoding !== 'text') return '';
   return /"type"\s*:\s*"([^"]{1,80})"/.exec(letter.value.slice(0, 4000))?.[1] ?? '';

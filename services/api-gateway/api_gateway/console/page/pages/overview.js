@@ -25,13 +25,18 @@ export default function Overview() {
   const overview = useOverview();
   return html`<div class="page overview">
     <div class="title"><h1>Overview</h1><span class="tools"><${Cli} line=${cli`workflow list`} /></span></div>
-    <${Panel} of=${overview} class="bare" flush=${true} lines=${4}>${(data) => html`<${Sentence} data=${data} /><${Figures} data=${data} />`}<//>
+    <${Panel} of=${overview} class="bare" flush=${true} lines=${4}>
+      ${(data) => html`<${Sentence} data=${data} /><${Figures} data=${data} />`}<//>
     <${Demonstrated} isEmpty=${overview.data?.counts?.scopes === 0} />
-    <div class="halves"><div><${Failing} count=${overview.data?.workflows?.failing} /><${Hot} data=${overview.data} /></div><${Activity} /></div>
+    <div class="halves"><div><${Failing} count=${overview.data?.workflows?.failing} />
+      <${Hot} data=${overview.data} /></div><${Activity} /></div>
   </div>`;
 }
 
-/** The demonstration, whose module is loaded where there is something to show of it. @param {{isEmpty: boolean}} props */
+/**
+ * The demonstration, whose module is loaded where there is something to show of it.
+ * @param {{isEmpty: boolean}} props
+ */
 function Demonstrated({isEmpty}) {
   const {data} = useResource('demonstration', {every: 5000});
   const [Demonstration, setDemonstration] = useState(/** @type {any} */ (null));
@@ -53,8 +58,19 @@ function Sentence({data}) {
   return html`<section class=${`sentence ${data.level}`} aria-label="State of the system">
     <${Badge} tone=${TONES[data.level]}>${WORDS[data.level] ?? data.level}<//>
     <div><p class="says">${data.sentence}</p>
-      ${problems.length > 0 ? html`<ul>${problems.map((/** @type {string} */ one) => html`<li key=${one}>${one}</li>`)}</ul>` : null}
-      ${oldestFailing ? html`<p class="muted">Oldest: ${words(oldestFailing.kind)} of <${AggregateLink} aggregate=${oldestFailing.aggregate} kind=${false} /> for <${Age} at=${oldestFailing.since} />.</p>` : null}</div>
+      ${
+        problems.length > 0
+          ? html`<ul>
+        ${problems.map((/** @type {string} */ one) => html`<li key=${one}>${one}</li>`)}</ul>`
+          : null
+      }
+      ${
+        oldestFailing
+          ? html`<p class="muted">Oldest: ${words(oldestFailing.kind)} of <${AggregateLink}
+        aggregate=${oldestFailing.aggregate}
+          kind=${false} /> for <${Age} at=${oldestFailing.since} />.</p>`
+          : null
+      }</div>
   </section>`;
 }
 
@@ -74,8 +90,18 @@ function Figures({data}) {
     ['tables', counts.tables, href('/tables'), ''],
     ['scopes', counts.scopes, href('/streams', {sort: 'scope'}), ''],
   ]);
-  return html`<ul class="figures">${figures.map(([label, value, link, tone]) => html`<li key=${label}><a href=${link}><b class=${`num ${tone}`}>${number(value)}</b><span>${label}</span></a></li>`)}</ul>
-    ${counts.scopes === 0 ? html`<${Empty} text="There is no scope yet. Streams, reader groups and tables live in scopes." cli=${cli`scope create demo`} />` : null}`;
+  return html`<ul class="figures">
+    ${figures.map(
+      ([label, value, link, tone]) => html`<li key=${label}><a href=${link}><b class=${`num ${tone}`}>
+      ${number(value)}</b><span>${label}</span></a></li>`,
+    )}</ul>
+    ${
+      counts.scopes === 0
+        ? html`<${Empty}
+      text="There is no scope yet. Streams, reader groups and tables live in scopes."
+        cli=${cli`scope create demo`} />`
+        : null
+    }`;
 }
 
 /** The oldest workflows that fail. @param {{count: number | undefined}} props */
@@ -85,13 +111,21 @@ function Failing({count: failing}) {
     of: ['cluster'],
     every: 5000,
   });
-  return html`<${Panel} title="Failing work" of=${work} flush=${true} tools=${failing ? html`<a href=${href('/workflows', {state: 'failing', group: 'error'})}>all ${failing}, by error</a>` : null}
+  return html`<${Panel} title="Failing work" of=${work} flush=${true}
+    tools=${
+      failing
+        ? html`<a href=${href('/workflows', {state: 'failing', group: 'error'})}>all ${failing}, by
+      error</a>`
+        : null
+    }
     empty=${(data) => data.items.length === 0} emptyText="No workflow is failing.">${(data) =>
       html`<ul class="list">${data.items.map(
         (/** @type {WorkflowItem} */ item) => html`
-      <li key=${item.aggregate}><div><b>${words(item.kind)}</b> <${AggregateLink} aggregate=${item.aggregate} kind=${false} /><span class="muted"> for <${Age} at=${item.since} />, ${count(item.attempts, 'attempt')}</span>
+      <li key=${item.aggregate}><div><b>${words(item.kind)}</b> <${AggregateLink} aggregate=${item.aggregate}
+        kind=${false} /><span class="muted"> for <${Age} at=${item.since} />, ${count(item.attempts, 'attempt')}</span>
         <p class="bad clamp" title=${item.lastError}>${cause(item)}</p></div>
-        <${ActionButton} small=${true} allowed=${allowedOf(item, 'retry')} onClick=${async () => (await import('../parts/actions.js')).retryWorkflow(item)}>Retry now<//></li>`,
+        <${ActionButton} small=${true} allowed=${allowedOf(item, 'retry')}
+          onClick=${async () => (await import('../parts/actions.js')).retryWorkflow(item)}>Retry now<//></li>`,
       )}</ul>`}<//>`;
 }
 
@@ -108,10 +142,12 @@ function Hot({data}) {
     data === undefined
       ? null
       : hot.length === 0
-        ? html`<${Empty} text="No stream is reported hot. One is when its segments get more than the target of its scaling policy." />`
+        ? html`<${Empty}
+          text="No stream is reported hot. One is when its segments get more than the target of its scaling policy." />`
         : html`<ul class="list">${hot.map((one) => {
             const [scope, stream] = one.split('/');
-            return html`<li key=${one}><a href=${href(['streams', scope, stream])}>${one}</a><a class="muted" href=${href(['streams', scope, stream], {tab: 'why'})}>why</a></li>`;
+            return html`<li key=${one}><a href=${href(['streams', scope, stream])}>${one}</a><a class="muted"
+              href=${href(['streams', scope, stream], {tab: 'why'})}>why</a></li>`;
           })}</ul>`
   }<//>`;
 }
@@ -160,7 +196,9 @@ function Activity() {
           ? html`<${Empty} text="Changes are listed here as they come. None has come since this page was opened." />`
           : html`<ul class="changes">${seen.map(
               (one) => html`
-        <li key=${`${one.at} ${one.aggregate} ${one.types.join()}`}><${Time} at=${one.at} /><span class="cut"><${AggregateLink} aggregate=${one.aggregate} /></span><span class="muted cut" title=${one.types.join(', ')}>${phrase(one.types)}</span></li>`,
+        <li key=${`${one.at} ${one.aggregate} ${one.types.join()}`}><${Time} at=${one.at} /><span class="cut">
+          <${AggregateLink} aggregate=${one.aggregate} /></span><span class="muted cut" title=${one.types.join(', ')}>
+            ${phrase(one.types)}</span></li>`,
             )}</ul>`
       }
     <//>
@@ -187,14 +225,19 @@ function Rates({totals, since}) {
       commits: slots.map((slot) => (known(slot) ? (totals.get(slot)?.commits ?? 0) / STEP_S : null)),
     };
   }, [end]);
-  return html`<${Spark} name="changes" values=${changes} hue=${1} /><${Spark} name="commits" values=${commits} hue=${3} />
-    <p class="muted small">Per second, the last five minutes as far as this page was open. <a href=${href('/journal')}>What was before</a> is in the journal.</p>`;
+  return html`<${Spark} name="changes" values=${changes} hue=${1} /><${Spark} name="commits" values=${commits}
+    hue=${3} />
+    <p class="muted small">Per second, the last five minutes as far as this page was
+      open. <a href=${href('/journal')}>What was before</a> is in the journal.</p>`;
 }
 
 const WIDE = 600;
 const HIGH = 44;
 
-/** A small line with its last and its highest value. @param {{name: string, values: (number | null)[], hue: number}} props */
+/**
+ * A small line with its last and its highest value.
+ * @param {{name: string, values: (number | null)[], hue: number}} props
+ */
 function Spark({name, values, hue}) {
   const known = /** @type {number[]} */ (values.filter((value) => value !== null));
   const top = Math.max(1, ...known),
@@ -205,7 +248,9 @@ function Spark({name, values, hue}) {
       : [`${((index / (values.length - 2)) * WIDE).toFixed(1)},${(HIGH - 1 - (value / top) * (HIGH - 4)).toFixed(1)}`],
   );
   return html`<div class="spark"><span>${name}<b class="num">${perS(last)}</b></span>
-    <svg viewBox=${`0 0 ${WIDE} ${HIGH}`} preserveAspectRatio="none" role="img" aria-label=${`${name}: ${perS(last)}, at most ${perS(Math.max(0, ...known))}`}>
-      <line x1="0" x2=${WIDE} y1=${HIGH - 1} y2=${HIGH - 1} class="axis" /><polyline points=${points.join(' ')} style=${`stroke:var(--hue-${hue})`} /></svg>
+    <svg viewBox=${`0 0 ${WIDE} ${HIGH}`} preserveAspectRatio="none" role="img"
+      aria-label=${`${name}: ${perS(last)}, at most ${perS(Math.max(0, ...known))}`}>
+      <line x1="0" x2=${WIDE} y1=${HIGH - 1} y2=${HIGH - 1} class="axis" /><polyline points=${points.join(' ')}
+        style=${`stroke:var(--hue-${hue})`} /></svg>
     <span class="muted num">at most ${perS(Math.max(0, ...known))}</span></div>`;
 }

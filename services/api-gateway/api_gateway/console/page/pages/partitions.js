@@ -48,9 +48,18 @@ export function PartitionsByTopic({items, at}) {
         const unowned = own.filter((one) => !one.owner && one.lag > 0).length;
         return html`<tr key=${topic}><td class="id">${short(topic)}</td><td class="num">${number(own.length)}</td>
         <td class="num">${number(own.reduce((sum, one) => sum + (one.lag ?? 0), 0))}</td>
-        <td class="num">${oldest > OLD_MS ? html`<${Badge} tone="warn">${duration(oldest)}<//>` : oldest > 0 ? duration(oldest) : '–'}</td>
+        <td class="num">
+          ${
+            oldest > OLD_MS
+              ? html`<${Badge} tone="warn">
+            ${duration(oldest)}<//>`
+              : oldest > 0
+                ? duration(oldest)
+                : '–'
+          }</td>
         <td class="num">${number(own.reduce((sum, one) => sum + Number(one.end ?? 0), 0))}</td>
-        <td>${unowned > 0 ? html`<${Badge} tone="bad">${count(unowned, 'partition')} without an owner<//> ` : null}<details><summary>by partition</summary><${Each} items=${own} /></details></td></tr>`;
+        <td>${unowned > 0 ? html`<${Badge} tone="bad">${count(unowned, 'partition')} without an owner<//> ` : null}
+          <details><summary>by partition</summary><${Each} items=${own} /></details></td></tr>`;
       })}<//>
     <p class="muted">As of ${time(at)}.</p>`;
 }
@@ -59,9 +68,9 @@ export function PartitionsByTopic({items, at}) {
 function Each({items}) {
   return html`<${Plain} heads=${['#Partition', 'Owner', '#Waiting', '#Oldest open', '#End']}>
       ${items.map(
-        (
-          one,
-        ) => html`<tr key=${one.partition}><td class="num">${one.partition}</td><td class="id">${one.owner ?? html`<span class="muted">none</span>`}</td><td class="num">${number(one.lag)}</td>
-      <td class="num">${one.oldestOpenMs ? duration(one.oldestOpenMs) : '–'}</td><td class="num">${number(one.end)}</td></tr>`,
+        (one) => html`<tr key=${one.partition}><td class="num">${one.partition}</td><td class="id">
+          ${one.owner ?? html`<span class="muted">none</span>`}</td><td class="num">${number(one.lag)}</td>
+      <td class="num">${one.oldestOpenMs ? duration(one.oldestOpenMs) : '–'}</td><td class="num">
+        ${number(one.end)}</td></tr>`,
       )}<//>`;
 }

@@ -1,5 +1,6 @@
 /**
- * What became of a call: every record that belongs to a request, over all topics, as a timeline and as a table, with the
+ * What became of a call: every record that belongs to a request, over all topics, as a timeline and as a table, with
+ * the
  * answer or what is still under way. Without an id in the address one can be typed.
  */
 import '../parts/past-style.js';
@@ -16,9 +17,13 @@ import {Empty, Panel} from '../parts/panel.js';
 import {Picture} from '../parts/picture.js';
 import {isVoid, timeline, timelineRows} from '../pictures/timeline.js';
 import {Plain} from '../parts/plain.js';
+/** @import {Filters} from '../core/types.d.ts' */
 /** @import {RequestHistory, StepModel} from 'api' */
 
 const FOLLOW_MS = 3000;
+const HINT =
+  '● record  ■ entry of the journal, hollow: void  ▬ waiting, deciding and steps. ' +
+  'Point at one, or go along them with the arrows; Enter marks it below.';
 const FURTHER = /** @type {[string, string][]} */ ([
   ['-1h', '1 h'],
   ['-1d', '1 d'],
@@ -28,7 +33,7 @@ const FURTHER = /** @type {[string, string][]} */ ([
 /** @param {Record<string, string>} params */
 export const title = ({id}) => (id ? `Request ${id}` : 'Requests');
 
-/** @param {{params: Record<string, string>, query: Record<string, string>}} props */
+/** @param {{params: Record<string, string>, query: Filters}} props */
 export default function RequestPage({params: {id}, query}) {
   return id === undefined ? html`<${Ask} />` : html`<${Request} key=${id} id=${id} query=${query} />`;
 }
@@ -42,16 +47,18 @@ function Ask() {
         event.preventDefault();
         if (typed) navigate(href(['requests', typed]));
       }}>
-        <label>Request <input type="text" size="44" value=${typed} spellcheck=${false} autocomplete="off" onInput=${onText((text) => setTyped(text.trim()))} /></label>
+        <label>Request <input type="text" size="44" value=${typed} spellcheck=${false} autocomplete="off"
+          onInput=${onText((text) => setTyped(text.trim()))} /></label>
         <button type="submit" class="primary" disabled=${typed === ''}>Show</button>
       </form>
-      <p class="muted">Every change answers with the id of its request, in the header <code>Sluice-Request</code>; the command line prints it, refusals and logs name it, too.</p>
+      <p class="muted">Every change answers with the id of its request, in the header <code>Sluice-Request</code>; the
+        command line prints it, refusals and logs name it, too.</p>
       <p><${Cli} line="sluice trace REQUEST" /></p>
     <//>
   </div>`;
 }
 
-/** @param {{id: string, query: Record<string, string>}} props */
+/** @param {{id: string, query: Filters}} props */
 function Request({id, query}) {
   const [further, setFurther] = useState(0);
   const [before, setBefore] = useState(/** @type {number | undefined} */ (undefined));
@@ -73,19 +80,25 @@ function Request({id, query}) {
   }, [running, sinceMs]);
   return html`<div class="page">
     <div class="title"><h1>Request <span class="id">${id}</span></h1>
-      <span class="tools"><${Cli} line=${cli`trace ${id} --since ${since}`} />${found.data?.steps.length > 0 ? html`<${Export} id=${id} trace=${found.data} />` : null}</span></div>
-    <${Panel} title="History" tools=${html`<${Further} since=${since} />`} of=${found} gone=${(problem) => html`<${Empty} text=${problem.detail} cli=${cli`trace ${id} --since 1d`} />`}
-      empty=${(data) => data.steps.length === 0 && data.complete !== false} emptyText=${html`No record since ${time(sinceMs)} belongs to this request.`} emptyCli=${cli`trace ${id} --since 30d`}>
+      <span class="tools"><${Cli} line=${cli`trace ${id} --since ${since}`} />
+        ${found.data?.steps.length > 0 ? html`<${Export} id=${id} trace=${found.data} />` : null}</span></div>
+    <${Panel} title="History" tools=${html`<${Further} since=${since} />`} of=${found}
+      gone=${(problem) => html`<${Empty} text=${problem.detail} cli=${cli`trace ${id} --since 1d`} />`}
+      empty=${(data) => data.steps.length === 0 && data.complete !== false}
+        emptyText=${html`No record since ${time(sinceMs)} belongs to this request.`}
+          emptyCli=${cli`trace ${id} --since 30d`}>
       ${(trace) => html`<${History} trace=${trace} />`}<//>
   </div>`;
 }
 
 /** @param {{since: string}} props */
 function Further({since}) {
-  return html`<span class="muted">look back</span><span class="choice" role="group" aria-label="How far back">${FURTHER.map(
-    ([value, words]) => html`
-    <button key=${value} type="button" class="small" aria-pressed=${String(value === since)} onClick=${() => setQuery({since: value})}>${words}</button>`,
-  )}</span>`;
+  return html`<span class="muted">look back</span><span class="choice" role="group" aria-label="How far back">
+    ${FURTHER.map(
+      ([value, words]) => html`
+    <button key=${value} type="button" class="small" aria-pressed=${String(value === since)}
+      onClick=${() => setQuery({since: value})}>${words}</button>`,
+    )}</span>`;
 }
 
 /** @param {{trace: RequestHistory}} props */
@@ -101,13 +114,25 @@ function History({trace}) {
   );
   return html`
     <${Ending} trace=${trace} />
-    ${trace.complete === false ? html`<p><${Badge} tone="warn">searched back to ${time(trace.searchedTo)}<//> What lies before is not known yet.</p>` : null}
+    ${
+      trace.complete === false
+        ? html`<p>
+      <${Badge} tone="warn">searched back to ${time(trace.searchedTo)}<//> What lies before is not known
+        yet.</p>`
+        : null
+    }
     ${
       trace.steps.length > 0
         ? html`
       <${Picture} make=${timeline} model=${model} options=${{onOpen: setChosen}}
-        hint="● record  ■ entry of the journal, hollow: void  ▬ waiting, deciding and steps. Point at one, or go along them with the arrows; Enter marks it below." />
-      ${others.size > 0 ? html`<p><button type="button" class="small" aria-expanded=${String(unfolded)} onClick=${() => setUnfolded(!unfolded)}>${unfolded ? 'Fold' : 'Unfold'} ${count(others.size, 'follow-up')}</button></p>` : null}
+        hint=${HINT} />
+      ${
+        others.size > 0
+          ? html`<p><button type="button" class="small" aria-expanded=${String(unfolded)}
+        onClick=${() => setUnfolded(!unfolded)}>
+          ${unfolded ? 'Fold' : 'Unfold'} ${count(others.size, 'follow-up')}</button></p>`
+          : null
+      }
       <${Steps} trace=${trace} chosen=${chosen} unfolded=${unfolded || others.size === 0} />`
         : null
     }`;
@@ -119,16 +144,27 @@ function Ending({trace}) {
   const by = principal ? html` for <b>${principal}</b>` : null;
   return html`<div class="ending">
     <p class="says">${began ? html`Sent <${Time} at=${began} path="/journal" />${by}. ` : null}
-      ${answer ? html`<${Badge} tone=${answer.reason ? 'warn' : 'ok'}>${answer.status}<//> after <b>${duration(answer.after)}</b>${answer.reason ? `: ${answer.reason}` : '.'}` : steps.length > 0 ? 'No answer in the journal.' : null}</p>
+      ${
+        answer
+          ? html`<${Badge} tone=${answer.reason ? 'warn' : 'ok'}>${answer.status}<//> after <b>
+        ${duration(answer.after)}</b>
+          ${answer.reason ? `: ${answer.reason}` : '.'}`
+          : steps.length > 0
+            ? 'No answer in the journal.'
+            : null
+      }</p>
     ${running.map(
       (one) =>
-        html`<p key=${one.aggregate}>Still under way: <b>${one.kind}</b> on <${AggregateLink} aggregate=${one.aggregate} /> since <${Time} at=${one.since} path="/workflows" />${
-          one.attempts
-            ? html`; step <code>${one.step}</code> <${Badge} tone="bad">failed ${count(one.attempts, 'time')}<//> ${one.lastError}`
-            : one.lastError
-              ? html`; step <code>${one.step}</code> ${one.lastError}`
-              : '.'
-        }</p>`,
+        html`<p key=${one.aggregate}>Still under way: <b>
+          ${one.kind}</b> on <${AggregateLink} aggregate=${one.aggregate} /> since <${Time} at=${one.since}
+            path="/workflows" />${
+              one.attempts
+                ? html`; step <code>
+              ${one.step}</code> <${Badge} tone="bad">failed ${count(one.attempts, 'time')}<//> ${one.lastError}`
+                : one.lastError
+                  ? html`; step <code>${one.step}</code> ${one.lastError}`
+                  : '.'
+            }</p>`,
     )}
   </div>`;
 }
@@ -140,13 +176,17 @@ function Steps({trace, chosen, unfolded}) {
   const steps = unfolded ? trace.steps : trace.steps.filter((step) => step.request === trace.request);
   return html`<${Plain} class="steps" heads=${['Time', '#Since start', '#Took', 'What', 'Where', 'By', 'Says']}>
       ${steps.map(
-        (
-          step,
-        ) => html`<tr key=${`${step.topic} ${step.partition} ${step.offset} ${step.entry ?? -1}`} ref=${step === chosen ? row : undefined} class=${`${step === chosen ? 'chosen' : ''} ${isVoid(step) ? 'void' : ''}`}>
-      <td class="num" title=${exact(step.at)}>${time(step.at)}<small>.${String(step.at % 1000).padStart(3, '0')}</small></td><td class="num">+${step.sinceStart} ms</td><td class="num">${step.took} ms</td>
+        (step) => html`<tr key=${`${step.topic} ${step.partition} ${step.offset} ${step.entry ?? -1}`}
+          ref=${step === chosen ? row : undefined}
+            class=${`${step === chosen ? 'chosen' : ''} ${isVoid(step) ? 'void' : ''}`}>
+      <td class="num" title=${exact(step.at)}>${time(step.at)}
+        <small>.${String(step.at % 1000).padStart(3, '0')}</small></td><td class="num">+${step.sinceStart} ms</td>
+          <td class="num">${step.took} ms</td>
       <td>${isVoid(step) ? html`<${Badge} tone="warn">${step.what}<//>` : step.what}</td>
-      <td class="id">${step.topic.replace(/^sluice\./, '')} ${step.partition}@${step.offset}</td><td class="id">${step.by.split('/').at(-1)}</td>
-      <td class="long">${step.request === trace.request ? null : html`<${RequestLink} id=${step.request} />: `}${step.says}</td></tr>`,
+      <td class="id">${step.topic.replace(/^sluice\./, '')} ${step.partition}@${step.offset}</td><td class="id">
+        ${step.by.split('/').at(-1)}</td>
+      <td class="long">${step.request === trace.request ? null : html`<${RequestLink} id=${step.request} />: `}
+        ${step.says}</td></tr>`,
       )}<//>`;
 }
 

@@ -1,14 +1,14 @@
 /** A scope: what is in it, its deletion. */
 import {html} from '../core/html.js';
 import {under} from '../core/api.js';
-import {number, words} from '../core/format.js';
+import {number} from '../core/format.js';
 import {href} from '../core/router.js';
 import {useResource} from '../core/store.js';
 import {deleteScope} from '../parts/actions.js';
-import {Badge} from '../parts/badges.js';
+import {UnderWay} from '../parts/badges.js';
 import {Cli, cli} from '../parts/cli.js';
 import {ActionButton, mayChange} from '../parts/dialog.js';
-import {Age, Time} from '../parts/link.js';
+import {Time} from '../parts/link.js';
 import {Gone, Panel} from '../parts/panel.js';
 import {TimeSlider} from '../parts/slider.js';
 
@@ -19,17 +19,21 @@ export default function Scope({params: {scope}}) {
   const found = useResource(under`scopes/${scope}`, {of: [`scope:${scope}`], past: true});
   return html`<div class="page">
     <div class="title"><h1><span class="muted">scope</span> ${scope}</h1>
-      <span class="tools"><${Cli} line=${cli`scope show ${scope}`} /><${ActionButton} danger=${true} allowed=${found.problem?.kind === 'missing' ? {allowed: false, why: 'it is not there'} : mayChange('root')} onClick=${() => void deleteScope(scope, true)}>Delete with everything…<//></span></div>
+      <span class="tools"><${Cli} line=${cli`scope show ${scope}`} /><${ActionButton} danger=${true}
+        allowed=${found.problem?.kind === 'missing' ? {allowed: false, why: 'it is not there'} : mayChange('root')}
+          onClick=${() => void deleteScope(scope, true)}>Delete with everything…<//></span></div>
     <${TimeSlider} name=${`scope:${scope}`} path="journal" query=${{key: scope}} />
-    <${Panel} title="What is in it" of=${found} gone=${(problem) => html`<${Gone} problem=${problem}><a href=${href('/journal', {key: `scope:${scope}`, from: '-7d'})}>What became of it</a><${Cli} line=${cli`scope create ${scope}`} /><//>`}>${(
-      data,
-    ) => html`
+    <${Panel} title="What is in it" of=${found}
+      gone=${(problem) => html`<${Gone} problem=${problem}>
+        <a href=${href('/journal', {key: `scope:${scope}`, from: '-7d'})}>What became of it</a>
+          <${Cli} line=${cli`scope create ${scope}`} /><//>`}>${(data) => html`
       <dl class="facts">
         <dt>Streams</dt><dd><a href=${href('/streams', {scope})}>${number(data.streams)}</a></dd>
-        <dt>Reader groups</dt><dd><a href=${href('/groups', {scope})}>${number(data.readerGroups ?? data.groups)}</a></dd>
+        <dt>Reader groups</dt><dd><a href=${href('/groups', {scope})}>
+          ${number(data.readerGroups ?? data.groups)}</a></dd>
         <dt>Tables</dt><dd><a href=${href('/tables', {scope})}>${number(data.tables)}</a></dd>
         ${data.createdAt ? html`<dt>Created</dt><dd><${Time} at=${data.createdAt} /></dd>` : null}
-        ${data.workflow ? html`<dt>Under way</dt><dd><a href=${href('/workflows', {scope})}><${Badge} tone=${data.workflow.attempts ? 'bad' : 'busy'}>${words(data.workflow.kind)}<//></a> for <${Age} at=${data.workflow.since} /> <span class="bad">${data.workflow.lastError}</span></dd>` : null}
+        <${UnderWay} workflow=${data.workflow} q=${`${scope}`} />
       </dl>`}<//>
   </div>`;
 }

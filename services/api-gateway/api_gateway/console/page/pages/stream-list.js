@@ -67,8 +67,13 @@ export class StreamList {
     this.rows = new Map();
     /** When rows last changed, epoch ms by key. @type {Map<string, number>} */
     this.marks = new Map();
-    /** @type {import('@preact/signals').Signal<{version: number, loading: boolean, problem: Problem | null, isWhole: boolean, loadedAt: number}>} */
-    this.state = signal({version: 0, loading: true, problem: null, isWhole: false, loadedAt: 0});
+    this.state = signal({
+      version: 0,
+      loading: true,
+      problem: /** @type {Problem | null} */ (null),
+      isWhole: false,
+      loadedAt: 0,
+    });
     this.ended = new AbortController();
     /** Keys of the tombstones, the oldest first. @type {string[]} */
     this.gone = [];
@@ -83,7 +88,10 @@ export class StreamList {
     this.fetching = false;
     this.countsAt = 0;
     this.flushedAt = 0;
-    /** Keys that the table shows; only of these are counts fetched, of others once they are shown. @type {Set<string>} */
+    /**
+     * Keys that the table shows; only of these are counts fetched, of others once they are shown.
+     * @type {Set<string>}
+     */
     this.visible = new Set();
   }
 
@@ -100,7 +108,7 @@ export class StreamList {
     };
   }
 
-  /** @param {Partial<import('@preact/signals').Signal<any>['value']>} changes */
+  /** @param {Partial<StreamList['state']['value']>} changes */
   update(changes) {
     const old = this.state.peek();
     this.state.value = {...old, ...changes, version: old.version + 1};
@@ -280,7 +288,8 @@ const ORDERS = {
 
 /**
  * The rows that are wanted, in order. Pure.
- * @param {Iterable<StreamRow>} rows @param {{q?: string, state?: string, scope?: string, tag?: string, sort?: string}} wanted
+ * @param {Iterable<StreamRow>} rows
+ * @param {{q?: string, state?: string, scope?: string, tag?: string, sort?: string}} wanted
  */
 export function chosen(rows, {q = '', state = '', scope = '', tag = '', sort = 'name'}) {
   const words = q.toLowerCase().split(/\s+/).filter(Boolean);

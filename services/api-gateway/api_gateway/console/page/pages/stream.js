@@ -1,4 +1,7 @@
-/** One stream: how it stands, its topology, and in tabs why it is so, its transactions, readers, segments, configuration. */
+/**
+ * One stream: how it stands, its topology, and in tabs why it is so, its transactions, readers, segments,
+ * configuration.
+ */
 import {html, useEffect, useMemo, useState} from '../core/html.js';
 import {under} from '../core/api.js';
 import {count, duration, number, words} from '../core/format.js';
@@ -19,6 +22,8 @@ import {useRates, useStores, watermarkOf} from './stream/facts.js';
 import {ReadersTab} from './stream/readers.js';
 import {Segments} from './stream/segments.js';
 import {TopologyPanel} from './stream/topology-panel.js';
+/** @import {Filters} from '../core/types.d.ts' */
+/** @import {OfStream} from './types.d.ts' */
 /** @import {StreamDescription} from 'api' */
 
 const style = document.createElement('link');
@@ -41,7 +46,7 @@ const TABS = /** @type {[string, string][]} */ ([
 /** @param {Record<string, string>} params */
 export const title = ({scope, stream}) => `${scope}/${stream}`;
 
-/** @param {{params: Record<string, string>, query: Record<string, string>, at: string | null}} props */
+/** @param {{params: Record<string, string>, query: Filters, at: string | null}} props */
 export default function StreamPage({params: {scope, stream}, query, at}) {
   const name = `${scope}/${stream}`;
   const path = under`scopes/${scope}/streams/${stream}`;
@@ -52,15 +57,19 @@ export default function StreamPage({params: {scope, stream}, query, at}) {
   const {data, problem} = found;
   return html`<div class="page stream-page">
     <div class="title"><h1><span class="muted"><${ScopeLink} scope=${scope} />/</span>${stream}</h1>
-      <${State} state=${data?.state} unreachable=${data?.unreachable?.segments} />${(data?.config?.tags ?? []).map((/** @type {string} */ tag) => html`<${Tag} key=${tag} text=${tag} />`)}
+      <${State} state=${data?.state} unreachable=${data?.unreachable?.segments} />
+        ${(data?.config?.tags ?? []).map((/** @type {string} */ tag) => html`<${Tag} key=${tag} text=${tag} />`)}
       <span class="tools"><${Cli} line=${show} />
-        <${ActionButton} danger=${true} allowed=${allowedOf(data, 'seal')} onClick=${() => sealStream(scope, stream)}>Seal…<//>
-        <${ActionButton} danger=${true} allowed=${allowedOf(data, 'delete')} onClick=${() => deleteStream(scope, stream)}>Delete…<//></span></div>
+        <${ActionButton} danger=${true} allowed=${allowedOf(data, 'seal')}
+          onClick=${() => sealStream(scope, stream)}>Seal…<//>
+        <${ActionButton} danger=${true} allowed=${allowedOf(data, 'delete')}
+          onClick=${() => deleteStream(scope, stream)}>Delete…<//></span></div>
     ${data ? html`<${Status} data=${data} live=${live} />` : null}
     <${TimeSlider} name=${`stream ${name}`} path=${`${path}/history`} />
     ${
       problem?.kind === 'missing'
-        ? html`<${Panel}><${Gone} problem=${problem}><p><a href=${href('/journal', {key: name, from: '-7d'})}>What the journal has of ${name}</a></p><//><//>`
+        ? html`<${Panel}><${Gone} problem=${problem}><p>
+          <a href=${href('/journal', {key: name, from: '-7d'})}>What the journal has of ${name}</a></p><//><//>`
         : !data
           ? (problem ? html`<${Failed} problem=${problem} retry=${found.reload} />` : html`<${Skeleton} lines=${6} />`)
           : html`
@@ -77,33 +86,71 @@ function Status({data, live}) {
   const watermark = watermarkOf(data);
   const scaled = decisions?.find((one) => one.kind === 'scale');
   return html`<p class="status-line">
-    ${data.unreachable ? html`<${Unreachable} found=${data.unreachable} of=${data.segments.length} what="segments" />` : null}
-    <span>epoch <b class="num">${number(data.epoch)}</b></span>
-    <span><b class="num">${number(data.segments.length)}</b> ${data.segments.length === 1 ? 'segment' : 'segments'}</span>
     ${
-      workflow
-        ? html`<span><a href=${href('/workflows', {q: `${data.scope}/${data.name}`})}>${words(workflow.kind)}</a>${workflow.step ? `, ${words(workflow.step)}` : ''} for <${Age} at=${workflow.since} />
-      ${workflow.attempts > 0 ? html` <${Badge} tone="bad" title=${workflow.lastError}>${count(workflow.attempts, 'attempt')}<//>` : null}</span>`
+      data.unreachable
+        ? html`<${Unreachable} found=${data.unreachable} of=${data.segments.length}
+      what="segments" />`
         : null
     }
-    ${waiting ? html`<span><${Badge} tone="warn">${words(waiting.kind)} waits<//> since <${Time} at=${waiting.at} /></span>` : null}
-    ${transactions ? html`<span>transactions: ${number(transactions.open)} open, ${number(transactions.waiting)} to commit${transactions.aborting ? `, ${number(transactions.aborting)} aborting` : ''}</span>` : null}
+    <span>epoch <b class="num">${number(data.epoch)}</b></span>
+    <span><b class="num">
+      ${number(data.segments.length)}</b> ${data.segments.length === 1 ? 'segment' : 'segments'}</span>
+    ${
+      workflow
+        ? html`<span><a href=${href('/workflows', {q: `${data.scope}/${data.name}`})}>${words(workflow.kind)}</a>
+          ${workflow.step ? `, ${words(workflow.step)}` : ''} for <${Age} at=${workflow.since} />
+      ${
+        workflow.attempts > 0
+          ? html` <${Badge} tone="bad" title=${workflow.lastError}>
+        ${count(workflow.attempts, 'attempt')}<//>`
+          : null
+      }</span>`
+        : null
+    }
+    ${
+      waiting
+        ? html`<span><${Badge} tone="warn">
+      ${words(waiting.kind)} waits<//> since <${Time} at=${waiting.at} /></span>`
+        : null
+    }
+    ${
+      transactions
+        ? html`<span>transactions: ${number(transactions.open)} open, ${number(transactions.waiting)} to
+      commit${transactions.aborting ? `, ${number(transactions.aborting)} aborting` : ''}</span>`
+        : null
+    }
     <span>${count(data.subscribers?.length ?? 0, 'reader group')}</span>
-    ${watermark && live ? html`<span title="in the writers' own time">watermark ${duration(Math.max(clock.value - watermark.upper, 0))} behind</span>` : null}
-    ${scaled && !data.unreachable ? html`<span class="cut" title=${scaled.reason}>${words(scaled.code)}: ${scaled.reason}</span>` : null}
+    ${
+      watermark && live
+        ? html`<span
+      title="in the writers' own time">watermark ${duration(Math.max(clock.value - watermark.upper, 0))} behind</span>`
+        : null
+    }
+    ${
+      scaled && !data.unreachable
+        ? html`<span class="cut" title=${scaled.reason}>
+      ${words(scaled.code)}: ${scaled.reason}</span>`
+        : null
+    }
     <span class="muted">since <${Time} at=${data.createdAt} /></span>
   </p>`;
 }
 
-/** What the picture shows stays as it is. @param {{name: [string, string], query: Record<string, string>}} props */
+/** What the picture shows stays as it is. @param {{name: [string, string], query: Filters}} props */
 function Tabs({name: [scope, stream], query}) {
   return html`<nav class="tabs" aria-label="About the stream">
-    ${TABS.map(([key, label]) => html`<a key=${key} href=${href(['streams', scope, stream], {...query, tab: key})} aria-current=${key === (query.tab ?? '') ? 'page' : undefined}>${label}</a>`)}
+    ${TABS.map(
+      ([key, label]) => html`<a key=${key} href=${href(['streams', scope, stream], {...query, tab: key})}
+      aria-current=${key === (query.tab ?? '') ? 'page' : undefined}>${label}</a>`,
+    )}
     <a href=${href('/journal', {key: `${scope}/${stream}`})}>Journal ↗</a>
   </nav>`;
 }
 
-/** @param {{scope: string, stream: string, data: StreamDescription, etag: string, query: Record<string, string>, at: string | null, then: number | null}} props */
+/**
+ * @param {OfStream & {data: StreamDescription, etag: string, query: Filters, at: string | null, then: number | null}}
+ *   props
+ */
 function Tab({scope, stream, data, etag, query, at, then}) {
   const live = at === null;
   if (query.tab === 'readers')
@@ -114,10 +161,13 @@ function Tab({scope, stream, data, etag, query, at, then}) {
     return html`<${SegmentsTab} scope=${scope} stream=${stream} data=${data} then=${then} />`;
   if (query.tab === 'transactions') {
     return live
-      ? html`<${Later} key="transactions" load=${() => import('./transactions.js').then((found) => found.StreamTransactions)} props=${{scope, stream, transaction: query.transaction}} />`
+      ? html`<${Later} key="transactions"
+        load=${() => import('./transactions.js').then((found) => found.StreamTransactions)}
+          props=${{scope, stream, transaction: query.transaction}} />`
       : html`<p class="muted">Transactions are known only as they are now.</p>`;
   }
-  return html`<${Later} key="why" load=${() => import('./why.js').then((found) => found.WhyTab)} props=${{scope, stream, description: data, etag, query, at}} />`;
+  return html`<${Later} key="why" load=${() => import('./why.js').then((found) => found.WhyTab)}
+    props=${{scope, stream, description: data, etag, query, at}} />`;
 }
 
 /** A tab that another module has, loaded when it is opened. @param {{load: () => Promise<any>, props: any}} props */
@@ -134,11 +184,12 @@ function Later({load, props}) {
     };
   }, []);
   if (found.problem)
-    return html`<div class="state bad" role="alert"><p><b>This part could not be loaded.</b> ${found.problem}</p></div>`;
+    return html`<div class="state bad" role="alert"><p>
+      <b>This part could not be loaded.</b> ${found.problem}</p></div>`;
   return found.component ? html`<${found.component} ...${props} />` : html`<${Skeleton} />`;
 }
 
-/** @param {{scope: string, stream: string, data: StreamDescription, then: number | null}} props */
+/** @param {OfStream & {data: StreamDescription, then: number | null}} props */
 function SegmentsTab({scope, stream, data, then}) {
   const path = under`scopes/${scope}/streams/${stream}`;
   const topology = useResource(`${path}/topology`, {of: [`stream:${scope}/${stream}`], when: isStructural});
@@ -148,7 +199,9 @@ function SegmentsTab({scope, stream, data, then}) {
     () => topology.data && modelOf(topology.data, then === null ? {} : {at: then, head: data.headCut}),
     [topology.data, then],
   );
-  return html`<${Panel} title="Segments that are written to" flush=${true} of=${topology} tools=${html`<${Cli} line=${cli`stream segments ${`${scope}/${stream}`}`} />`}>
-    ${() => html`<${Segments} scope=${scope} stream=${stream} model=${model} rates=${rates} stores=${stores} activeOnly=${true} />`}
+  return html`<${Panel} title="Segments that are written to" flush=${true} of=${topology}
+    tools=${html`<${Cli} line=${cli`stream segments ${`${scope}/${stream}`}`} />`}>
+    ${() => html`<${Segments} scope=${scope} stream=${stream} model=${model} rates=${rates} stores=${stores}
+      activeOnly=${true} />`}
   <//>`;
 }

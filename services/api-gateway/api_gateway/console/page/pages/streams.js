@@ -10,6 +10,7 @@ import {Age} from '../parts/link.js';
 import {Empty, Failed, Panel, Skeleton} from '../parts/panel.js';
 import {column, Table} from '../parts/table.js';
 import {chosen, listKey, MAX_ROWS, StreamList} from './stream-list.js';
+/** @import {Filters} from '../core/types.d.ts' */
 /** @import {Column} from '../parts/types.d.ts' */
 /** @import {StreamRow} from './types.d.ts' */
 
@@ -86,7 +87,7 @@ const COLUMNS = [
 
 export const title = () => 'Streams';
 
-/** @param {{query: Record<string, string>}} props */
+/** @param {{query: Filters}} props */
 export default function Streams({query}) {
   const {q = '', state = '', scope = '', tag = '', sort = 'name'} = query;
   const list = useList({scope, tag, q});
@@ -97,20 +98,41 @@ export default function Streams({query}) {
   );
   const isFiltered = Boolean(q || state || scope || tag);
   const there = useMemo(() => [...list.rows.values()].filter((row) => !row.gone).length, [list, version]);
+  const fitting = q || state ? `${number(rows.filter((row) => !row.gone).length)} of ` : '';
+  const shown = loadedAt || list.rows.size ? `${fitting}${number(there)}${isWhole ? '' : '+'}` : '';
 
   return html`<div class="page fill">
     <div class="title"><h1>Streams</h1>
-      <span class="muted num" role="status">${loadedAt || list.rows.size ? `${q || state ? `${number(rows.filter((row) => !row.gone).length)} of ` : ''}${number(there)}${isWhole ? '' : '+'}` : ''}${loading && list.rows.size > 0 ? ' …' : ''}</span>
-      <span class="tools"><${Cli} line=${line(query)} /><${ActionButton} onClick=${() => createStream(scope)}>Create…<//></span></div>
+      <span class="muted num" role="status">${shown}${loading && list.rows.size > 0 ? ' …' : ''}</span>
+      <span class="tools"><${Cli} line=${line(query)} />
+        <${ActionButton} onClick=${() => createStream(scope)}>Create…<//></span></div>
     <div class="filters" role="search">
-      <input type="search" aria-label="Text in scope, name or tags" placeholder="scope, name or tag" value=${q} onInput=${onText((text) => setQuery({q: text}))} />
+      <input type="search" aria-label="Text in scope, name or tags" placeholder="scope, name or tag" value=${q}
+        onInput=${onText((text) => setQuery({q: text}))} />
       <select aria-label="State" value=${state} onChange=${onText((text) => setQuery({state: text}))}>
         ${STATES.map(([value, label]) => html`<option key=${value} value=${value}>${label}</option>`)}</select>
-      <input type="text" aria-label="Scope" placeholder="scope" size="14" value=${scope} onChange=${onText((text) => setQuery({scope: text.trim()}))} />
-      <input type="text" aria-label="Tag" placeholder="tag" size="12" value=${tag} onChange=${onText((text) => setQuery({tag: text.trim()}))} />
-      ${isFiltered ? html`<button type="button" class="quiet" onClick=${() => setQuery({q: '', state: '', scope: '', tag: ''})}>Clear</button>` : null}
-      ${!isWhole && !loading && loadedAt ? html`<span class="warn">More than ${number(MAX_ROWS)}: a scope, a tag or a name shows the others.</span>` : null}
-      ${problem && list.rows.size > 0 ? html`<span class="warn" role="alert">Some of these may be missing or old: ${problem.detail}</span>` : null}
+      <input type="text" aria-label="Scope" placeholder="scope" size="14" value=${scope}
+        onChange=${onText((text) => setQuery({scope: text.trim()}))} />
+      <input type="text" aria-label="Tag" placeholder="tag" size="12" value=${tag}
+        onChange=${onText((text) => setQuery({tag: text.trim()}))} />
+      ${
+        isFiltered
+          ? html`<button type="button" class="quiet"
+        onClick=${() => setQuery({q: '', state: '', scope: '', tag: ''})}>Clear</button>`
+          : null
+      }
+      ${
+        !isWhole && !loading && loadedAt
+          ? html`<span class="warn">More than ${number(MAX_ROWS)}: a scope, a tag or a
+        name shows the others.</span>`
+          : null
+      }
+      ${
+        problem && list.rows.size > 0
+          ? html`<span class="warn"
+        role="alert">Some of these may be missing or old: ${problem.detail}</span>`
+          : null
+      }
     </div>
     <${Panel} class="fill" flush=${true}>
       ${
@@ -121,9 +143,14 @@ export default function Streams({query}) {
             : rows.length === 0
               ? isFiltered
                 ? html`<${Empty} text=${`None of ${count(there, 'stream')} is like that.`} />`
-                : html`<${Empty} text="Streams are listed here, each with its state and what is being done with it. There is none yet." cli=${cli`stream create demo/orders --segments 4`} />`
-              : html`<${Table} label="Streams" rows=${rows} columns=${COLUMNS} rowKey=${(/** @type {StreamRow} */ row) => row.key} open=${(/** @type {StreamRow} */ row) => href(['streams', row.scope, row.name])}
-            sort=${sort} onSort=${(/** @type {string} */ next) => setQuery({sort: next === 'name' ? '' : next})} marks=${list.marks} rowClass=${(/** @type {StreamRow} */ row) => (row.gone ? 'gone' : '')}
+                : html`<${Empty}
+                  text="Streams are listed here, each with its state and what is being done with it. There is none yet."
+                    cli=${cli`stream create demo/orders --segments 4`} />`
+              : html`<${Table} label="Streams" rows=${rows} columns=${COLUMNS}
+                rowKey=${(/** @type {StreamRow} */ row) => row.key}
+                  open=${(/** @type {StreamRow} */ row) => href(['streams', row.scope, row.name])}
+            sort=${sort} onSort=${(/** @type {string} */ next) => setQuery({sort: next === 'name' ? '' : next})}
+              marks=${list.marks} rowClass=${(/** @type {StreamRow} */ row) => (row.gone ? 'gone' : '')}
             onVisible=${(/** @type {StreamRow[]} */ seen) => (list.visible = new Set(seen.map((row) => row.key)))} />`
       }
     <//>

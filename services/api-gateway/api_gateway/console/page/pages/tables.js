@@ -6,6 +6,7 @@ import {State} from '../parts/badges.js';
 import {cli} from '../parts/cli.js';
 import {ListInScopes, nameColumn} from '../parts/scopes.js';
 import {column} from '../parts/table.js';
+/** @import {Filters} from '../core/types.d.ts' */
 /** @import {Column, InScope} from '../parts/types.d.ts' */
 /** @import {TableItem} from 'api' */
 
@@ -20,9 +21,10 @@ const COLUMNS = [
   column('partitions', 'Partitions', (row) => number(row.partitionCount), {width: '108px', num: true}),
 ];
 
-/** @param {{query: Record<string, string>}} props */
+/** @param {{query: Filters}} props */
 export default function Tables({query}) {
-  return html`<${ListInScopes} query=${query} title="Tables" page="tables" kind="tables" columns=${COLUMNS} command="table"
+  return html`<${ListInScopes} query=${query} title="Tables" page="tables" kind="tables" columns=${COLUMNS}
+    command="table"
     placeholder="name of a table" emptyText="No key-value table."
     emptyCli=${cli`table create ${'demo/settings'} --partitions 4 --key-bytes 16`} />`;
 }

@@ -18,8 +18,10 @@ import {Panel} from '../parts/panel.js';
 import {Picture} from '../parts/picture.js';
 import {column, Table} from '../parts/table.js';
 import {Stacks} from '../pictures/stacks.js';
+/** @import {Filters} from '../core/types.d.ts' */
 /** @import {Column} from '../parts/types.d.ts' */
 /** @import {StackKind} from '../pictures/types.d.ts' */
+/** @import {OfStream} from './types.d.ts' */
 /** @import {CommitQueueModel, OutcomeCounts, StreamDescription, TransactionList, TransactionModel} from 'api' */
 /** @import {TransactionsSummary, WaitingStreamModel} from 'api' */
 
@@ -30,7 +32,7 @@ const LEASE_SHORT_MS = 10_000;
 
 export const title = () => 'Transactions';
 
-/** @param {{query: Record<string, string>}} props */
+/** @param {{query: Filters}} props */
 export default function Transactions({query}) {
   const streams = useResource('transactions', {query: {sort: 'waiting', limit: 100}, every: LISTED_MS});
   // The first one when the page is opened, as long as it is listed: what is about to be pressed must stay its own.
@@ -40,13 +42,14 @@ export default function Transactions({query}) {
   const chosen = query.stream ?? first.current;
   return html`<div class="page">
     <div class="title"><h1>Transactions</h1></div>
-    <p class="muted">Streams whose transactions have not ended, those with the most waiting commits first; choose one for its queue.</p>
+    <p class="muted">Streams whose transactions have not ended, those with the most waiting commits first; choose one
+      for its queue.</p>
     <${Panel} title="Streams" of=${streams} flush=${true} empty=${(data) => data.items.length === 0}
       emptyText="No transaction is open or waits for its commit." emptyCli=${cli`transaction begin ${'demo/orders'}`}>
-      ${(
-        data,
-      ) => html`<${Table} label="Streams with transactions" rows=${data.items} columns=${STREAMS} rowKey=${(row) => row.stream}
-        open=${(row) => href('/transactions', {stream: row.stream})} rowClass=${(row) => (row.stream === chosen ? 'chosen' : '')} />`}
+      ${(data) => html`<${Table} label="Streams with transactions" rows=${data.items} columns=${STREAMS}
+        rowKey=${(row) => row.stream}
+        open=${(row) => href('/transactions', {stream: row.stream})}
+          rowClass=${(row) => (row.stream === chosen ? 'chosen' : '')} />`}
     <//>
     ${chosen ? html`<${StreamTransactions} key=${chosen} ...${split(chosen)} heading=${true} />` : null}
   </div>`;
@@ -54,7 +57,7 @@ export default function Transactions({query}) {
 
 /**
  * The transactions of one stream; the tab of its page, too.
- * @param {{scope: string, stream: string, heading?: boolean, transaction?: string}} props `transaction`: the one that is marked
+ * @param {OfStream & {heading?: boolean, transaction?: string}} props `transaction`: the one that is marked
  */
 export function StreamTransactions({scope, stream, heading = false, transaction}) {
   const path = under`scopes/${scope}/streams/${stream}`;
@@ -67,14 +70,18 @@ export function StreamTransactions({scope, stream, heading = false, transaction}
   return html`
     ${heading ? html`<h2 class="of"><${StreamLink} scope=${scope} stream=${stream} tab="transactions" /></h2>` : null}
     <div class="columns">
-      <${Panel} title="Commits, in order" of=${commits}>${(data) => html`<${Queue} scope=${scope} stream=${stream} data=${data} />`}<//>
+      <${Panel} title="Commits, in order" of=${commits}>
+        ${(data) => html`<${Queue} scope=${scope} stream=${stream} data=${data} />`}<//>
       <${Panel} title="Open, by lease left" of=${open} flush=${true} empty=${(data) => data.items.length === 0}
         emptyText="No transaction is open." emptyCli=${cli`transaction begin ${`${scope}/${stream}`} --lease 30s`}>
-        ${(data) => html`<${Open} scope=${scope} stream=${stream} data=${data} transaction=${transaction} description=${description} />`}<//>
+        ${(data) => html`<${Open} scope=${scope} stream=${stream} data=${data} transaction=${transaction}
+          description=${description} />`}<//>
     </div>
     <${Panel} title="How they ended, per 5 min" of=${summary}>${(data) => html`<${Outcomes} data=${data} />`}<//>
-    <${Panel} title="Ended lately" of=${ended} flush=${true} empty=${(data) => data.items.length === 0} emptyText="None has ended that is remembered: a day, or 20,000 later ones.">
-      ${(data) => html`<${Table} label="Transactions that ended" height=${240} rows=${data.items} columns=${ENDED(scope, stream)} rowKey=${(row) => row.id} />`}<//>
+    <${Panel} title="Ended lately" of=${ended} flush=${true} empty=${(data) => data.items.length === 0}
+      emptyText="None has ended that is remembered: a day, or 20,000 later ones.">
+      ${(data) => html`<${Table} label="Transactions that ended" height=${240} rows=${data.items}
+        columns=${ENDED(scope, stream)} rowKey=${(row) => row.id} />`}<//>
     <p><${Cli} line=${cli`transaction list ${`${scope}/${stream}`}`} /></p>`;
 }
 
@@ -95,12 +102,16 @@ const ENDED = (scope, stream) => [
   column('id', 'Transaction', (row) => html`<${TransactionLink} scope=${scope} stream=${stream} id=${row.id} />`),
 ];
 
-/** What the journal has of a transaction, and with it the requests that it came from. @param {{scope: string, stream: string, id: string, cut?: boolean}} props `cut`: its last digits alone */
+/**
+ * What the journal has of a transaction, and with it the requests that it came from.
+ * @param {OfStream & {id: string, cut?: boolean}} props `cut`: its last digits alone
+ */
 function TransactionLink({scope, stream, id, cut = false}) {
-  return html`<a class="id" href=${href('/journal', {key: `txn:${scope}/${stream}/${id}`, from: '-1d'})} title=${`${id}: what the journal has of it`}>${cut ? `…${id.slice(-17)}` : id}</a>`;
+  return html`<a class="id" href=${href('/journal', {key: `txn:${scope}/${stream}/${id}`, from: '-1d'})}
+    title=${`${id}: what the journal has of it`}>${cut ? `…${id.slice(-17)}` : id}</a>`;
 }
 
-/** The batch that is merged, and those behind it. @param {{scope: string, stream: string, data: CommitQueueModel}} props */
+/** The batch that is merged, and those behind it. @param {OfStream & {data: CommitQueueModel}} props */
 function Queue({scope, stream, data}) {
   const {batch, queue, waitsFor, waiting = queue.length} = data;
   if (!batch && queue.length === 0) return html`<p class="muted">No commit waits.</p>`;
@@ -108,9 +119,15 @@ function Queue({scope, stream, data}) {
     ${waitsFor ? html`<p><${Badge} tone="warn">waits<//> ${waitsFor}</p>` : null}
     ${
       batch
-        ? html`<div class="batch"><p><b>Merging ${count(batch.ids.length, 'transaction')}</b> for <${Age} at=${batch.since} />
+        ? html`<div class="batch"><p>
+          <b>Merging ${count(batch.ids.length, 'transaction')}</b> for <${Age} at=${batch.since} />
         ${batch.step ? html`, step <code>${batch.step}</code>` : null}
-        ${batch.workflow?.attempts ? html` <${Badge} tone="bad">${count(batch.workflow.attempts, 'attempt')}<//> ${batch.workflow.lastError}` : null}</p>
+        ${
+          batch.workflow?.attempts
+            ? html` <${Badge} tone="bad">
+          ${count(batch.workflow.attempts, 'attempt')}<//> ${batch.workflow.lastError}`
+            : null
+        }</p>
         <${Ids} ids=${batch.ids} /></div>`
         : null
     }
@@ -118,7 +135,8 @@ function Queue({scope, stream, data}) {
       queue.length > 0
         ? html`<ol start=${queue[0].position + 1}>${queue.slice(0, SHOWN).map(
             (one) => html`
-      <li key=${one.id} value=${one.position + 1}><${TransactionLink} scope=${scope} stream=${stream} id=${one.id} /> <span class="muted">waits <${Age} at=${one.waitsSince} /></span></li>`,
+      <li key=${one.id} value=${one.position + 1}><${TransactionLink} scope=${scope} stream=${stream}
+        id=${one.id} /> <span class="muted">waits <${Age} at=${one.waitsSince} /></span></li>`,
           )}</ol>`
         : null
     }
@@ -131,10 +149,18 @@ function Ids({ids}) {
   const first = ids.slice(0, 5);
   const code = (/** @type {string} */ id) => html`<code key=${id} class="id">${id}</code> `;
   return html`<p class="ids">${first.map(code)}
-    ${ids.length > first.length ? html`<details><summary>${ids.length - first.length} more</summary>${ids.slice(first.length).map(code)}</details>` : null}</p>`;
+    ${
+      ids.length > first.length
+        ? html`<details><summary>${ids.length - first.length} more</summary>
+      ${ids.slice(first.length).map(code)}</details>`
+        : null
+    }</p>`;
 }
 
-/** @param {{scope: string, stream: string, data: TransactionList, transaction?: string, description?: StreamDescription}} props `description` of the stream, undefined before it is there */
+/**
+ * @param {OfStream & {data: TransactionList, transaction?: string, description?: StreamDescription}} props
+ *   `description` of the stream, undefined before it is there
+ */
 function Open({scope, stream, data, transaction, description}) {
   const rows = useMemo(() => [...data.items].sort((one, other) => leaseEnd(one) - leaseEnd(other)), [data]);
   /** @type {Column<TransactionModel>[]} */
@@ -154,7 +180,8 @@ function Open({scope, stream, data, transaction, description}) {
       {width: '192px'},
     ),
   ];
-  return html`<${Table} label="Open transactions" height=${Math.min(320, 40 + rows.length * 30)} rows=${rows} columns=${columns} rowKey=${(row) => row.id}
+  return html`<${Table} label="Open transactions" height=${Math.min(320, 40 + rows.length * 30)} rows=${rows}
+    columns=${columns} rowKey=${(row) => row.id}
     rowClass=${(row) => (row.id === transaction ? 'chosen' : '')} />
     ${data.next ? html`<p class="muted">The first ${number(rows.length)} are shown.</p>` : null}`;
 }
@@ -171,7 +198,7 @@ function Lease({row}) {
     : html`<span class="num">${duration(left)}</span>`;
 }
 
-/** @param {{scope: string, stream: string, row: TransactionModel, description?: StreamDescription}} props */
+/** @param {OfStream & {row: TransactionModel, description?: StreamDescription}} props */
 function Acts({scope, stream, row, description}) {
   const path = under`scopes/${scope}/streams/${stream}/transactions/${row.id}`;
   const name = `${scope}/${stream}`;
@@ -209,7 +236,8 @@ function Acts({scope, stream, row, description}) {
   const button = (/** @type {string} */ label, /** @type {() => void} */ onClick, right = label) =>
     html`<${ActionButton} small=${true} danger=${label === 'abort'} onClick=${onClick}
       allowed=${allowedOf(description, right)}>${label}<//>`;
-  return html`<span class="acts">${button('commit', commit)}${button('extend', ping, 'commit')}${button('abort', abort)}</span>`;
+  return html`<span class="acts">${button('commit', commit)}${button('extend', ping, 'commit')}
+    ${button('abort', abort)}</span>`;
 }
 
 /** What an outcome is called in the answer, in words, and how it is drawn, from the bottom up. */
@@ -235,17 +263,32 @@ function Outcomes({data}) {
       stacks: data.items.map((one) => ({at: one.at, counts: kinds.map(({name}) => one[name])})),
     };
   }, [data]);
-  const legend = html`<p class="legend">${model.kinds.map((kind) => html`<span key=${kind.name}><i class=${`swatch ${kind.colour.slice(2)} ${kind.hatched ? 'hatched' : ''}`}></i>${kind.label} <b class="num">${number(kind.total)}</b></span>`)}</p>`;
+  const legend = html`<p class="legend">
+    ${model.kinds.map(
+      (kind) => html`<span key=${kind.name}>
+      <i class=${`swatch ${kind.colour.slice(2)} ${kind.hatched ? 'hatched' : ''}`}></i>${kind.label} <b class="num">
+        ${number(kind.total)}</b></span>`,
+    )}</p>`;
   const table = () => html`<table class="plain">
-    <thead><tr><th scope="col">From</th>${model.kinds.map((kind) => html`<th key=${kind.name} scope="col" class="num">${kind.label}</th>`)}</tr></thead>
+    <thead><tr><th scope="col">From</th>
+      ${model.kinds.map((kind) => html`<th key=${kind.name} scope="col" class="num">${kind.label}</th>`)}</tr></thead>
     <tbody>${[...model.stacks].reverse().map(
       (stack) => html`<tr key=${stack.at}>
       <td><${Time} at=${stack.at} path="/journal" /></td>
-      ${stack.counts.map((/** @type {number} */ one, /** @type {number} */ index) => html`<td key=${index} class="num">${number(one)}</td>`)}</tr>`,
+      ${stack.counts.map(
+        (/** @type {number} */ one, /** @type {number} */ index) => html`<td key=${index} class="num">
+        ${number(one)}</td>`,
+      )}</tr>`,
     )}</tbody></table>`;
   return html`
-    <${Picture} make=${makeStacks} model=${model} legend=${legend} table=${table} hint="Point at a bar, or go along them with the arrows." />
-    ${data.firstAt ? html`<p class="muted">Remembered since <${Time} at=${data.firstAt} />; of what ended before, some may be forgotten.</p>` : null}`;
+    <${Picture} make=${makeStacks} model=${model} legend=${legend} table=${table}
+      hint="Point at a bar, or go along them with the arrows." />
+    ${
+      data.firstAt
+        ? html`<p class="muted">Remembered since <${Time} at=${data.firstAt} />; of what ended before, some
+      may be forgotten.</p>`
+        : null
+    }`;
 }
 
 /** @param {HTMLElement} host @param {any} options */

@@ -61,3 +61,9 @@ export interface Wanted {
   scaling: {minSegments: number; scaleFactor: number; cooldownMs: number};
   retention: {type: 'size' | 'time'; min: number | bigint; max: number | bigint};
 }
+
+/** What a part of a stream's page is told first. */
+export interface OfStream {
+  scope: string;
+  stream: string;
+}

@@ -1,8 +1,10 @@
 /**
- * What another policy would have decided, from the reports that the journal has: beside what happened, on one time axis.
+ * What another policy would have decided, from the reports that the journal has: beside what happened, on one time
+ * axis.
  *
  * The gateway replays the rules themselves. Of a scale what follows cannot be known, so that lane holds up to the first
- * difference; truncations are taken for carried out. Another target rate cannot be replayed at all, and the page says so.
+ * difference; truncations are taken for carried out. Another target rate cannot be replayed at all, and the page says
+ * so.
  */
 import {html, useEffect, useMemo, useRef, useState} from '../core/html.js';
 import {api, Problem, toJson, under} from '../core/api.js';
@@ -21,9 +23,11 @@ import {AGES, FACTORS, PAUSES, SEGMENTS, SIZES, SPANS, Slider, steps} from '../p
 import {laneRows, lanes} from '../pictures/lanes.js';
 import {Choice} from '../parts/choice.js';
 import {Plain} from '../parts/plain.js';
-/** @import {Exact, Wanted} from './types.d.ts' */
+/** @import {Filters} from '../core/types.d.ts' */
+/** @import {Exact, OfStream, Wanted} from './types.d.ts' */
 /** @import {Retention, Scaling, StreamConfiguration, StreamDescription, WhatIfAnswer, WhatIfBody} from 'api' */
 
+const HINT = 'Point at a mark, or go along them with the arrows.';
 const SETTLES_MS = 400;
 const DAY_MS = 86_400_000;
 /** What retention-spark has unless it is set otherwise; the stream's configuration does not hold it. */
@@ -60,7 +64,7 @@ export function wanted(config, query) {
 const safe = (value) => (value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : value);
 
 /**
- * @param {{scope: string, stream: string, description: StreamDescription, etag?: string, query: Record<string, string>}} props
+ * @param {OfStream & {description: StreamDescription, etag?: string, query: Filters}} props
  */
 export function WhatIf({scope, stream, description, etag, query}) {
   const {config} = description;
@@ -72,15 +76,27 @@ export function WhatIf({scope, stream, description, etag, query}) {
   const body = {...other, since: `-${want.sinceMs}ms`};
   const possible = want.kind === 'retention' || config.scaling.type !== 'fixed';
   const found = useWhatIf(possible ? under`scopes/${scope}/streams/${stream}/what-if` : null, body);
-  const tools = html`<${Choice} label="Which policy" small=${true} value=${want.kind} options=${['scaling', 'retention'].map((one) => [one, one])}
+  const tools = html`<${Choice} label="Which policy" small=${true} value=${want.kind}
+    options=${['scaling', 'retention'].map((one) => [one, one])}
     onChange=${(kind) => setQuery({if: kind})} />`;
 
   return html`<${Panel} title="What if" tools=${tools} class="what-if">
     <form class="sliders" onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
-      ${want.kind === 'scaling' ? html`<${ScalingSliders} want=${want.scaling} config=${config.scaling} />` : html`<${RetentionSliders} want=${want.retention} config=${config.retention} />`}
-      <${Slider} label="Look back" values=${steps(SPANS, want.sinceMs)} value=${want.sinceMs} words=${duration} onChange=${(/** @type {number} */ ms) => setQuery({ifSpan: ms})} />
+      ${
+        want.kind === 'scaling'
+          ? html`<${ScalingSliders} want=${want.scaling}
+        config=${config.scaling} />`
+          : html`<${RetentionSliders} want=${want.retention} config=${config.retention} />`
+      }
+      <${Slider} label="Look back" values=${steps(SPANS, want.sinceMs)} value=${want.sinceMs} words=${duration}
+        onChange=${(/** @type {number} */ ms) => setQuery({ifSpan: ms})} />
     </form>
-    ${possible ? html`<${Found} ...${found} />` : html`<${Empty} text="The stream has a fixed number of segments: no reports of load are made, so there is nothing to replay." />`}
+    ${
+      possible
+        ? html`<${Found} ...${found} />`
+        : html`<${Empty}
+      text="The stream has a fixed number of segments: no reports of load are made, so there is nothing to replay." />`
+    }
     ${possible && found.data ? html`<${MakePolicy} ...${{scope, stream, description, etag, want}} />` : null}
   <//>`;
 }
@@ -89,16 +105,22 @@ export function WhatIf({scope, stream, description, etag, query}) {
 function ScalingSliders({want, config}) {
   const unit = config.type === 'events' ? 'events/s' : 'KB/s';
   return html`
-    <${Slider} label="Minimum" values=${steps(SEGMENTS, want.minSegments, config.minSegments)} value=${want.minSegments} present=${config.minSegments}
-      words=${(/** @type {number} */ value) => count(value, 'segment')} onChange=${(/** @type {number} */ value) => setQuery({ifMin: value})} />
-    <${Slider} label="Factor" values=${steps(FACTORS, want.scaleFactor)} value=${want.scaleFactor} present=${Math.max(config.scaleFactor, 2)}
-      words=${(/** @type {number} */ value) => `into ${value} at most`} onChange=${(/** @type {number} */ value) => setQuery({ifFactor: value})} />
-    <${Slider} label="Cool-down" values=${steps(PAUSES, want.cooldownMs)} value=${want.cooldownMs} present=${COOLDOWN_MS}
+    <${Slider} label="Minimum" values=${steps(SEGMENTS, want.minSegments, config.minSegments)} value=${want.minSegments}
+      present=${config.minSegments}
+      words=${(/** @type {number} */ value) => count(value, 'segment')}
+        onChange=${(/** @type {number} */ value) => setQuery({ifMin: value})} />
+    <${Slider} label="Factor" values=${steps(FACTORS, want.scaleFactor)} value=${want.scaleFactor}
+      present=${Math.max(config.scaleFactor, 2)}
+      words=${(/** @type {number} */ value) => `into ${value} at most`}
+        onChange=${(/** @type {number} */ value) => setQuery({ifFactor: value})} />
+    <${Slider} label="Cool-down" values=${steps(PAUSES, want.cooldownMs)} value=${want.cooldownMs}
+      present=${COOLDOWN_MS}
       words=${duration} onChange=${(/** @type {number} */ value) => setQuery({ifPause: value})} />
     ${
       config.type === 'fixed'
         ? null
-        : html`<p class="muted">The target stays ${number(config.targetRate)} ${unit} a segment. What another target would do cannot be computed:
+        : html`<p class="muted">The target stays ${number(config.targetRate)} ${unit} a segment. What another target
+          would do cannot be computed:
       segment stores report that a segment is hot or cold by the target it had, never its rate.</p>`
     }`;
 }
@@ -111,10 +133,13 @@ function RetentionSliders({want, config}) {
   const round = isTime ? AGES : SIZES;
   return html`
     <div class="slider"><span aria-hidden="true">By</span><${Choice} label="By" small=${true} value=${want.type}
-      options=${[['time', 'age'], ['size', 'size']]} onChange=${(ifType) => setQuery({ifType, ifKeep: '', ifMost: ''})} /></div>
-    <${Slider} label="Keep at least" values=${steps(round, want.min)} value=${want.min} present=${same ? config.min : undefined} words=${words}
-      onChange=${(value) => setQuery({ifKeep: String(value), ifMost: value > want.max ? String(value) : String(want.max)})} />
-    <${Slider} label="At most" values=${steps(round, want.max, UNLIMITED).filter((one) => one >= want.min)} value=${want.max} present=${same ? config.max : undefined} words=${words}
+      options=${[['time', 'age'], ['size', 'size']]}
+        onChange=${(ifType) => setQuery({ifType, ifKeep: '', ifMost: ''})} /></div>
+    <${Slider} label="Keep at least" values=${steps(round, want.min)} value=${want.min}
+      present=${same ? config.min : undefined} words=${words}
+      onChange=${(value) => setQuery({ifKeep: String(value), ifMost: String(value > want.max ? value : want.max)})} />
+    <${Slider} label="At most" values=${steps(round, want.max, UNLIMITED).filter((one) => one >= want.min)}
+      value=${want.max} present=${same ? config.max : undefined} words=${words}
       onChange=${(value) => setQuery({ifMost: String(value)})} />`;
 }
 
@@ -126,11 +151,19 @@ function Found({data, problem, running, retry}) {
     <${Says} data=${data} />
     <${BothLanes} data=${data} />
     ${data.kept && data.kept.at.length > 1 ? html`<${Kept} kept=${data.kept} />` : null}
-    ${data.notes.length > 0 ? html`<ul class="notes">${data.notes.map((/** @type {string} */ note) => html`<li key=${note}>${note}</li>`)}</ul>` : null}
+    ${
+      data.notes.length > 0
+        ? html`<ul class="notes">
+      ${data.notes.map((/** @type {string} */ note) => html`<li key=${note}>${note}</li>`)}</ul>`
+        : null
+    }
   </div>`;
 }
 
-/** Without what only says that an earlier decision is under way: the journal does not record these. @param {WhatIfAnswer} data @returns {WhatIfAnswer} */
+/**
+ * Without what only says that an earlier decision is under way: the journal does not record these.
+ * @param {WhatIfAnswer} data @returns {WhatIfAnswer}
+ */
 export function decisive(data) {
   return {...data, would: data.would.filter((one) => !one.passing)};
 }
@@ -143,12 +176,21 @@ export function Says({data}) {
   }
   const both = html`Happened: <b>${tally(happened)}</b>. Would have: <b>${tally(would)}</b>.`;
   if (firstDifference === undefined && tally(happened) !== tally(would)) {
-    return html`<p class="says">Happened: <b>${tally(happened)}</b>. Not all of the reports behind it are recorded in this span, so it cannot be compared.</p>`;
+    return html`<p class="says">Happened: <b>
+      ${tally(happened)}</b>. Not all of the reports behind it are recorded in this span, so it cannot be
+        compared.</p>`;
   }
   if (firstDifference === undefined) return html`<p class="says">${both} The same decisions at the same times.</p>`;
   const last = (/** @type {number[]} */ values) => values[values.length - 1];
   const saved = kept && kept.at.length > 0 ? last(kept.would) - last(kept.happened) : 0;
-  return html`<p class="says">${both} They differ ${firstDifference < data.since ? 'since before this span' : html`from <${Time} at=${firstDifference} /> on`}.
+  return html`<p class="says">
+    ${both} They
+      differ ${
+        firstDifference < data.since
+          ? 'since before this span'
+          : html`from <${Time}
+        at=${firstDifference} /> on`
+      }.
     ${
       kind === 'retention'
         ? kept && kept.at.length > 0
@@ -167,19 +209,27 @@ function BothLanes({data}) {
       ...data.would.map((one) => ({...one, lane: 'would have'})),
     ].sort((one, other) => one.at - other.at);
     return html`<${Plain} heads=${['At', 'Lane', 'Decision', 'Reason']}>
-      ${rows.map((row, index) => html`<tr key=${index}><td><${Time} at=${row.at} /></td><td>${row.lane}</td><td><${Code} code=${row.code} /></td><td>${row.reason}</td></tr>`)}<//>`;
+      ${rows.map(
+        (row, index) => html`<tr key=${index}><td><${Time} at=${row.at} /></td><td>${row.lane}</td><td>
+        <${Code} code=${row.code} /></td><td>${row.reason}</td></tr>`,
+      )}<//>`;
   };
-  return html`<${Picture} make=${lanes} model=${model} table=${table} hint=${`${data.kind === 'retention' ? '◀ truncated' : '▲ split  ▼ merge'}  ○ nothing done. Point at a mark, or go along them with the arrows.`} />`;
+  return html`<${Picture} make=${lanes} model=${model} table=${table}
+    hint=${`${data.kind === 'retention' ? '◀ truncated' : '▲ split  ▼ merge'}  ○ nothing done. ${HINT}`} />`;
 }
 
 /** @param {{kept: {at: number[], happened: number[], would: number[]}}} props */
 function Kept({kept}) {
+  const series = [
+    {label: 'happened', values: kept.happened, hue: 1},
+    {label: 'would have', values: kept.would, hue: 2, dashed: true},
+  ];
   return html`<h3>Bytes kept</h3>
     <${Lines} label="Bytes kept: what happened, and what would have" times=${kept.at} format=${bytes} height=${130}
-      series=${[{label: 'happened', values: kept.happened, hue: 1}, {label: 'would have', values: kept.would, hue: 2, dashed: true}]} />`;
+      series=${series} />`;
 }
 
-/** @param {{scope: string, stream: string, description: StreamDescription, etag?: string, want: Wanted}} props */
+/** @param {OfStream & {description: StreamDescription, etag?: string, want: Wanted}} props */
 function MakePolicy({scope, stream, description, etag, want}) {
   const {config} = description;
   const {cooldownMs, ...scaling} = want.scaling;
@@ -194,7 +244,8 @@ function MakePolicy({scope, stream, description, etag, want}) {
   const change = () =>
     act({
       title: `Change the ${want.kind} policy of ${scope}/${stream}`,
-      what: html`<p>From ${policyWords(config, want.kind)} to ${policyWords(next, want.kind)}. The rest of the configuration stays.</p>`,
+      what: html`<p>From ${policyWords(config, want.kind)} to ${policyWords(next, want.kind)}. The rest of the
+        configuration stays.</p>`,
       verb: 'Make it the policy',
       method: 'PUT',
       path: under`scopes/${scope}/streams/${stream}`,
@@ -205,8 +256,15 @@ function MakePolicy({scope, stream, description, etag, want}) {
       compare: () => html`<p>Close this: the sliders show the policy that is in force now.</p>`,
     });
   return html`<p class="make-policy">
-    <${ActionButton} onClick=${change} allowed=${same ? {allowed: false, why: 'this is the policy already'} : allowedOf(description, 'update')}>Make this the policy<//>
-    ${want.kind === 'scaling' && cooldownMs !== COOLDOWN_MS ? html`<span class="muted">The cool-down is no part of it: it is a setting of retention-spark, for all streams.</span>` : null}
+    <${ActionButton} onClick=${change}
+      allowed=${same ? {allowed: false, why: 'this is the policy already'} : allowedOf(description, 'update')}>Make this
+        the policy<//>
+    ${
+      want.kind === 'scaling' && cooldownMs !== COOLDOWN_MS
+        ? html`<span class="muted">The cool-down is no part of it:
+      it is a setting of retention-spark, for all streams.</span>`
+        : null
+    }
   </p>`;
 }
 

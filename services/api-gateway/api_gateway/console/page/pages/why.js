@@ -1,4 +1,6 @@
-/** Why a stream is as it is: what was decided on its scaling and retention, and beside it what another policy would do. */
+/**
+ * Why a stream is as it is: what was decided on its scaling and retention, and beside it what another policy would do.
+ */
 import '../parts/past-style.js';
 import {html, onText, useMemo} from '../core/html.js';
 import {under} from '../core/api.js';
@@ -10,13 +12,17 @@ import {Empty, Panel} from '../parts/panel.js';
 import {SearchState} from '../parts/search-state.js';
 import {useBounds, useSearch} from '../parts/searching.js';
 import {WhatIf} from './what-if.js';
+/** @import {Filters} from '../core/types.d.ts' */
+/** @import {OfStream} from './types.d.ts' */
 /** @import {StreamDescription} from 'api' */
 
+const NOTHING = html`Nothing was decided on this stream in 7 d.
+  A policy that scales by rate, or a retention policy, makes decisions.`;
 const WEEK_MS = 7 * 86_400_000;
 
 /**
  * The tab of a stream's page.
- * @param {{scope: string, stream: string, description: StreamDescription, etag?: string, query: Record<string, string>, at: string | null}} props
+ * @param {OfStream & {description: StreamDescription, etag?: string, query: Filters, at: string | null}} props
  *   `description`: what `GET /scopes/S/streams/N` has; `etag` with it
  */
 export function WhyTab({scope, stream, description, etag, query, at}) {
@@ -27,7 +33,8 @@ export function WhyTab({scope, stream, description, etag, query, at}) {
     () => search.items.filter((one) => kind === '' || one.kind === kind).sort((one, other) => other.at - one.at),
     [search.items, kind],
   );
-  const tools = html`<select aria-label="Kind of decision" value=${kind} onChange=${onText((text) => setQuery({decided: text}))}>
+  const tools = html`<select aria-label="Kind of decision" value=${kind}
+    onChange=${onText((text) => setQuery({decided: text}))}>
     <option value="">all</option>
     ${Object.entries(KINDS).map(([name, words]) => html`<option key=${name} value=${name}>${words}</option>`)}
   </select>`;
@@ -36,7 +43,7 @@ export function WhyTab({scope, stream, description, etag, query, at}) {
     <${Panel} title="Decided" tools=${tools}>
       <${DecisionList} items=${items} scrolls=${true} />
       <${SearchState} search=${search} what="decision" bounds="in 7 d">
-        <${Empty} text="Nothing was decided on this stream in 7 d. A policy that scales by rate, or a retention policy, makes decisions."
+        <${Empty} text=${NOTHING}
           cli=${cli`decision list ${scope}/${stream}`} />
       <//>
       <p><${Cli} line=${cli`decision list ${scope}/${stream}`} /></p>
@@ -44,7 +51,8 @@ export function WhyTab({scope, stream, description, etag, query, at}) {
     ${
       at === null
         ? html`<${WhatIf} scope=${scope} stream=${stream} description=${description} etag=${etag} query=${query} />`
-        : html`<${Panel} title="What if"><${Empty} text="Another policy is replayed up to the present: go back to now for that." /><//>`
+        : html`<${Panel} title="What if">
+          <${Empty} text="Another policy is replayed up to the present: go back to now for that." /><//>`
     }
   </div>`;
 }

@@ -8,7 +8,10 @@ export function chainEnd(wait) {
   return end;
 }
 
-/** What errors with the same cause have in common: the container that all wait for, else the text without its numbers. @param {WorkflowItem} item */
+/**
+ * What errors with the same cause have in common: the container that all wait for, else the text without its numbers.
+ * @param {WorkflowItem} item
+ */
 export function errorKey(item) {
   const end = chainEnd(item.waitsFor);
   if (end?.container !== undefined) return end.why || `container ${end.container} does not answer`;
@@ -34,7 +37,10 @@ const KEYS = {
   },
 };
 
-/** Groups, the largest first; each keeps the order of its items. @param {WorkflowItem[]} items @param {string} by one of error, kind, scope, store */
+/**
+ * Groups, the largest first; each keeps the order of its items.
+ * @param {WorkflowItem[]} items @param {string} by one of error, kind, scope, store
+ */
 export function groupsOf(items, by) {
   const keyOf = KEYS[by] ?? KEYS.kind;
   /** @type {Map<string, WorkflowItem[]>} */

@@ -14,6 +14,7 @@ import {AggregateLink, aggregateHref, Age, ContainerLink, StoreLink, Until} from
 import {Panel} from '../parts/panel.js';
 import {STEPS} from '../parts/steps.js';
 import {groupsOf} from './workflow-groups.js';
+/** @import {Filters} from '../core/types.d.ts' */
 /** @import {Tone} from '../parts/types.d.ts' */
 /** @import {Wait, WorkflowItem} from 'api' */
 
@@ -31,7 +32,7 @@ const LIMIT = 1000;
 
 export const title = () => 'Workflows';
 
-/** @param {{query: Record<string, string>}} props */
+/** @param {{query: Filters}} props */
 export default function Workflows({query}) {
   const {kind = '', scope = '', q = '', group = '', state = ''} = query;
   const work = useResource('workflows', {
@@ -60,22 +61,37 @@ export default function Workflows({query}) {
       ${LANES.map(([name, , tone]) => {
         const number = items.filter((item) => item.state === name).length;
         return number || state === name
-          ? html`<button type="button" key=${name} class="mark" aria-pressed=${state === name ? 'true' : 'false'} title=${state === name ? 'show all lanes' : 'show this lane alone'} onClick=${() => setQuery({state: state === name ? '' : name})}>
+          ? html`<button type="button" key=${name} class="mark" aria-pressed=${state === name ? 'true' : 'false'}
+            title=${state === name ? 'show all lanes' : 'show this lane alone'}
+              onClick=${() => setQuery({state: state === name ? '' : name})}>
           <${Badge} tone=${tone}>${number} ${name}<//></button>`
           : null;
-      })}${state ? html`<button type="button" class="small quiet" onClick=${() => setQuery({state: ''})}>all lanes</button>` : null}
+      })}${
+        state
+          ? html`<button type="button" class="small quiet"
+        onClick=${() => setQuery({state: ''})}>all lanes</button>`
+          : null
+      }
       <span class="tools"><${Cli} line=${line(query)} /></span></div>
     <div class="filters" role="search">
-      <input type="search" aria-label="Text in name, kind, step or error" placeholder="name, kind, step or error" value=${q} onInput=${onText((text) => setQuery({q: text}))} />
+      <input type="search" aria-label="Text in name, kind, step or error" placeholder="name, kind, step or error"
+        value=${q} onInput=${onText((text) => setQuery({q: text}))} />
       <select aria-label="Kind" value=${kind} onChange=${onText((text) => setQuery({kind: text}))}>
-        <option value="">all kinds</option>${kinds.map((one) => html`<option key=${one} value=${one}>${words(one)}</option>`)}</select>
-      <input type="text" aria-label="Scope" placeholder="scope" size="12" value=${scope} onInput=${onText((text) => setQuery({scope: text.trim()}))} />
-      <${Choice} label="Grouped by" value=${group} options=${[['', 'no groups'], ['error', 'error'], ['kind', 'kind'], ['store', 'store'], ['scope', 'scope']]} onChange=${(/** @type {string} */ next) => setQuery({group: next})} />
+        <option value="">all kinds</option>
+          ${kinds.map((one) => html`<option key=${one} value=${one}>${words(one)}</option>`)}</select>
+      <input type="text" aria-label="Scope" placeholder="scope" size="12" value=${scope}
+        onInput=${onText((text) => setQuery({scope: text.trim()}))} />
+      <${Choice} label="Grouped by" value=${group}
+        options=${[['', 'no groups'], ['error', 'error'], ['kind', 'kind'], ['store', 'store'], ['scope', 'scope']]}
+          onChange=${(/** @type {string} */ next) => setQuery({group: next})} />
     </div>
     <${Panel} of=${work} class="fill bare" flush=${true} lines=${8}>${(data) => html`
       ${data.next ? html`<div class="banner warn">These are the ${LIMIT} oldest; filters show others.</div>` : null}
       <div class="board" ref=${board}>
-        ${lanes.map(([name, label, tone, hint]) => html`<${Lane} key=${name} ...${{name, label, tone, hint, group}} items=${items.filter((item) => item.state === name)} isAll=${isWhole && !kind && !scope && !q} />`)}
+        ${lanes.map(
+          ([name, label, tone, hint]) => html`<${Lane} key=${name} ...${{name, label, tone, hint, group}}
+          items=${items.filter((item) => item.state === name)} isAll=${isWhole && !kind && !scope && !q} />`,
+        )}
         ${state ? null : html`<${Ended} items=${ended} />`}
       </div>`}<//>
   </div>`;
@@ -89,16 +105,21 @@ function line({kind, scope, state, q}) {
   return `sluice workflow list${options.join('')}`;
 }
 
-/** Buttons of which one is chosen. @param {{label: string, value: string, options: string[][], onChange: (value: string) => void}} props */
+/**
+ * Buttons of which one is chosen.
+ * @param {{label: string, value: string, options: string[][], onChange: (value: string) => void}} props
+ */
 function Choice({label, value, options, onChange}) {
   return html`<span class="choice" role="group" aria-label=${label}>${options.map(
     ([name, text]) => html`
-    <button type="button" key=${name} aria-pressed=${name === value ? 'true' : 'false'} onClick=${() => onChange(name)}>${text}</button>`,
+    <button type="button" key=${name} aria-pressed=${name === value ? 'true' : 'false'} onClick=${() => onChange(name)}>
+      ${text}</button>`,
   )}</span>`;
 }
 
 /**
- * @param {{name: string, label: string, tone: Tone, hint: string, group: string, items: WorkflowItem[], isAll: boolean}} props
+ * @param {{name: string, label: string, tone: Tone, hint: string, group: string, items: WorkflowItem[], isAll:
+ *   boolean}} props
  *   `isAll`: there are no others than those that were fetched
  */
 function Lane({name, label, tone, hint, group, items, isAll}) {
@@ -107,18 +128,39 @@ function Lane({name, label, tone, hint, group, items, isAll}) {
   return html`<section class=${`lane ${tone}`} aria-label=${label}>
     <header><h2>${label}</h2><span class="count num">${items.length}</span>
       ${name === 'failing' && items.length > 1 ? html`<${RetryAll} items=${items} />` : null}</header>
-    ${items.length === 0 ? html`<p class="none">${name === 'failing' ? (isAll ? 'Nothing is failing.' : 'None of these is failing.') : hint}</p>` : null}
+    ${
+      items.length === 0
+        ? html`<p class="none">
+      ${name === 'failing' ? (isAll ? 'Nothing is failing.' : 'None of these is failing.') : hint}</p>`
+        : null
+    }
     ${
       group
         ? groups.map(
             (one) => html`<div class="cluster" key=${one.key}>
-        <h3 title=${one.key}><span class="cut">${one.key}</span><span class="num">${one.items.length}</span>${name === 'failing' && one.items.length > 1 ? html`<${RetryAll} items=${one.items} why=${one.key} />` : null}</h3>
+        <h3 title=${one.key}><span class="cut">${one.key}</span><span class="num">${one.items.length}</span>
+          ${
+            name === 'failing' && one.items.length > 1
+              ? html`<${RetryAll} items=${one.items}
+            why=${one.key} />`
+              : null
+          }</h3>
         ${one.items.slice(0, most).map((item) => html`<${Card} key=${item.aggregate} item=${item} lane=${tone} />`)}
-        ${one.items.length > most ? html`<${More} left=${one.items.length - most} onClick=${() => setMost(most + SHOWN)} />` : null}
+        ${
+          one.items.length > most
+            ? html`<${More} left=${one.items.length - most}
+          onClick=${() => setMost(most + SHOWN)} />`
+            : null
+        }
       </div>`,
           )
         : html`${items.slice(0, most).map((item) => html`<${Card} key=${item.aggregate} item=${item} lane=${tone} />`)}
-        ${items.length > most ? html`<${More} left=${items.length - most} onClick=${() => setMost(most + SHOWN)} />` : null}`
+        ${
+          items.length > most
+            ? html`<${More} left=${items.length - most}
+          onClick=${() => setMost(most + SHOWN)} />`
+            : null
+        }`
     }
   </section>`;
 }
@@ -131,30 +173,55 @@ function More({left, onClick}) {
 /** @param {{items: WorkflowItem[], why?: string}} props */
 function RetryAll({items, why}) {
   const chosen = items.slice(0, MAX_RETRIED);
-  return html`<${ActionButton} small=${true} allowed=${mayChange('workflows')} onClick=${() => void retryWorkflows(chosen, why)}
-    title=${items.length > chosen.length ? `the ${MAX_RETRIED} oldest of ${items.length}` : undefined}>Retry ${chosen.length === items.length ? 'all' : 'the first'} ${chosen.length}<//>`;
+  return html`<${ActionButton} small=${true} allowed=${mayChange('workflows')}
+    onClick=${() => void retryWorkflows(chosen, why)}
+    title=${items.length > chosen.length ? `the ${MAX_RETRIED} oldest of ${items.length}` : undefined}>
+    Retry ${chosen.length === items.length ? 'all' : 'the first'} ${chosen.length}<//>`;
 }
 
 /** @param {{item: WorkflowItem, lane: Tone}} props */
 function Card({item, lane}) {
   const steps = STEPS[item.kind];
   const cancel = allowedOf(item, 'cancel') ?? {allowed: item.canCancel, why: item.cancelWhyNot};
-  return html`<article class="card" tabindex="-1" data-aggregate=${item.aggregate} aria-label=${`${words(item.kind)} ${item.aggregate}`}>
+  return html`<article class="card" tabindex="-1" data-aggregate=${item.aggregate}
+    aria-label=${`${words(item.kind)} ${item.aggregate}`}>
     <div class="head"><b>${words(item.kind)}</b><span class="muted">for <${Age} at=${item.since} /></span></div>
     <div class="what"><${AggregateLink} aggregate=${item.aggregate} /></div>
     ${
       item.state === 'queued'
         ? null
-        : html`<div class="step">${steps ? html`<${Beads} steps=${steps} step=${item.step} tone=${lane} />` : null}<span>${item.step ? words(item.step) : html`<span class="muted">first step</span>`}</span>
-      ${item.attempts ? html`<span class="muted num">${item.attempts} ${item.attempts === 1 ? 'attempt' : 'attempts'}</span>` : null}
-      ${item.nextAttemptAt ? html`<span class="muted">next <${Until} at=${item.nextAttemptAt} over="any moment" /></span>` : null}</div>`
+        : html`<div class="step">${steps ? html`<${Beads} steps=${steps} step=${item.step} tone=${lane} />` : null}
+          <span>${item.step ? words(item.step) : html`<span class="muted">first step</span>`}</span>
+      ${
+        item.attempts
+          ? html`<span class="muted num">
+        ${item.attempts} ${item.attempts === 1 ? 'attempt' : 'attempts'}</span>`
+          : null
+      }
+      ${
+        item.nextAttemptAt
+          ? html`<span class="muted">next <${Until} at=${item.nextAttemptAt}
+        over="any moment" /></span>`
+          : null
+      }</div>`
     }
-    ${item.lastError && item.state !== 'waiting' && item.lastError !== item.waitsFor?.why ? html`<p class="error">${item.lastError.slice(0, SHOWN_ERROR)}</p>` : null}
+    ${
+      item.lastError && item.state !== 'waiting' && item.lastError !== item.waitsFor?.why
+        ? html`<p class="error">
+      ${item.lastError.slice(0, SHOWN_ERROR)}</p>`
+        : null
+    }
     ${item.waitsFor ? html`<${Chain} wait=${item.waitsFor} />` : null}
     ${item.cancelled ? html`<p class="muted">Its end has been requested.</p>` : null}
     ${
       item.id
-        ? html`<footer>${item.state === 'running' ? null : html`<${ActionButton} small=${true} allowed=${allowedOf(item, 'retry')} onClick=${() => void retryWorkflow(item)}>Retry now<//>`}
+        ? html`<footer>
+          ${
+            item.state === 'running'
+              ? null
+              : html`<${ActionButton} small=${true} allowed=${allowedOf(item, 'retry')}
+            onClick=${() => void retryWorkflow(item)}>Retry now<//>`
+          }
       <${ActionButton} small=${true} allowed=${cancel} onClick=${() => void cancelWorkflow(item)}>Cancel<//>
       ${cancel && !cancel.allowed && cancel.why ? html`<span class="muted why">${cancel.why}</span>` : null}</footer>`
         : null
@@ -169,8 +236,18 @@ function Chain({wait}) {
     links.push(one);
   return html`<ol class="chain" aria-label="waits for">${links.map(
     (one, index) => html`<li key=${index} style=${`margin-left:${index * 12}px`}>
-    <span aria-hidden="true">↳</span> ${one.aggregate ? html`${one.kind ? html`${words(one.kind)} ` : null}<${AggregateLink} aggregate=${one.aggregate} />` : null}
-    ${one.container !== undefined ? html`<${ContainerLink} container=${one.container} /> ${one.store ? html`<${StoreLink} store=${one.store} />` : null}` : null}
+    <span aria-hidden="true">↳</span> ${
+      one.aggregate
+        ? html`${one.kind ? html`${words(one.kind)} ` : null}
+      <${AggregateLink} aggregate=${one.aggregate} />`
+        : null
+    }
+    ${
+      one.container !== undefined
+        ? html`<${ContainerLink}
+      container=${one.container} /> ${one.store ? html`<${StoreLink} store=${one.store} />` : null}`
+        : null
+    }
     ${one.why ? html`<span class="muted"> ${one.why}</span>` : null}</li>`,
   )}</ol>`;
 }
@@ -178,19 +255,23 @@ function Chain({wait}) {
 /** @param {{items: {item: WorkflowItem, at: number}[]}} props */
 function Ended({items}) {
   if (items.length === 0) return null;
-  return html`<section class="lane ended" aria-label="Ended lately"><header><h2>Ended lately</h2><span class="count num">${items.length}</span></header>
+  return html`<section class="lane ended" aria-label="Ended lately"><header><h2>Ended lately</h2>
+    <span class="count num">${items.length}</span></header>
     ${items.map(
       ({
         item,
         at,
-      }) => html`<article class="card" key=${item.id || item.aggregate}><div class="head"><b>${words(item.kind)}</b><span class="muted"><${Age} at=${at} /> ago</span></div>
-      <div class="what"><${AggregateLink} aggregate=${item.aggregate} /></div><div class="muted">took ${duration(at - item.since)}</div></article>`,
+      }) => html`<article class="card" key=${item.id || item.aggregate}><div class="head"><b>${words(item.kind)}</b>
+        <span class="muted"><${Age} at=${at} /> ago</span></div>
+      <div class="what"><${AggregateLink} aggregate=${item.aggregate} /></div>
+        <div class="muted">took ${duration(at - item.since)}</div></article>`,
     )}</section>`;
 }
 
 /**
  * What has left the board while it was open.
- * @param {WorkflowItem[]} items @param {string} filter what is compared is of one filter @param {boolean} isWhole whether these are all
+ * @param {WorkflowItem[]} items @param {string} filter what is compared is of one filter
+ * @param {boolean} isWhole whether these are all
  */
 function useEnded(items, filter, isWhole) {
   const before = useRef({filter: '', items: /** @type {Map<string, WorkflowItem>} */ (new Map())});
@@ -210,7 +291,10 @@ function useEnded(items, filter, isWhole) {
   return ended;
 }
 
-/** j k go through the cards, Enter opens, r retries. @param {{current: HTMLElement | null}} board @param {WorkflowItem[]} items */
+/**
+ * j k go through the cards, Enter opens, r retries.
+ * @param {{current: HTMLElement | null}} board @param {WorkflowItem[]} items
+ */
 function useCards(board, items) {
   const cards = () => [
     .../** @type {NodeListOf<HTMLElement>} */ (board.current?.querySelectorAll('.card[data-aggregate]') ?? []),

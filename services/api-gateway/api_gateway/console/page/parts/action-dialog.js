@@ -15,7 +15,7 @@ import {refresh} from '../core/store.js';
 import {say} from './announce.js';
 import {Cli} from './cli.js';
 import {RequestLink} from './link.js';
-/** @import {Action} from './types.d.ts' */
+/** @import {Action, Progress} from './types.d.ts' */
 
 /** @param {{action: Action, end: () => void}} props */
 export function ActionDialog({action, end}) {
@@ -23,8 +23,7 @@ export function ActionDialog({action, end}) {
   const [typed, setTyped] = useState('');
   const stopped = useRef(false);
   const [effects, setEffects] = useState(/** @type {any} */ (undefined));
-  /** @type {[{step: 'asks' | 'sent' | 'done' | 'refused' | 'unknown', since?: number, progress?: any, reply?: any, problem?: Problem, ended?: any}, (next: any) => void]} */
-  const [state, setState] = useState({step: 'asks'});
+  const [state, setState] = useState(/** @type {Progress} */ ({step: 'asks'}));
 
   useEffect(() => {
     const element = /** @type {HTMLDialogElement} */ (box.current);
@@ -73,7 +72,9 @@ export function ActionDialog({action, end}) {
   const impossible = effects?.refused || (effects instanceof Problem && effects.kind !== 'unreachable');
   const isReady =
     (!action.confirm || typed === action.confirm) && !impossible && !(action.dryRun && effects === undefined);
-  return html`<dialog ref=${box} class="action" data-busy=${state.step === 'sent' ? '' : undefined} aria-labelledby="action-title" onClose=${end} onCancel=${(/** @type {Event} */ event) => state.step === 'sent' && event.preventDefault()}>
+  return html`<dialog ref=${box} class="action" data-busy=${state.step === 'sent' ? '' : undefined}
+    aria-labelledby="action-title" onClose=${end}
+      onCancel=${(/** @type {Event} */ event) => state.step === 'sent' && event.preventDefault()}>
     <form method="dialog" onSubmit=${(/** @type {SubmitEvent} */ event) => {
       event.preventDefault();
       if (state.step !== 'asks') box.current?.close();
@@ -86,7 +87,8 @@ export function ActionDialog({action, end}) {
       ${
         state.step === 'asks' && action.confirm && !impossible
           ? html`<label class="field"><span>There is no undo. Type <b class="id">${action.confirm}</b> to go on.</span>
-        <input type="text" data-first="true" autocomplete="off" autocapitalize="off" spellcheck=${false} value=${typed} onInput=${onText(setTyped)} /></label>`
+        <input type="text" data-first="true" autocomplete="off" autocapitalize="off" spellcheck=${false} value=${typed}
+          onInput=${onText(setTyped)} /></label>`
           : null
       }
       <${Outcome} action=${action} state=${state} />
@@ -94,9 +96,16 @@ export function ActionDialog({action, end}) {
       <footer>
         ${
           state.step === 'asks'
-            ? html`<button type="button" data-first=${!action.confirm && (action.danger || action.dryRun)} onClick=${() => box.current?.close()}>Leave it</button>
-            <button type="submit" data-first=${!action.confirm && !action.danger && !action.dryRun} class=${action.danger ? 'primary danger' : 'primary'} disabled=${!isReady}>${action.verb}</button>`
-            : html`${state.step === 'sent' && action.canStop ? html`<button type="button" onClick=${() => (stopped.current = true)}>Stop after this one</button>` : null}
+            ? html`<button type="button" data-first=${!action.confirm && (action.danger || action.dryRun)}
+              onClick=${() => box.current?.close()}>Leave it</button>
+            <button type="submit" data-first=${!action.confirm && !action.danger && !action.dryRun}
+              class=${action.danger ? 'primary danger' : 'primary'} disabled=${!isReady}>${action.verb}</button>`
+            : html`${
+                state.step === 'sent' && action.canStop
+                  ? html`<button type="button"
+              onClick=${() => (stopped.current = true)}>Stop after this one</button>`
+                  : null
+              }
             <button type="submit" class="primary" disabled=${state.step === 'sent'}>Close</button>`
         }
       </footer>
@@ -126,8 +135,12 @@ const EFFECTS = {
   transactionsCommitted: (n) => `commits ${number(n)} ${n === 1 ? 'transaction' : 'transactions'} first`,
   waitsFor: (text) => `waits for ${text}`,
   readerGroupsBehind: (n) =>
-    `passes ${number(n)} ${n === 1 ? 'reader group' : 'reader groups'} that ${n === 1 ? 'has' : 'have'} not read so far`,
+    n === 1
+      ? 'passes 1 reader group that has not read so far'
+      : `passes ${number(n)} reader groups that have not read so far`,
 };
+
+const NO_EFFECT = html`<li>changes nothing that can be counted</li>`;
 
 /** "segmentsSealed" as "segments sealed". @param {string} name */
 function spaced(name) {
@@ -146,30 +159,36 @@ function Effects({given, effects}) {
     return html`<div class="effects bad"><b>It would be refused:</b> ${effects.refused.detail}</div>`;
   const lines = Object.entries(effects.effects ?? {})
     .filter(([, value]) => value !== 0)
-    .map(
-      ([name, value]) =>
-        EFFECTS[name]?.(value) ??
-        `${spaced(name)}: ${typeof value === 'number' || typeof value === 'bigint' ? number(value) : Array.isArray(value) ? value.join(', ') : String(value)}`,
-    );
-  return html`<div class="effects"><b>What it will do</b><ul>${lines.length > 0 ? lines.map((line) => html`<li key=${line}>${line}</li>`) : html`<li>changes nothing that can be counted</li>`}</ul></div>`;
+    .map(([name, value]) => EFFECTS[name]?.(value) ?? `${spaced(name)}: ${value}`);
+  return html`<div class="effects"><b>What it will do</b><ul>
+    ${lines.length > 0 ? lines.map((line) => html`<li key=${line}>${line}</li>`) : NO_EFFECT}</ul></div>`;
 }
 
-/** @param {{action: Action, state: any}} props */
+/** @param {{action: Action, state: Progress}} props */
 function Outcome({action, state}) {
   if (state.step === 'asks') return null;
   if (state.step === 'sent')
-    return html`<div class="outcome" role="status"><span class="spinner" aria-hidden="true"></span> ${state.progress ?? null} Asked ${html`<${Since} at=${state.since} />`}. The answer comes when it is done.</div>`;
+    return html`<div class="outcome" role="status"><span class="spinner"
+      aria-hidden="true"></span> ${state.progress ?? null} Asked ${html`<${Since} at=${state.since} />`}. The answer
+        comes when it is done.</div>`;
   if (state.step === 'done') {
     const request = state.reply?.request || state.reply?.data?.request || '';
-    return html`<div class="outcome ok" role="status">${state.ended ?? action.done?.(state.reply) ?? html`<b>Done.</b>`}
+    return html`<div class="outcome ok" role="status">${state.ended ?? (state.reply && action.done?.(state.reply)) ?? html`<b>Done.</b>`}
       ${request ? html`<p>Request <${RequestLink} id=${request} /></p>` : null}</div>`;
   }
   const {problem} = state;
   if (state.step === 'unknown') {
-    return html`<div class="outcome warn" role="status"><b>Asked; the outcome is not known yet:</b> ${problem.detail}. It may go on.
-      ${problem.request ? html`<p>Follow request <${RequestLink} id=${problem.request} /></p>` : html`<p>What is shown will say what became of it.</p>`}</div>`;
+    return html`<div class="outcome warn" role="status">
+      <b>Asked; the outcome is not known yet:</b> ${problem.detail}. It may go on.
+      ${
+        problem.request
+          ? html`<p>Follow request <${RequestLink} id=${problem.request} /></p>`
+          : html`<p>What is shown
+        will say what became of it.</p>`
+      }</div>`;
   }
-  return html`<div class="outcome bad" role="alert"><b>${problem.kind === 'changed' ? 'Changed meanwhile by another caller.' : 'Refused:'}</b> ${problem.detail}
+  return html`<div class="outcome bad" role="alert"><b>
+    ${problem.kind === 'changed' ? 'Changed meanwhile by another caller.' : 'Refused:'}</b> ${problem.detail}
     ${problem.reason ? html` <span class="id muted">${problem.reason}</span>` : null}
     ${problem.request ? html`<p>Request <${RequestLink} id=${problem.request} /></p>` : null}
     ${problem.kind === 'changed' ? action.compare?.(problem) : null}</div>`;

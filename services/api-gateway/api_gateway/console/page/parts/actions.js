@@ -19,7 +19,8 @@ export function sealStream(scope, stream) {
     method: 'POST',
     path: under`scopes/${scope}/streams/${stream}/seal`,
     dryRun: true,
-    what: 'Nothing more can be written to it. What is there can be read. Open transactions are aborted. It cannot be opened again.',
+    what: html`Nothing more can be written to it. What is there can be read.
+      Open transactions are aborted. It cannot be opened again.`,
     confirm: `${scope}/${stream}`,
     cli: cli`stream seal ${`${scope}/${stream}`}`,
   });
@@ -77,21 +78,27 @@ export function retryWorkflow({aggregate, kind}) {
     method: 'POST',
     path: 'workflows/retry',
     body: {aggregate},
-    what: html`<p><${AggregateLink} aggregate=${aggregate} /> tries its step again now instead of waiting for its next attempt.</p>`,
+    what: html`<p>
+      <${AggregateLink} aggregate=${aggregate} /> tries its step again now instead of waiting for its next
+        attempt.</p>`,
     effects: html`One more attempt; nothing is lost if it fails.`,
     cli: cli`workflow retry ${aggregate}`,
     done: () => html`<b>It tries again.</b>`,
   });
 }
 
-/** @param {{aggregate: string, kind: string}[]} workflows at most MAX_RETRIED @param {string} [why] what they have in common */
+/**
+ * @param {{aggregate: string, kind: string}[]} workflows at most MAX_RETRIED
+ * @param {string} [why] what they have in common
+ */
 export function retryWorkflows(workflows, why) {
   return act({
     title: `Retry ${count(workflows.length, 'workflow')} now`,
     verb: `Retry ${workflows.length}`,
     method: 'POST',
     path: 'workflows/retry-each',
-    what: html`<p>${why ? `All of: ${why}` : 'Each tries its step again now instead of waiting for its next attempt.'}</p>`,
+    what: html`<p>
+      ${why ? `All of: ${why}` : 'Each tries its step again now instead of waiting for its next attempt.'}</p>`,
     effects: html`${count(workflows.length, 'more attempt')}, side by side; nothing is lost if one fails.`,
     cli: `sluice workflow retry ${workflows.map(({aggregate}) => quoted(aggregate)).join(' ')}`,
     async run() {
@@ -103,7 +110,16 @@ export function retryWorkflows(workflows, why) {
       );
       const not = items.filter((one) => one.status !== 'SUCCESS');
       return html`<b>${items.length - not.length} of ${items.length} try again.</b>
-        ${not.length > 0 ? html`<ul>${not.map((one) => html`<li key=${one.aggregate}><${AggregateLink} aggregate=${one.aggregate} />: ${one.detail ?? words(one.status)} <${RequestLink} id=${one.request ?? ''} /></li>`)}</ul>` : null}`;
+        ${
+          not.length > 0
+            ? html`<ul>
+          ${not.map(
+            (one) => html`<li key=${one.aggregate}>
+            <${AggregateLink} aggregate=${one.aggregate} />: ${one.detail ?? words(one.status)} <${RequestLink}
+              id=${one.request ?? ''} /></li>`,
+          )}</ul>`
+            : null
+        }`;
     },
   });
 }
@@ -117,7 +133,8 @@ export function cancelWorkflow({aggregate, kind, id}) {
     method: 'POST',
     path: 'workflows/cancel',
     body: {aggregate, workflow: id},
-    what: html`<p><${AggregateLink} aggregate=${aggregate} /> ends as if this had never begun; what it has done is taken back.</p>`,
+    what: html`<p>
+      <${AggregateLink} aggregate=${aggregate} /> ends as if this had never begun; what it has done is taken back.</p>`,
     effects: html`The workflow <span class="id">${id}</span> ends; its caller gets a refusal.`,
     cli: cli`workflow cancel ${aggregate}`,
     done: () => html`<b>It is being cancelled.</b>`,

@@ -1,14 +1,17 @@
 /** Small marks: a word with a tone and a shape, so that colour alone says nothing. */
 import {html} from '../core/html.js';
-import {number, words} from '../core/format.js';
+import {number, words, count} from '../core/format.js';
 import {Age} from './link.js';
+import {href} from '../core/router.js';
 /** @import {Tone} from './types.d.ts' */
+/** @import {RunningWorkflow} from 'api' */
 
 const SHAPES = {ok: '●', warn: '▲', bad: '◆', busy: '◐', idle: '○', info: '■'};
 
 /** @param {{tone?: Tone, title?: string, children?: any, shape?: boolean}} props */
 export function Badge({tone = 'idle', title, children, shape = true}) {
-  return html`<span class=${`badge ${tone}`} title=${title}>${shape ? html`<span aria-hidden="true" class="shape">${SHAPES[tone]}</span>` : null}${children}</span>`;
+  return html`<span class=${`badge ${tone}`} title=${title}>
+    ${shape ? html`<span aria-hidden="true" class="shape">${SHAPES[tone]}</span>` : null}${children}</span>`;
 }
 
 /** @type {Record<string, Tone>} */
@@ -72,4 +75,15 @@ export function Beads({steps, step, tone = 'busy'}) {
   return html`<span class=${`beads ${tone}`} role="img" aria-label=${label} title=${label}>
     ${steps.map((one, index) => html`<i key=${one} class=${index < at ? 'done' : index === at ? 'at' : ''}></i>`)}
   </span>`;
+}
+
+/**
+ * The facts of the workflow that something is in, to stand in a list of facts.
+ * @param {{workflow?: RunningWorkflow, q: string}} props `q`: what finds it among all
+ */
+export function UnderWay({workflow, q}) {
+  if (!workflow) return null;
+  const {kind, since, attempts, lastError} = workflow;
+  return html`<dt>Under way</dt><dd><a href=${href('/workflows', {q})}>${words(kind)}</a> for <${Age} at=${since} />
+    ${lastError && html` <${Badge} tone="bad">${count(attempts, 'attempt')}<//> ${lastError}`}</dd>`;
 }

@@ -3,12 +3,14 @@ import {html} from '../core/html.js';
 import {duration} from '../core/format.js';
 
 /**
- * @param {{label: string, value: string, options: [string, string][], onChange: (value: string) => void, small?: boolean}} props
+ * @param {{label: string, value: string, options: [string, string][], onChange: (value: string) => void, small?:
+ *   boolean}} props
  *   `options`: each with its words
  */
 export function Choice({label, value, options, onChange, small = false}) {
   const button = (/** @type {[string, string]} */ [name, text]) => html`<button type="button" key=${name}
-    class=${small ? 'small' : ''} aria-pressed=${String(name === value)} onClick=${() => onChange(name)}>${text}</button>`;
+    class=${small ? 'small' : ''} aria-pressed=${String(name === value)} onClick=${() => onChange(name)}>
+      ${text}</button>`;
   return html`<span class="choice" role="group" aria-label=${label}>${options.map(button)}</span>`;
 }
 

@@ -10,7 +10,10 @@ export function quoted(word) {
   return /^[\w@%+=:,./#-]+$/.test(text) && !text.startsWith('#') ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** The line of a command: cli`stream show ${scope}/${name}` quotes what is put in. @param {TemplateStringsArray} texts @param {...any} words */
+/**
+ * The line of a command: cli`stream show ${scope}/${name}` quotes what is put in.
+ * @param {TemplateStringsArray} texts @param {...any} words
+ */
 export function cli(texts, ...words) {
   // A name in two parts, `${scope}/${name}`, is one word of the shell.
   const line = String.raw({raw: texts}, ...words.map((word) => String(word).replaceAll(' ', '\u0000')));
@@ -49,7 +52,8 @@ export function Copy({text, label = 'copy'}) {
     say('copied');
     setTimeout(() => setCopied(false), COPIED_MS);
   }
-  return html`<button type="button" class="small quiet" onClick=${run} title=${`copy: ${text}`}>${copied ? 'copied' : label}</button>`;
+  return html`<button type="button" class="small quiet" onClick=${run} title=${`copy: ${text}`}>
+    ${copied ? 'copied' : label}</button>`;
 }
 
 /** A command as text with its button. @param {{line: string}} props what `cli` gave */

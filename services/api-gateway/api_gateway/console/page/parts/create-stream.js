@@ -43,7 +43,8 @@ function Form({scope, end}) {
       path: under`scopes/${inScope}/streams/${stream}`,
       body: {scaling},
       ifNoneMatch: '*',
-      effects: html`Creates ${segments} ${segments === 1 ? 'segment' : 'segments'} and the stream of its watermarks. Its scope has to be there.`,
+      effects: html`Creates ${segments} ${segments === 1 ? 'segment' : 'segments'} and the stream of its watermarks. Its
+        scope has to be there.`,
       cli:
         type === 'fixed'
           ? cli`stream create ${name} --segments ${segments}`
@@ -54,14 +55,24 @@ function Form({scope, end}) {
 
   /** @param {string} label @param {number} value @param {(value: number) => void} set */
   const figure = (label, value, set) =>
-    html`<label class="field">${label}<input type="number" min="1" max="10000" required value=${value} onInput=${(event) => set(event.currentTarget.valueAsNumber)} /></label>`;
+    html`<label class="field">${label}<input type="number" min="1" max="10000" required value=${value}
+      onInput=${(event) => set(event.currentTarget.valueAsNumber)} /></label>`;
   return html`<dialog ref=${box} class="action" aria-labelledby="create-title" onClose=${end}><form onSubmit=${next}>
     <h2 id="create-title">Create a stream</h2>
-    <label class="field">Scope and name<input type="text" required placeholder="demo/orders" autocomplete="off" spellcheck=${false} value=${name} onInput=${onText((text) => setName(text.trim()))} /></label>
+    <label class="field">Scope and name<input type="text" required placeholder="demo/orders" autocomplete="off"
+      spellcheck=${false} value=${name} onInput=${onText((text) => setName(text.trim()))} /></label>
     <label class="field">Scaling<select value=${type} onChange=${onText(setType)}>
-      <option value="fixed">by hand: a fixed number of segments</option><option value="events">by itself, at a rate of events per second</option><option value="kbytes">by itself, at a rate of kilobytes per second</option></select></label>
+      <option value="fixed">by hand: a fixed number of segments</option>
+        <option value="events">by itself, at a rate of events per second</option>
+          <option value="kbytes">by itself, at a rate of kilobytes per second</option></select></label>
     <div class="grid">${figure(type === 'fixed' ? 'Segments' : 'At least so many segments', segments, setSegments)}
-      ${type === 'fixed' ? null : html`${figure('Target of a segment, per second', rate, setRate)}${figure('A hot segment becomes so many', factor, setFactor)}`}</div>
-    <footer><button type="button" onClick=${() => box.current?.close()}>Leave it</button><button type="submit" class="primary" disabled=${!names}>Next</button></footer>
+      ${
+        type === 'fixed'
+          ? null
+          : html`${figure('Target of a segment, per second', rate, setRate)}
+        ${figure('A hot segment becomes so many', factor, setFactor)}`
+      }</div>
+    <footer><button type="button" onClick=${() => box.current?.close()}>Leave it</button><button type="submit"
+      class="primary" disabled=${!names}>Next</button></footer>
   </form></dialog>`;
 }

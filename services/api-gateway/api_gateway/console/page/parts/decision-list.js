@@ -17,11 +17,15 @@ export function Outcome({decided}) {
   if (!decided.request) return null;
   const words = decided.carriedOut === undefined ? 'requested' : decided.carriedOut ? 'carried out' : 'not carried out';
   return html`<span class="became">
-    <${Badge} tone=${decided.carriedOut === false ? 'warn' : decided.carriedOut ? 'ok' : 'info'}>${words}<//> <${RequestLink} id=${decided.request} />
+    <${Badge} tone=${decided.carriedOut === false ? 'warn' : decided.carriedOut ? 'ok' : 'info'}>
+      ${words}<//> <${RequestLink} id=${decided.request} />
   </span>`;
 }
 
-/** A number whose unit is the end of its name: `heldBytes`, `minimumMs`, `targetEvents`. @param {string} name @param {number} value */
+/**
+ * A number whose unit is the end of its name: `heldBytes`, `minimumMs`, `targetEvents`.
+ * @param {string} name @param {number} value
+ */
 function amount(name, value) {
   if (typeof value === 'string') return value;
   if (name.endsWith('Bytes')) return bytes(value);
@@ -45,20 +49,26 @@ export function Numbers({numbers}) {
   )}</dl>`;
 }
 
-/** @param {{items: DecisionModel[], streams?: boolean, scrolls?: boolean}} props `streams`: whether each says which stream it is about; `scrolls`: within its place */
+/**
+ * @param {{items: DecisionModel[], streams?: boolean, scrolls?: boolean}} props `streams`: whether each says which
+ *   stream it is about; `scrolls`: within its place
+ */
 export function DecisionList({items, streams = false, scrolls = false}) {
-  return html`<ol class="decisions" tabindex=${scrolls ? 0 : undefined} aria-label=${scrolls ? 'Decisions' : undefined}>${items.map(
-    (one, index) => html`
+  return html`<ol class="decisions" tabindex=${scrolls ? 0 : undefined} aria-label=${scrolls ? 'Decisions' : undefined}>
+    ${items.map(
+      (one, index) => html`
     <li key=${`${one.at} ${one.stream ?? ''} ${one.kind} ${index}`}>
       <span class="when"><${Time} at=${one.at} /></span>
-      <span class="what"><${Code} code=${one.code} /></span><span class="kind muted">${KINDS[one.kind] ?? one.kind}</span>
+      <span class="what"><${Code} code=${one.code} /></span><span class="kind muted">
+        ${KINDS[one.kind] ?? one.kind}</span>
       <div class="why">
-        ${streams && one.stream ? html`<${StreamLink} ...${split(one.stream)} tab="why" /> ` : null}<span>${one.reason}</span>
+        ${streams && one.stream ? html`<${StreamLink} ...${split(one.stream)} tab="why" /> ` : null}<span>
+          ${one.reason}</span>
         <${Numbers} numbers=${one.numbers} />
       </div>
       <${Outcome} decided=${one} />
     </li>`,
-  )}</ol>`;
+    )}</ol>`;
 }
 
 /** @param {string} stream scope/name */

@@ -15,7 +15,8 @@ export function Demonstration({isEmpty}) {
   const found = useResource('demonstration', {every: EVERY_MS});
   const {data} = found;
   if (!data || !(data.running || isEmpty)) return null;
-  return html`<${Panel} title="Demonstration" of=${found}>${() => (data.running ? html`<${Running} data=${data} />` : html`<${Offer} data=${data} />`)}<//>`;
+  return html`<${Panel} title="Demonstration" of=${found}>
+    ${() => (data.running ? html`<${Running} data=${data} />` : html`<${Offer} data=${data} />`)}<//>`;
 }
 
 /** @param {{data: DemonstrationModel}} props */
@@ -28,12 +29,15 @@ function Offer({data}) {
       method: 'POST',
       path: 'demonstration',
       cli: line,
-      what: html`A program beside this gateway makes the scope <b class="id">${data.scope}</b> and writes into it by the ordinary client, until it is ended.`,
+      what: html`A program beside this gateway makes the scope <b class="id">
+        ${data.scope}</b> and writes into it by the ordinary client, until it is ended.`,
       done: () => html`<b>It has begun.</b> Its first stream is here in a moment.`,
     });
-  return html`<p>Nothing is here yet. The demonstration fills a scope of its own: a stream that is written to and scales by itself, transactions, a reader group.</p>
+  return html`<p>Nothing is here yet. The demonstration fills a scope of its own: a stream that is written to and scales
+    by itself, transactions, a reader group.</p>
     ${data.problem ? html`<p class="bad">The last one ended: ${data.problem}</p>` : null}
-    <div class="row"><${ActionButton} allowed=${data.refusal ? {allowed: false, why: data.refusal} : mayChange('root')} onClick=${() => void start()}>Start the demonstration…<//><${Cli} line=${line} /></div>
+    <div class="row"><${ActionButton} allowed=${data.refusal ? {allowed: false, why: data.refusal} : mayChange('root')}
+      onClick=${() => void start()}>Start the demonstration…<//><${Cli} line=${line} /></div>
     ${data.refusal ? html`<p class="muted">${data.refusal}</p>` : null}`;
 }
 
@@ -49,7 +53,11 @@ function Running({data}) {
       cli: line,
       what: html`Its program ends. What it has made stays in the scope <b class="id">${data.scope}</b>.`,
     });
-  return html`<p>It has been running for <${Age} at=${data.since} /> in <a href=${href(['scopes', data.scope])}>${data.scope}</a>. The stream${' '}
-      <a href=${href(['streams', data.scope, 'readings'])}>readings</a> is loud for four minutes and quiet for six, so it splits and merges; for the first time after ten minutes or more, because segment stores report no load of a segment before that.</p>
-    <div class="row"><${ActionButton} allowed=${mayChange('root')} onClick=${() => void stop()}>End the demonstration…<//><${Cli} line=${line} /></div>`;
+  return html`<p>It has been running for <${Age} at=${data.since} /> in <a href=${href(['scopes', data.scope])}>
+    ${data.scope}</a>. The stream${' '}
+      <a href=${href(['streams', data.scope, 'readings'])}>readings</a> is loud for four minutes and quiet for six, so
+        it splits and merges; for the first time after ten minutes or more, because segment stores report no load of a
+          segment before that.</p>
+    <div class="row"><${ActionButton} allowed=${mayChange('root')}
+      onClick=${() => void stop()}>End the demonstration…<//><${Cli} line=${line} /></div>`;
 }

@@ -1,4 +1,7 @@
-/** Actions: their buttons, and whether they are offered. `act` opens the dialog that every action goes through, see `action-dialog.js`. */
+/**
+ * Actions: their buttons, and whether they are offered. `act` opens the dialog that every action goes through, see
+ * `action-dialog.js`.
+ */
 import {html, signal, useEffect, useState} from '../core/html.js';
 import {liveState} from '../core/live.js';
 import {inPast} from '../core/time.js';
@@ -6,7 +9,10 @@ import {inPast} from '../core/time.js';
 
 const current = signal(/** @type {{action: Action, end: () => void} | null} */ (null));
 
-/** Ask for an action and carry it out; ends when the dialog is closed. @param {Action} action @returns {Promise<void>} */
+/**
+ * Ask for an action and carry it out; ends when the dialog is closed.
+ * @param {Action} action @returns {Promise<void>}
+ */
 export function act(action) {
   return new Promise((resolve) => {
     current.value = {
@@ -21,11 +27,13 @@ export function act(action) {
 
 /**
  * A button of an action: greyed with its reason where it is not allowed, in the past, read-only or on old data.
- * @param {{children?: any, onClick: () => void, allowed?: {allowed: boolean, why?: string} | null, danger?: boolean, small?: boolean, title?: string}} props
+ * @param {{children?: any, onClick: () => void, allowed?: {allowed: boolean, why?: string} | null, danger?: boolean,
+ *   small?: boolean, title?: string}} props
  */
 export function ActionButton({children, onClick, allowed, danger = false, small = false, title}) {
   const why = whyNot(allowed);
-  return html`<button type="button" class=${`${small ? 'small' : ''} ${danger ? 'danger' : ''}`} aria-disabled=${why ? 'true' : undefined}
+  return html`<button type="button" class=${`${small ? 'small' : ''} ${danger ? 'danger' : ''}`}
+    aria-disabled=${why ? 'true' : undefined}
     title=${why || title} onClick=${() => !why && onClick()}>${children}</button>`;
 }
 
@@ -35,12 +43,18 @@ export const readOnly = signal('');
 /** What the caller may do with what is in no scope, as `/me` says it: READ_UPDATE, READ or NONE, by its name there. */
 export const rights = signal(/** @type {Record<string, string>} */ ({}));
 
-/** Whether the caller may change what is in no scope, in the form of an entry of `allowed`. @param {'root' | 'workflows' | 'deadLetters'} what */
+/**
+ * Whether the caller may change what is in no scope, in the form of an entry of `allowed`.
+ * @param {'root' | 'workflows' | 'deadLetters'} what
+ */
 export function mayChange(what) {
   return {allowed: (rights.value[what] ?? 'READ_UPDATE') === 'READ_UPDATE', why: 'the credentials do not allow it'};
 }
 
-/** Why an action is not offered, or ''. @param {{allowed: boolean, why?: string} | null | undefined} [allowed] one of `allowed` of a description */
+/**
+ * Why an action is not offered, or ''.
+ * @param {{allowed: boolean, why?: string} | null | undefined} [allowed] one of `allowed` of a description
+ */
 export function whyNot(allowed) {
   if (inPast.value) return 'a past moment is shown';
   if (readOnly.value) return readOnly.value;
@@ -48,7 +62,11 @@ export function whyNot(allowed) {
   return allowed && !allowed.allowed ? (allowed.why ?? 'not allowed now') : '';
 }
 
-/** The entry of an action in `allowed` of a description. @param {{allowed?: {action: string, allowed: boolean, why?: string}[]} | undefined} description @param {string} action */
+/**
+ * The entry of an action in `allowed` of a description.
+ * @param {{allowed?: {action: string, allowed: boolean, why?: string}[]} | undefined} description
+ * @param {string} action
+ */
 export function allowedOf(description, action) {
   return description?.allowed?.find((one) => one.action === action);
 }

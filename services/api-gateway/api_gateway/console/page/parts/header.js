@@ -1,4 +1,7 @@
-/** The frame: cluster, search, now or a past moment, whether the page is live, what is wrong, who calls; and the navigation. */
+/**
+ * The frame: cluster, search, now or a past moment, whether the page is live, what is wrong, who calls; and the
+ * navigation.
+ */
 import {html, signal, useEffect} from '../core/html.js';
 import {api} from '../core/api.js';
 import {href, place, routes} from '../core/router.js';
@@ -36,10 +39,12 @@ export function Header() {
   }, [at.value]);
   return html`<header class="top">
     <a class="brand" href=${href('/')} title=${about ? `Sluice ${about.version}` : 'Sluice'}>
-      <svg viewBox="0 0 32 32" width="20" height="20" aria-hidden="true"><rect width="32" height="32" rx="7" fill="currentColor" /><path d="M7 9h7v6H7zm11 0h7v3h-7zm0 5h7v9h-7zM7 17h7v6H7z" fill="var(--surface)" /></svg>
+      <svg viewBox="0 0 32 32" width="20" height="20" aria-hidden="true"><rect width="32" height="32" rx="7"
+        fill="currentColor" /><path d="M7 9h7v6H7zm11 0h7v3h-7zm0 5h7v9h-7zM7 17h7v6H7z" fill="var(--surface)" /></svg>
       <b>Sluice</b><span class="cluster">${about?.cluster}</span>
     </a>
-    <button type="button" class="search" onClick=${openSearch}><span>Search streams, requests, actions</span><kbd>/</kbd></button>
+    <button type="button" class="search" onClick=${openSearch}><span>Search streams, requests, actions</span>
+      <kbd>/</kbd></button>
     <${Problems} />
     <${TimeChoice} />
     <${LiveDot} />
@@ -54,9 +59,24 @@ function Problems() {
   if (!data) return html`<span class="problems"></span>`;
   const {deadLetters = 0, workflows} = data;
   return html`<span class="problems">
-    ${!data.ready ? html`<a href=${href('/cluster')} title=${data.problems.join('; ')}><${Badge} tone="bad">not ready<//></a>` : null}
-    ${workflows.failing > 0 ? html`<a href=${href('/workflows', {state: 'failing'})}><${Badge} tone="bad">${workflows.failing} failing<//></a>` : null}
-    ${deadLetters > 0 ? html`<a href=${href('/dead-letters')}><${Badge} tone="warn">${count(deadLetters, 'dead letter')}<//></a>` : null}
+    ${
+      !data.ready
+        ? html`<a href=${href('/cluster')} title=${data.problems.join('; ')}>
+      <${Badge} tone="bad">not ready<//></a>`
+        : null
+    }
+    ${
+      workflows.failing > 0
+        ? html`<a href=${href('/workflows', {state: 'failing'})}><${Badge} tone="bad">
+      ${workflows.failing} failing<//></a>`
+        : null
+    }
+    ${
+      deadLetters > 0
+        ? html`<a href=${href('/dead-letters')}><${Badge} tone="warn">
+      ${count(deadLetters, 'dead letter')}<//></a>`
+        : null
+    }
   </span>`;
 }
 
@@ -65,9 +85,20 @@ function TimeChoice() {
   const shown = at.value ? moment(at.value) : null;
   const Choice = choice.value;
   return html`<span class="time-choice">
-    <button type="button" aria-haspopup="dialog" class=${shown === null ? 'quiet' : 'past'} title=${shown === null ? exact(clock.value) : exact(shown)} onClick=${openTime}>
-      ${shown === null ? html`now <span class="num muted">${clockTime(clock.value)}</span>` : html`as of <b class="num">${time(shown)}</b>`}</button>
-    ${shown === null ? null : html`<button type="button" class="small" onClick=${() => setAt(null)}>back to now</button>`}
+    <button type="button" aria-haspopup="dialog" class=${shown === null ? 'quiet' : 'past'}
+      title=${shown === null ? exact(clock.value) : exact(shown)} onClick=${openTime}>
+      ${
+        shown === null
+          ? html`now <span class="num muted">${clockTime(clock.value)}</span>`
+          : html`as of <b class="num">
+        ${time(shown)}</b>`
+      }</button>
+    ${
+      shown === null
+        ? null
+        : html`<button type="button" class="small"
+      onClick=${() => setAt(null)}>back to now</button>`
+    }
     ${Choice ? html`<${Choice} close=${() => (choice.value = null)} />` : null}
   </span>`;
 }
@@ -83,9 +114,16 @@ const LIVE = /** @type {Record<string, [string, string]>} */ ({
 function LiveDot() {
   const [tone, word] = paused.value ? ['idle', 'paused'] : at.value ? ['idle', 'past'] : LIVE[liveState.value];
   const seconds = Math.floor(age.value / 1000);
-  return html`<button type="button" class=${`live quiet ${tone}`} aria-pressed=${paused.value} onClick=${() => (paused.value = !paused.value)}
+  return html`<button type="button" class=${`live quiet ${tone}`} aria-pressed=${paused.value}
+    onClick=${() => (paused.value = !paused.value)}
     title=${paused.value ? 'go on (p)' : `last news ${seconds} s ago; pause (p)`}>
-    <span class="dot" aria-hidden="true"></span>${word}${liveState.value === 'live' || paused.value || at.value ? null : html` <span class="num">${seconds} s</span>`}</button>`;
+    <span class="dot" aria-hidden="true"></span>${word}
+      ${
+        liveState.value === 'live' || paused.value || at.value
+          ? null
+          : html` <span class="num">
+        ${seconds} s</span>`
+      }</button>`;
 }
 
 async function leave() {
@@ -97,8 +135,24 @@ async function leave() {
 /** @param {{me: Me | undefined}} props */
 function Who({me}) {
   if (!me) return null;
-  return html`<span class="who">${me.principal ? html`<span class="cut" title="who calls, as the journal records it">${me.principal}</span>${me.authentication ? html`<button type="button" class="small quiet" onClick=${leave}>log out</button>` : null}` : null}
-    ${readOnly.value ? html`<${Badge} tone="info" title="nothing can be changed from here">read-only<//>` : null}</span>`;
+  return html`<span class="who">
+    ${
+      me.principal
+        ? html`<span class="cut" title="who calls, as the journal records it">${me.principal}</span>
+      ${
+        me.authentication
+          ? html`<button type="button" class="small quiet"
+        onClick=${leave}>log out</button>`
+          : null
+      }`
+        : null
+    }
+    ${
+      readOnly.value
+        ? html`<${Badge} tone="info"
+      title="nothing can be changed from here">read-only<//>`
+        : null
+    }</span>`;
 }
 
 /** All pages that have a label, by group, with what needs attention. */

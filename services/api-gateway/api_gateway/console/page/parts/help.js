@@ -14,10 +14,17 @@ export function Help({close}) {
     {keys: 'Esc', what: 'close', group: 'Everywhere'},
   ];
   return html`<dialog ref=${box} class="keys" aria-labelledby="keys-title" onClose=${close}>
-    <header class="row"><h2 id="keys-title">Keys</h2><span class="spread"></span><button type="button" class="quiet" onClick=${() => box.current?.close()}>Close</button></header>
+    <header class="row"><h2 id="keys-title">Keys</h2><span class="spread"></span><button type="button" class="quiet"
+      onClick=${() => box.current?.close()}>Close</button></header>
     <div class="columns">${['Everywhere', 'Pages', HERE].map(
       (name) => html`<section key=${name}><h3>${name}</h3>
-      <dl>${found.filter((one) => one.group === name).map((one) => html`<div key=${one.keys}><dt>${one.keys.split(' ').map((key) => html`<kbd key=${key}>${key}</kbd> `)}</dt><dd>${one.what}</dd></div>`)}</dl></section>`,
+      <dl>${found
+        .filter((one) => one.group === name)
+        .map(
+          (one) => html`<div key=${one.keys}><dt>
+        ${one.keys.split(' ').map((key) => html`<kbd key=${key}>${key}</kbd> `)}</dt><dd>
+          ${one.what}</dd></div>`,
+        )}</dl></section>`,
     )}</div>
     <p class="muted">No key changes anything without a dialog. Pictures take arrows, Enter, + and −.</p>
   </dialog>`;

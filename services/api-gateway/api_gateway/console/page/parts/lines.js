@@ -1,7 +1,8 @@
 /**
  * Lines over time, drawn by uPlot, which is loaded with the first of them.
  *
- *     html`<${Lines} label="Calls per second" times=${[ms…]} series=${[{label: 'reads', values: […], hue: 1}]} format=${perS} />`
+ * html`<${Lines} label="Calls per second" times=${[ms…]} series=${[{label: 'reads', values: […], hue: 1}]}
+ * format=${perS} />`
  */
 import {html, useEffect, useRef, useState} from '../core/html.js';
 import {exactText, tickText} from '../pictures/axis.js';
@@ -27,7 +28,10 @@ function library() {
   return loading;
 }
 
-/** A custom property of the page as the colour that a canvas takes, in the present theme. @param {string} name as `--accent` */
+/**
+ * A custom property of the page as the colour that a canvas takes, in the present theme.
+ * @param {string} name as `--accent`
+ */
 export function colour(name) {
   const probe = document.createElement('i');
   probe.style.color = `var(${name})`;
@@ -75,13 +79,15 @@ export function Lines({label, times, series, format = String, height = 120, span
   useEffect(() => {
     plot.current?.setData(data);
   });
-  return html`<figure class="lines" aria-label=${label} ref=${box} style=${`min-height:${height}px`}>${problem ? html`<p class="bad">${problem}</p>` : null}</figure>`;
+  return html`<figure class="lines" aria-label=${label} ref=${box} style=${`min-height:${height}px`}>
+    ${problem ? html`<p class="bad">${problem}</p>` : null}</figure>`;
 }
 
 /**
  * What uPlot is told of the lines.
  * @param {typeof import('uplot')} uPlot
- * @param {Required<Pick<LinesProps, 'height' | 'format'>> & Pick<LinesProps, 'series' | 'span'> & {width: number}} shown
+ * @param {Required<Pick<LinesProps, 'height' | 'format'>> & Pick<LinesProps, 'series' | 'span'> & {width: number}}
+ *   shown
  * @returns {import('uplot').Options}
  */
 function optionsOf(uPlot, {width, height, span, format, series}) {

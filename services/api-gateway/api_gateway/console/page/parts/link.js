@@ -3,30 +3,38 @@ import {html} from '../core/html.js';
 import {href} from '../core/router.js';
 import {clock} from '../core/time.js';
 import {aggregateParts, duration, exact, segment, time} from '../core/format.js';
+/** @import {OfStream} from '../pages/types.d.ts' */
 
-/** A moment: exact in the tooltip; a click shows the page as it was then. @param {{at: number | null | undefined, path?: string}} props */
+/**
+ * A moment: exact in the tooltip; a click shows the page as it was then.
+ * @param {{at: number | null | undefined, path?: string}} props
+ */
 export function Time({at, path}) {
   if (!at) return html`<span class="muted">–</span>`;
   const link = path === undefined ? location.hash.split('?')[0].slice(1) || '/' : path;
-  return html`<a class="time" href=${href(link, {at: exact(at)})} title=${exact(at)}><time datetime=${exact(at)}>${time(at)}</time></a>`;
+  return html`<a class="time" href=${href(link, {at: exact(at)})} title=${exact(at)}><time datetime=${exact(at)}>
+    ${time(at)}</time></a>`;
 }
 
 /** How long ago, kept up to date; exact in the tooltip. @param {{at: number | null | undefined}} props */
 export function Age({at}) {
   if (!at) return html`<span class="muted">–</span>`;
-  return html`<time class="num" datetime=${exact(at)} title=${exact(at)}>${duration(Math.max(0, clock.value - at))}</time>`;
+  return html`<time class="num" datetime=${exact(at)} title=${exact(at)}>
+    ${duration(Math.max(0, clock.value - at))}</time>`;
 }
 
 /** How long until then, kept up to date. @param {{at: number | null | undefined, over?: string}} props */
 export function Until({at, over = 'now'}) {
   if (!at) return null;
   const left = at - clock.value;
-  return html`<time class="num" datetime=${exact(at)} title=${exact(at)}>${left > 0 ? `in ${duration(left)}` : over}</time>`;
+  return html`<time class="num" datetime=${exact(at)} title=${exact(at)}>
+    ${left > 0 ? `in ${duration(left)}` : over}</time>`;
 }
 
-/** @param {{scope: string, stream: string, tab?: string, short?: boolean}} props */
+/** @param {OfStream & {tab?: string, short?: boolean}} props */
 export function StreamLink({scope, stream, tab, short = false}) {
-  return html`<a href=${href(['streams', scope, stream], {tab})}>${short ? null : html`<span class="muted">${scope}/</span>`}<span>${stream}</span></a>`;
+  return html`<a href=${href(['streams', scope, stream], {tab})}>
+    ${short ? null : html`<span class="muted">${scope}/</span>`}<span>${stream}</span></a>`;
 }
 
 /** @param {{scope: string}} props */
@@ -39,9 +47,10 @@ export function RequestLink({id}) {
   return id ? html`<a class="id" href=${href(['requests', id])}>${id}</a>` : null;
 }
 
-/** A segment by name; a click marks it in the picture. @param {{scope: string, stream: string, id: number | bigint}} props */
+/** A segment by name; a click marks it in the picture. @param {OfStream & {id: number | bigint}} props */
 export function SegmentLink({scope, stream, id}) {
-  return html`<a class="id" href=${href(['streams', scope, stream], {segment: String(id)})} title=${`id ${id}`}>${segment(id)}</a>`;
+  return html`<a class="id" href=${href(['streams', scope, stream], {segment: String(id)})} title=${`id ${id}`}>
+    ${segment(id)}</a>`;
 }
 
 /** A segment store, host:port. @param {{store: string | null | undefined}} props */
@@ -85,6 +94,7 @@ const KINDS = /** @type {Record<string, string>} */ ({
 export function AggregateLink({aggregate, kind = true}) {
   const {kind: of, scope, name, id} = aggregateParts(aggregate);
   return html`<a href=${aggregateHref(aggregate)} title=${aggregate}>
-    ${kind ? html`<span class="muted">${KINDS[of] ?? of} </span>` : null}${scope}${name ? `/${name}` : ''}${id ? html` <span class="id">${id.slice(0, 8)}</span>` : null}
+    ${kind ? html`<span class="muted">${KINDS[of] ?? of} </span>` : null}${scope}${name ? `/${name}` : ''}
+      ${id ? html` <span class="id">${id.slice(0, 8)}</span>` : null}
   </a>`;
 }

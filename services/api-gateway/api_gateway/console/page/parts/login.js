@@ -26,10 +26,17 @@ export function Login() {
 
   return html`<div class="page"><form class="panel login" onSubmit=${enter}><div class="content">
     <h1>Log in</h1>
-    ${byToken ? null : html`<label class="field">User<input type="text" required autocomplete="username" spellcheck=${false} value=${user} onInput=${onText(setUser)} /></label>`}
-    <label class="field">${byToken ? 'Token' : 'Password'}<input type="password" required autocomplete="current-password" value=${password} onInput=${onText(setPassword)} /></label>
+    ${
+      byToken
+        ? null
+        : html`<label class="field">User<input type="text" required autocomplete="username"
+      spellcheck=${false} value=${user} onInput=${onText(setUser)} /></label>`
+    }
+    <label class="field">${byToken ? 'Token' : 'Password'}<input type="password" required
+      autocomplete="current-password" value=${password} onInput=${onText(setPassword)} /></label>
     ${why ? html`<p class="bad" role="alert">${why}</p>` : null}
-    <div class="row"><button type="submit" class="primary">Log in</button><label class="check"><input type="checkbox" checked=${byToken} onChange=${() => setByToken(!byToken)} /> by token</label></div>
+    <div class="row"><button type="submit" class="primary">Log in</button><label class="check"><input type="checkbox"
+      checked=${byToken} onChange=${() => setByToken(!byToken)} /> by token</label></div>
   </div></form></div>`;
 }
 

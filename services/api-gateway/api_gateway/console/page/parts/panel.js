@@ -24,7 +24,8 @@ const SKELETON_MS = 150;
  * @param {string} [props.class]
  * @param {boolean} [props.flush] whether the content goes to the edges
  * @param {number} [props.lines] of the skeleton
- * @param {(problem: import('../core/api.js').Problem) => any} [props.gone] the tombstone, for what is not there (any more)
+ * @param {(problem: import('../core/api.js').Problem) => any} [props.gone] the tombstone, for what is not there (any
+ *   more)
  * @param {any} props.children a function of the data, or elements
  */
 export function Panel({
@@ -41,7 +42,8 @@ export function Panel({
   children,
 }) {
   const isOld = Boolean(of?.problem) && of?.data !== undefined;
-  return html`<section class=${`panel ${name} ${flush ? 'flush' : ''}`} aria-busy=${of?.loading && of.data === undefined ? 'true' : undefined}>
+  return html`<section class=${`panel ${name} ${flush ? 'flush' : ''}`}
+    aria-busy=${of?.loading && of.data === undefined ? 'true' : undefined}>
     ${
       title || tools || isOld
         ? html`<header>${title ? html`<h2>${title}</h2>` : null}
@@ -75,13 +77,15 @@ function Contained({retry, children}) {
     reset();
     retry?.();
   };
-  return html`<div class="state bad" role="alert"><p><b>This part could not be drawn.</b> ${String(error.message ?? error)}</p>
+  return html`<div class="state bad" role="alert"><p>
+    <b>This part could not be drawn.</b> ${String(error.message ?? error)}</p>
     <button type="button" onClick=${again}>Try again</button></div>`;
 }
 
 /** Data that are older than they should be say so. @param {{of: ResourceView}} props */
 function Freshness({of}) {
-  return html`<span class="badge warn" title=${of.problem?.detail}><span class="shape" aria-hidden="true">▲</span>as of ${clockTime(of.fetchedAt)}
+  return html`<span class="badge warn" title=${of.problem?.detail}><span class="shape"
+    aria-hidden="true">▲</span>as of ${clockTime(of.fetchedAt)}
     <button type="button" class="small quiet" onClick=${of.reload}>retry</button></span>`;
 }
 
@@ -92,7 +96,8 @@ export function Skeleton({lines = 3}) {
     const timer = setTimeout(() => show(true), SKELETON_MS);
     return () => clearTimeout(timer);
   }, []);
-  return html`<div class=${`skeleton ${shown ? 'shown' : ''}`} aria-hidden="true">${Array.from({length: lines}, (_, index) => html`<i key=${index}></i>`)}</div>`;
+  return html`<div class=${`skeleton ${shown ? 'shown' : ''}`} aria-hidden="true">
+    ${Array.from({length: lines}, (_, index) => html`<i key=${index}></i>`)}</div>`;
 }
 
 /** @param {{text?: any, cli?: string}} props */
@@ -121,7 +126,10 @@ export function Failed({problem, retry}) {
   </div>`;
 }
 
-/** The tombstone of what is not there, or not there any more. @param {{problem: import('../core/api.js').Problem, children?: any}} props */
+/**
+ * The tombstone of what is not there, or not there any more.
+ * @param {{problem: import('../core/api.js').Problem, children?: any}} props
+ */
 export function Gone({problem, children}) {
   return html`<div class="state gone"><p><b>Not there:</b> ${problem.detail}</p>${children}</div>`;
 }

@@ -1,5 +1,6 @@
 /**
- * A canvas picture within a page: drawn anew with its model, with what has focus said below it, and as a table beside it.
+ * A canvas picture within a page: drawn anew with its model, with what has focus said below it, and as a table beside
+ * it.
  */
 import {html, useEffect, useRef, useState} from '../core/html.js';
 import {utc} from '../core/time.js';
@@ -8,7 +9,8 @@ import {utc} from '../core/time.js';
 /**
  * @template Model
  * @param {{
- *   make: (host: HTMLElement, options: any) => {update: (model: Model) => void, setClock?: (clock: any) => void, destroy: () => void},
+ * make: (host: HTMLElement, options: any) => {update: (model: Model) => void, setClock?: (clock: any) => void, destroy:
+ * () => void},
  *   model: Model, options?: Record<string, any>, hint?: string, legend?: any, table?: () => any, most?: number,
  * }} props `make` and what `options` hold are those of the first time; `hint` stands where nothing has focus; `table`
  *   draws the same as text once it is opened; `most` is the height from which it scrolls, in px
@@ -41,7 +43,8 @@ export function Picture({make, model, options = {}, hint = '', legend, table, mo
   return html`
     <figure class="picture">
       ${legend}
-      <div class="picture-place ${most ? 'scrolls' : ''}" style=${most ? {maxHeight: `${most}px`} : undefined} ref=${host}></div>
+      <div class="picture-place ${most ? 'scrolls' : ''}" style=${most ? {maxHeight: `${most}px`} : undefined}
+        ref=${host}></div>
       <figcaption class="picture-says">${says || html`<span class="muted">${hint}</span>`}</figcaption>
       ${
         table &&

@@ -2,7 +2,8 @@
 import {html} from '../core/html.js';
 
 /**
- * @param {{heads: any[], class?: string, children?: any}} props `heads`: texts or elements of the columns; one with # before
+ * @param {{heads: any[], class?: string, children?: any}} props `heads`: texts or elements of the columns; one with #
+ *   before
  *   its text has numbers
  */
 export function Plain({heads, class: name = '', children}) {
@@ -10,5 +11,6 @@ export function Plain({heads, class: name = '', children}) {
     const isNumber = typeof one === 'string' && one.startsWith('#');
     return html`<th scope="col" class=${isNumber ? 'num' : undefined}>${isNumber ? one.slice(1) : one}</th>`;
   };
-  return html`<table class=${`plain ${name}`}><thead><tr>${heads.map(head)}</tr></thead><tbody>${children}</tbody></table>`;
+  return html`<table class=${`plain ${name}`}><thead><tr>${heads.map(head)}</tr></thead><tbody>
+    ${children}</tbody></table>`;
 }

@@ -1,4 +1,6 @@
-/** What lies in scopes, gathered over all of them or one: reader groups, tables. Scopes are read one after the other. */
+/**
+ * What lies in scopes, gathered over all of them or one: reader groups, tables. Scopes are read one after the other.
+ */
 import {html, onText, useMemo} from '../core/html.js';
 import {api, isAddressable, Problem, under} from '../core/api.js';
 import {setQuery, href} from '../core/router.js';
@@ -19,7 +21,8 @@ const LISTED = /^(scope|group|table):/;
 /**
  * @param {'readergroups' | 'tables'} kind
  * @param {string | undefined} scope one; without it all, of which the first 200 are read
- * @returns {ResourceView & {scopes: string[], cut: string}} `data.items` with `scope`; `cut` says where it ends, if there is more
+ * @returns {ResourceView & {scopes: string[], cut: string}} `data.items` with `scope`; `cut` says where it ends, if
+ *   there is more
  */
 function useInScopes(kind, scope) {
   const found = useResource(kind, {
@@ -88,7 +91,8 @@ export function nameColumn(page, title) {
  * The page of a list: what there is of a kind in all scopes or one, found by name.
  * @param {object} props
  * @param {Record<string, string>} props.query
- * @param {string} props.title @param {string} props.page of one of them, in addresses @param {'readergroups' | 'tables'} props.kind
+ * @param {string} props.title @param {string} props.page of one of them, in addresses
+ * @param {'readergroups' | 'tables'} props.kind
  * @param {Column[]} props.columns @param {string} props.command of the command line @param {string} props.placeholder
  * @param {(row: any) => string[]} [props.also] names that it is found by, too
  * @param {string} props.emptyText @param {string} props.emptyCli
@@ -104,16 +108,22 @@ export function ListInScopes({query, title, page, kind, columns, command, placeh
   }, [found.data, q]);
   return html`<div class="page fill">
     <div class="title"><h1>${title}</h1>
-      <span class="tools"><${Cli} line=${`sluice ${command} list ${query.scope ? quoted(query.scope) : 'SCOPE'}`} /></span></div>
+      <span class="tools">
+        <${Cli} line=${`sluice ${command} list ${query.scope ? quoted(query.scope) : 'SCOPE'}`} /></span></div>
     <div class="filters">
       <input type="search" aria-label=${placeholder} placeholder=${placeholder} value=${query.q ?? ''}
         onInput=${onText((text) => setQuery({q: text}))} />
       <${ScopeChoice} scopes=${found.scopes} scope=${query.scope} />
-      ${found.data && html`<span class="muted">${number(rows.length)} of ${number(found.data.items.length)}${found.cut}</span>`}
+      ${
+        found.data &&
+        html`<span class="muted">${number(rows.length)} of ${number(found.data.items.length)}
+        ${found.cut}</span>`
+      }
     </div>
     <${Panel} of=${found} flush=${true} class="fill" empty=${(data) => data.items.length === 0}
       emptyText=${emptyText} emptyCli=${emptyCli}>
-      ${() => html`<${Table} label=${title} rows=${rows} columns=${columns} rowKey=${(row) => `${row.scope}/${row.name}`}
+      ${() => html`<${Table} label=${title} rows=${rows} columns=${columns}
+        rowKey=${(row) => `${row.scope}/${row.name}`}
         open=${(row) => href([page, row.scope, row.name])} />`}
     <//>
   </div>`;

@@ -61,19 +61,29 @@ export function Search({close}) {
     event.preventDefault();
   }
 
-  return html`<dialog ref=${box} class="search-box" aria-label="Search" onClose=${close} onClick=${(/** @type {MouseEvent} */ event) => event.target === box.current && box.current?.close()}>
-    <input type="text" role="combobox" aria-expanded="true" aria-controls="hits" aria-activedescendant=${hits.length > 0 ? `hit-${active}` : undefined} aria-label="Search" autocomplete="off" spellcheck=${false}
-      placeholder="stream, request, 4.#epoch.1, 3/118, seal demo/orders …" value=${text} onInput=${onText(setText)} onKeyDown=${onKeyDown} />
+  return html`<dialog ref=${box} class="search-box" aria-label="Search" onClose=${close}
+    onClick=${(/** @type {MouseEvent} */ event) => event.target === box.current && box.current?.close()}>
+    <input type="text" role="combobox" aria-expanded="true" aria-controls="hits"
+      aria-activedescendant=${hits.length > 0 ? `hit-${active}` : undefined} aria-label="Search" autocomplete="off"
+        spellcheck=${false}
+      placeholder="stream, request, 4.#epoch.1, 3/118, seal demo/orders …" value=${text} onInput=${onText(setText)}
+        onKeyDown=${onKeyDown} />
     <div role="listbox" id="hits" aria-label="Hits">${hits.map(
-      (
-        hit,
-        index,
-      ) => html`<div role="option" id=${`hit-${index}`} key=${`${hit.type} ${hit.name} ${hit.address ?? ''}`} aria-selected=${index === active ? 'true' : 'false'} aria-disabled=${hit.why ? 'true' : undefined} title=${hit.why}
+      (hit, index) => html`<div role="option" id=${`hit-${index}`} key=${`${hit.type} ${hit.name} ${hit.address ?? ''}`}
+        aria-selected=${index === active ? 'true' : 'false'} aria-disabled=${hit.why ? 'true' : undefined}
+          title=${hit.why}
         onMouseMove=${() => index !== active && setActive(index)} onClick=${() => follow(hit)}>
-        <span class="kind">${hit.type}</span><span class="cut">${hit.name}</span><span class="detail cut">${hit.why ?? hit.detail}</span></div>`,
+        <span class="kind">${hit.type}</span><span class="cut">${hit.name}</span><span class="detail cut">
+          ${hit.why ?? hit.detail}</span></div>`,
     )}
-      ${q !== '' && hits.length === 0 && found.q === q ? html`<p class="state empty">${found.problem ?? 'Nothing has this in its name.'}</p>` : null}</div>
-    <footer class="row"><span><kbd>↑</kbd> <kbd>↓</kbd> choose</span><span><kbd>Enter</kbd> open</span><span><kbd>Esc</kbd> close</span></footer>
+      ${
+        q !== '' && hits.length === 0 && found.q === q
+          ? html`<p class="state empty">
+        ${found.problem ?? 'Nothing has this in its name.'}</p>`
+          : null
+      }</div>
+    <footer class="row"><span><kbd>↑</kbd> <kbd>↓</kbd> choose</span><span><kbd>Enter</kbd> open</span><span>
+      <kbd>Esc</kbd> close</span></footer>
   </dialog>`;
 }
 

@@ -13,6 +13,7 @@ import {SearchState} from './search-state.js';
 import {useSearch} from './searching.js';
 import {Picture} from './picture.js';
 import {tickPicture, tickRows, ticksOf} from '../pictures/ticks.js';
+/** @import {Filters} from '../core/types.d.ts' */
 
 const HOUR_MS = 3_600_000;
 const SPANS = [HOUR_MS, 6 * HOUR_MS, 24 * HOUR_MS, 168 * HOUR_MS];
@@ -29,13 +30,19 @@ export function TimeSlider({name, path = 'journal', query = {}}) {
   useEffect(() => {
     if (at.value !== null) setOpen(true);
   }, [at.value]);
-  return html`<details class=${`time-slider ${at.value === null ? '' : 'past'}`} open=${open} onToggle=${(event) => setOpen(event.currentTarget.open)}>
-    <summary>${at.value === null ? 'Time: now' : html`Time: <b>${time(moment(at.value))}</b>, ${duration(now() - moment(at.value))} ago`}</summary>
+  return html`<details class=${`time-slider ${at.value === null ? '' : 'past'}`} open=${open}
+    onToggle=${(event) => setOpen(event.currentTarget.open)}>
+    <summary>${
+      at.value === null
+        ? 'Time: now'
+        : html`Time: <b>
+      ${time(moment(at.value))}</b>, ${duration(now() - moment(at.value))} ago`
+    }</summary>
     ${open ? html`<${Choice} name=${name} path=${path} query=${query} />` : null}
   </details>`;
 }
 
-/** @param {{name: string, path: string, query: Record<string, string>}} props */
+/** @param {{name: string, path: string, query: Filters}} props */
 function Choice({name, path, query}) {
   const shown = at.value === null ? null : moment(at.value);
   const [span, setSpan] = useState(
@@ -64,8 +71,14 @@ function Choice({name, path, query}) {
     say(ms >= to ? 'now' : `as of ${time(ms)}`);
   };
   return html`<div class="time-choice-of">
-    <span class="choice" role="group" aria-label="Span">${SPANS.map((one) => html`<button key=${one} type="button" class="small" aria-pressed=${String(one === span)} onClick=${() => setSpan(one)}>${duration(one)}</button>`)}</span>
-    <${Picture} make=${tickPicture} model=${model} options=${{onOpen: (/** @type {number} */ ms) => take(ms + 1), label: `What happened to ${name}`}} hint="Each tick is a record; press one to see how it was right after it." />
+    <span class="choice" role="group" aria-label="Span">
+      ${SPANS.map(
+        (one) => html`<button key=${one} type="button" class="small" aria-pressed=${String(one === span)}
+        onClick=${() => setSpan(one)}>${duration(one)}</button>`,
+      )}</span>
+    <${Picture} make=${tickPicture} model=${model}
+      options=${{onOpen: (/** @type {number} */ ms) => take(ms + 1), label: `What happened to ${name}`}}
+        hint="Each tick is a record; press one to see how it was right after it." />
     <div class="track">
       <input type="range" min="0" max=${STEPS} value=${value} aria-label=${`Moment of ${name}`} aria-valuetext=${words}
         onInput=${(event) => setDragged(from + (Number(event.currentTarget.value) / STEPS) * span)}
@@ -75,8 +88,22 @@ function Choice({name, path, query}) {
           rests.current = setTimeout(() => take(ms), RESTS_MS);
         }} />
     </div>
-    <p><b>${words}</b>${before ? html`, after ${before.says} <span class="muted">at ${time(before.at)}</span>` : search.complete ? html`, <span class="muted">before anything that happened in this span</span>` : null}
-      ${at.value === null ? null : html` <button type="button" class="small" onClick=${() => take(to)}>Back to now</button>`}</p>
+    <p><b>${words}</b>
+      ${
+        before
+          ? html`,
+        after ${before.says} <span class="muted">at ${time(before.at)}</span>`
+          : search.complete
+            ? html`, <span
+          class="muted">before anything that happened in this span</span>`
+            : null
+      }
+      ${
+        at.value === null
+          ? null
+          : html` <button type="button" class="small"
+        onClick=${() => take(to)}>Back to now</button>`
+      }</p>
     ${search.complete ? null : html`<${SearchState} search=${search} what="record" />`}
   </div>`;
 }

@@ -1,5 +1,6 @@
 /**
- * Sliders over amounts that are round and far apart: bytes, spans of time, small numbers. Each names its value in words,
+ * Sliders over amounts that are round and far apart: bytes, spans of time, small numbers. Each names its value in
+ * words,
  * for the reader of the screen too. A value that is none of the round ones has a place among them.
  */
 import {html, useId} from '../core/html.js';
@@ -49,14 +50,18 @@ export const SPANS = [HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 3 * DAY
 export const SEGMENTS = [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 48, 64, 96, 128];
 export const FACTORS = [2, 3, 4, 5, 6, 8, 10, 12, 16];
 
-/** In order, each once, with `extra` among them. @param {(number | bigint)[]} values @param {(number | bigint)[]} extra */
+/**
+ * In order, each once, with `extra` among them.
+ * @param {(number | bigint)[]} values @param {(number | bigint)[]} extra
+ */
 export function steps(values, ...extra) {
   const known = new Map([...values, ...extra].map((one) => [String(one), one]));
   return [...known.values()].sort((one, other) => (one < other ? -1 : one > other ? 1 : 0));
 }
 
 /**
- * @param {{label: string, values: (number | bigint)[], value: number | bigint, words: (value: any) => string, onChange: (value: any) => void,
+ * @param {{label: string, values: (number | bigint)[], value: number | bigint, words: (value: any) => string, onChange:
+ *   (value: any) => void,
  *   disabled?: boolean, present?: number | bigint}} props `present`: what the policy has today; another value is marked
  */
 export function Slider({label, values, value, words, onChange, disabled = false, present}) {
@@ -68,7 +73,8 @@ export function Slider({label, values, value, words, onChange, disabled = false,
   const other = present !== undefined && String(present) !== String(value);
   return html`<div class=${`slider ${other ? 'other' : ''}`}>
     <label for=${id}>${label}</label>
-    <input id=${id} type="range" min="0" max=${values.length - 1} step="1" value=${index} disabled=${disabled} aria-valuetext=${words(value)}
+    <input id=${id} type="range" min="0" max=${values.length - 1} step="1" value=${index} disabled=${disabled}
+      aria-valuetext=${words(value)}
       onInput=${(event) => onChange(values[Number(event.currentTarget.value)])} />
     <output for=${id}>${words(value)}${other ? html` <small>now ${words(present)}</small>` : null}</output>
   </div>`;

@@ -1,4 +1,6 @@
-/** The steps, in order, of the kinds of workflows that have several. A test compares them with what services carry out. */
+/**
+ * The steps, in order, of the kinds of workflows that have several. A test compares them with what services carry out.
+ */
 
 /** @type {Record<string, string[]>} */
 export const STEPS = {

@@ -1,11 +1,13 @@
 /**
  * A table of up to tens of thousands of rows, of which at most 60 are in the document.
  *
- *     html`<${Table} label="Streams" rows=${rows} columns=${COLUMNS} rowKey=${(row) => row.name} open=${(row) => href(…)}
+ * html`<${Table} label="Streams" rows=${rows} columns=${COLUMNS} rowKey=${(row) => row.name} open=${(row) => href(…)}
  *       sort=${sort} onSort=${(key) => …} marks=${marks} />`
  *
- * Columns: `column(key, title, (row) => …, {width?, num?, sort?, hint?})`; one without a width takes what is left. Keys:
- * j k or arrows, Home, End, PageUp, PageDown, Enter opens. Rows have one height, so texts are cut off; tooltips have them.
+ * Columns: `column(key, title, (row) => …, {width?, num?, sort?, hint?})`; one without a width takes what is left.
+ * Keys:
+ * j k or arrows, Home, End, PageUp, PageDown, Enter opens. Rows have one height, so texts are cut off; tooltips have
+ * them.
  */
 import {html, useEffect, useLayoutEffect, useRef, useState} from '../core/html.js';
 import {navigate} from '../core/router.js';
@@ -143,9 +145,14 @@ export function Table({
     0,
   );
   const style = height === undefined ? undefined : `height:${typeof height === 'number' ? `${height}px` : height}`;
-  return html`<div class="table" ref=${box} tabindex="0" role="region" aria-label=${label} style=${style} onScroll=${(event) => setTop(event.currentTarget.scrollTop)} onKeyDown=${onKeyDown}>
+  return html`<div class="table" ref=${box} tabindex="0" role="region" aria-label=${label} style=${style}
+    onScroll=${(event) => setTop(event.currentTarget.scrollTop)} onKeyDown=${onKeyDown}>
     <table style=${`min-width:${least}px`} aria-rowcount=${(total ?? rows.length) + 1}>
-      <colgroup>${onSelect ? html`<col class="narrow" />` : null}${columns.map((one) => html`<col key=${one.key} style=${one.width && one.width !== 'auto' ? `width:${one.width}` : undefined} />`)}</colgroup>
+      <colgroup>${onSelect ? html`<col class="narrow" />` : null}
+        ${columns.map(
+          (one) => html`<col key=${one.key}
+          style=${one.width && one.width !== 'auto' ? `width:${one.width}` : undefined} />`,
+        )}</colgroup>
       <thead><tr aria-rowindex="1">
         ${onSelect ? html`<th scope="col"><span class="away">chosen</span></th>` : null}
         ${columns.map((one) => html`<${Head} key=${one.key} column=${one} sort=${sort} onSort=${onSort} />`)}
@@ -156,13 +163,26 @@ export function Table({
           const key = rowKey(row),
             number = first + index,
             marked = now - (marks?.get(key) ?? 0) < MARK_MS;
-          return html`<tr key=${key} aria-rowindex=${number + 2} tabindex="-1" onClick=${(/** @type {MouseEvent} */ event) => onClick(event, row)} onFocus=${() => setActive(number)}
-              class=${`${number === active ? 'active' : ''} ${marked ? 'marked' : ''} ${open ? 'opens' : ''} ${rowClass?.(row) ?? ''}`}>
-            ${onSelect ? html`<td class="narrow"><input type="checkbox" aria-label=${key} checked=${selected?.has(key)} onChange=${() => toggle(key)} /></td>` : null}
+          const state = `${number === active ? 'active' : ''} ${marked ? 'marked' : ''} ${open ? 'opens' : ''}`;
+          const style = `${state} ${rowClass?.(row) ?? ''}`;
+          return html`<tr key=${key} aria-rowindex=${number + 2} tabindex="-1"
+            onClick=${(/** @type {MouseEvent} */ event) => onClick(event, row)} onFocus=${() => setActive(number)}
+              class=${style}>
+            ${
+              onSelect
+                ? html`<td class="narrow"><input type="checkbox" aria-label=${key} checked=${selected?.has(key)}
+              onChange=${() => toggle(key)} /></td>`
+                : null
+            }
             ${columns.map((one) => html`<td key=${one.key} class=${one.num ? 'num' : ''}>${one.cell(row)}</td>`)}
           </tr>`;
         })}
-        ${first + shown.length < rows.length ? html`<tr aria-hidden="true" class="space" style=${`height:${(rows.length - first - shown.length) * ROW_PX}px`}></tr>` : null}
+        ${
+          first + shown.length < rows.length
+            ? html`<tr aria-hidden="true" class="space"
+          style=${`height:${(rows.length - first - shown.length) * ROW_PX}px`}></tr>`
+            : null
+        }
       </tbody>
     </table>
   </div>`;
@@ -183,7 +203,12 @@ function Head({column, sort, onSort}) {
   const next = is === 'ascending' ? `-${column.key}` : column.key;
   const mark = is === 'ascending' ? ' ↑' : is === 'descending' ? ' ↓' : '';
   return html`<th scope="col" class=${column.num ? 'num' : ''} aria-sort=${is} title=${column.hint}>
-    ${column.sort && onSort ? html`<button type="button" class="sort" onClick=${() => onSort(next)}>${column.title}${mark}</button>` : column.title}
+    ${
+      column.sort && onSort
+        ? html`<button type="button" class="sort" onClick=${() => onSort(next)}>${column.title}
+      ${mark}</button>`
+        : column.title
+    }
   </th>`;
 }
 

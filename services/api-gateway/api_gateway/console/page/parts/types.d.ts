@@ -86,3 +86,10 @@ export interface LinesProps {
   /** epoch ms */
   span?: [number, number];
 }
+
+/** How far an action is that its dialog shows. */
+export type Progress =
+  | {step: 'asks'}
+  | {step: 'sent'; since: number; progress?: any}
+  | {step: 'done'; reply?: Reply; ended?: any}
+  | {step: 'refused' | 'unknown'; problem: Problem};

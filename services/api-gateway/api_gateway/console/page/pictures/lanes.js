@@ -34,7 +34,8 @@ export function formOf(code) {
 /**
  * The rows of the picture. Pure.
  *
- * @param {{happened: WhatIfDecision[], would: WhatIfDecision[], firstDifference?: number, since: number, until: number}} found
+ * @param {{happened: WhatIfDecision[], would: WhatIfDecision[], firstDifference?: number, since: number, until:
+ *   number}} found
  * @param {(code: string) => string} words
  * @returns {RowsModel}
  */

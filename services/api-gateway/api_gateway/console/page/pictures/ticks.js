@@ -2,7 +2,10 @@
 import {Rows} from './rows.js';
 /** @import {Clock, RowsModel, Tick} from './types.d.ts' */
 
-/** "stream truncated" of `StreamTruncated`, with the code of what has one. @param {{type: string, value?: any}} record */
+/**
+ * "stream truncated" of `StreamTruncated`, with the code of what has one.
+ * @param {{type: string, value?: any}} record
+ */
 function says({type, value}) {
   const words = type.replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => ` ${letter}`).toLowerCase();
   return typeof value?.code === 'string' ? `${words}, ${value.code}` : words;

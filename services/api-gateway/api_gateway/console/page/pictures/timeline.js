@@ -2,7 +2,8 @@
  * The history of one request: a lane for each topic and key, its records as marks, what lies between them as bars.
  *
  * Bars are what a request spent waiting to be decided, and the steps of the workflow that it began. Records that were
- * void are hollow. What belongs to requests that the workflow sent, follow-ups, lies folded in one lane until it is unfolded.
+ * void are hollow. What belongs to requests that the workflow sent, follow-ups, lies folded in one lane until it is
+ * unfolded.
  */
 
 import {spanText} from './axis.js';

@@ -27,7 +27,8 @@ const NO_KIN = {before: [], after: []};
 
 export class Topology {
   /**
-   * @param {{base: HTMLCanvasElement, over: HTMLCanvasElement, map: HTMLCanvasElement}} canvases `over` lies upon `base` and can have the focus
+   * @param {{base: HTMLCanvasElement, over: HTMLCanvasElement, map: HTMLCanvasElement}} canvases `over` lies upon
+   *   `base` and can have the focus
    * @param {Callbacks} callbacks
    * @param {{x?: string | null, view?: string | null}} address
    */
@@ -120,7 +121,10 @@ export class Topology {
     return !view || view.axis === 'epoch' ? 10_000 : Math.max((view.x1 - view.x0) / view.width, 1000);
   }
 
-  /** Change what colours and overlays rest on. @param {Partial<Pick<Topology, 'mode' | 'facts' | 'extras' | 'overlays' | 'utc' | 'canDivide'>>} what */
+  /**
+   * Change what colours and overlays rest on.
+   * @param {Partial<Pick<Topology, 'mode' | 'facts' | 'extras' | 'overlays' | 'utc' | 'canDivide'>>} what
+   */
   set(what) {
     Object.assign(this, what);
     this.refresh();
@@ -249,7 +253,10 @@ export class Topology {
     this.draw();
   }
 
-  /** Rectangles are numbered anew with each answer: the focus and what is pinned stay with the segment. @param {Model} before @param {Model} model */
+  /**
+   * Rectangles are numbered anew with each answer: the focus and what is pinned stay with the segment.
+   * @param {Model} before @param {Model} model
+   */
   #keepPlaces(before, model) {
     const moved = (/** @type {number} */ rect) => {
       const place = rect < 0 ? undefined : model.index.get(before.id[rect]);

@@ -182,7 +182,9 @@ export interface CutStep {
   id: string;
 }
 
-/** What is known of lengths: `length` of a segment now, bytes; `samples` of it, ascending: bytes that it had at times. */
+/**
+ * What is known of lengths: `length` of a segment now, bytes; `samples` of it, ascending: bytes that it had at times.
+ */
 export interface Lengths {
   length: Map<string, number>;
   samples: Map<string, {at: number[]; bytes: number[]}>;
@@ -211,7 +213,10 @@ export type Mode = 'rate' | 'size' | 'store' | 'age';
 /** What is known now of a segment that is written to; `length` in bytes. */
 export type Rate = {bytesPerS: number; eventsPerS: number; length: number; store?: string};
 
-/** Past rates: bytes per second in buckets of `bucketMs` from `from` (epoch ms) on, -1 where not recorded, by segment id. */
+/**
+ * Past rates: bytes per second in buckets of `bucketMs` from `from` (epoch ms) on, -1 where not recorded, by segment
+ * id.
+ */
 export type History = {from: number; bucketMs: number; segments: Map<string, number[]>};
 
 export interface Facts {

@@ -19,7 +19,8 @@ const rangesText = (ranges) => ranges.map(([low, high]) => `${low}..${high}`).jo
 /**
  * Scale by hand. Says why not, in words, where the ranges do not cover; then nothing is asked.
  * @param {string} scope @param {string} stream
- * @param {{ids: string[], gone: Range[], come: Range[]}} scale segments that go, with their keys, and the ranges that come
+ * @param {{ids: string[], gone: Range[], come: Range[]}} scale segments that go, with their keys, and the ranges that
+ *   come
  * @returns {string | null}
  */
 export function scaleStream(scope, stream, {ids, gone, come}) {
@@ -27,9 +28,13 @@ export function scaleStream(scope, stream, {ids, gone, come}) {
   if (why) return why;
   const name = `${scope}/${stream}`;
   const names = ids.map((id) => segment(BigInt(id)));
+  const keys = come.map(([low, high]) => `${keyText(low)} to ${keyText(high)}`).join(', ');
   void act({
     title: `Scale ${name}`,
-    what: html`${count(ids.length, 'segment')} (${names.join(', ')}) ${ids.length === 1 ? 'goes' : 'go'}; ${count(come.length, 'segment')} ${come.length === 1 ? 'comes' : 'come'} in place of ${ids.length === 1 ? 'it' : 'them'}, for the keys ${come.map(([low, high]) => `${keyText(low)} to ${keyText(high)}`).join(', ')}. Writers go over to the new ones; what was written stays.`,
+    what: html`${count(ids.length, 'segment')} (${names.join(', ')}) ${ids.length === 1 ? 'goes' : 'go'};
+      ${' '}${count(come.length, 'segment')} ${come.length === 1 ? 'comes' : 'come'} in place of
+      ${ids.length === 1 ? ' it' : ' them'}, for the keys ${keys}. Writers go over to the new ones;
+      what was written stays.`,
     verb: 'Scale',
     method: 'POST',
     path: `${path(scope, stream)}/scale`,
@@ -63,7 +68,8 @@ export function truncateStream(scope, stream, cut) {
 
 /**
  * Give the stream a configuration, if it still has the one that was edited.
- * @param {string} scope @param {string} stream @param {Exact<StreamSettings>} config the whole of it @param {string} etag of the one that was edited
+ * @param {string} scope @param {string} stream @param {Exact<StreamSettings>} config the whole of it
+ * @param {string} etag of the one that was edited
  * @param {{compare: () => any, done: () => void, cli: string}} how
  */
 export function updateStream(scope, stream, config, etag, {compare, done, cli: line}) {

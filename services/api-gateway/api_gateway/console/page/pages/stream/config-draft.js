@@ -1,4 +1,6 @@
-/** A configuration while it is edited: numbers as the texts that are typed, and back without the loss of a digit. Pure. */
+/**
+ * A configuration while it is edited: numbers as the texts that are typed, and back without the loss of a digit. Pure.
+ */
 import {UNLIMITED} from '../../core/format.js';
 /** @import {Draft, Exact} from '../types.d.ts' */
 /** @import {StreamConfiguration, StreamSettings} from 'api' */

@@ -7,7 +7,9 @@ import {bytes, duration, number, UNLIMITED} from '../../core/format.js';
 export function scalingText({type, targetRate, scaleFactor, minSegments}) {
   const least = `${number(minSegments)} ${minSegments === 1 ? 'segment' : 'segments'}`;
   if (type === 'fixed') return `fixed, ${least}`;
-  return `by ${type === 'events' ? 'events' : 'kilobytes'}: ${number(targetRate)} a second and segment, into ${number(scaleFactor)} at most, ${least} at least`;
+  const rate = `${number(targetRate)} a second and segment`;
+  const unit = type === 'events' ? 'events' : 'kilobytes';
+  return `by ${unit}: ${rate}, into ${number(scaleFactor)} at most, ${least} at least`;
 }
 
 /** @param {Exact<Retention> | undefined} retention */

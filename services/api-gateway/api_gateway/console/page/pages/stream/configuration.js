@@ -12,35 +12,52 @@ import {Panel} from '../../parts/panel.js';
 import {updateStream} from './actions.js';
 import {configOf, draftOf, problemsOf} from './config-draft.js';
 import {retentionText, scalingText} from './config-words.js';
-/** @import {Draft, Exact} from '../types.d.ts' */
+/** @import {Draft, Exact, OfStream} from '../types.d.ts' */
 /** @import {StreamConfiguration, StreamDescription, StreamSettings} from 'api' */
 
-/** @param {{scope: string, stream: string, description: StreamDescription, etag: string, live: boolean}} props */
+/** @param {OfStream & {description: StreamDescription, etag: string, live: boolean}} props */
 export function ConfigurationTab({scope, stream, description, etag, live}) {
   const [editing, setEditing] = useState(/** @type {{config: StreamConfiguration, etag: string} | null} */ (null));
   const {config} = description;
   const tools =
     editing || !live
       ? null
-      : html`<${ActionButton} allowed=${allowedOf(description, 'update')} onClick=${() => setEditing({config, etag})}>Edit<//>`;
+      : html`<${ActionButton} allowed=${allowedOf(description, 'update')}
+        onClick=${() => setEditing({config, etag})}>Edit<//>`;
   return html`<${Panel} title="Configuration" tools=${tools}>
-    ${editing ? html`<${Editor} scope=${scope} stream=${stream} from=${editing} isOld=${editing.etag !== etag} onEnd=${() => setEditing(null)} />` : html`<${Shown} config=${config} />`}
+    ${
+      editing
+        ? html`<${Editor} scope=${scope} stream=${stream} from=${editing} isOld=${editing.etag !== etag}
+      onEnd=${() => setEditing(null)} />`
+        : html`<${Shown} config=${config} />`
+    }
     <p><${Cli} line=${cli`stream show ${`${scope}/${stream}`}`} /></p>
   <//>`;
 }
 
 /** @param {{config: StreamConfiguration}} props */
 function Shown({config}) {
+  const timeout = config.timestampAggregationTimeout;
   return html`<dl class="facts">
     <dt>Scaling</dt><dd>${scalingText(config.scaling)}</dd>
     <dt>Retention</dt><dd>${retentionText(config.retention)}</dd>
-    <dt>Tags</dt><dd>${config.tags.length ? config.tags.map((/** @type {string} */ tag) => html`<${Tag} key=${tag} text=${tag} />`) : html`<span class="muted">none</span>`}</dd>
-    <dt>Rollover size</dt><dd>${config.rolloverSizeBytes ? bytes(config.rolloverSizeBytes) : 'as segment stores do'}</dd>
-    <dt>Silent writers</dt><dd>${config.timestampAggregationTimeout ? `no longer hold up watermarks after ${duration(Number(config.timestampAggregationTimeout))}` : 'as Pravega does by default'}</dd>
+    <dt>Tags</dt><dd>
+      ${
+        config.tags.length
+          ? config.tags.map(
+              (/** @type {string} */ tag) => html`<${Tag} key=${tag}
+        text=${tag} />`,
+            )
+          : html`<span class="muted">none</span>`
+      }</dd>
+    <dt>Rollover size</dt><dd>
+      ${config.rolloverSizeBytes ? bytes(config.rolloverSizeBytes) : 'as segment stores do'}</dd>
+    <dt>Silent writers</dt><dd>
+      ${timeout ? `no longer hold up watermarks after ${duration(timeout)}` : 'as Pravega does by default'}</dd>
   </dl>`;
 }
 
-/** @param {{scope: string, stream: string, from: {config: StreamConfiguration, etag: string}, isOld: boolean, onEnd: () => void}} props */
+/** @param {OfStream & {from: {config: StreamConfiguration, etag: string}, isOld: boolean, onEnd: () => void}} props */
 function Editor({scope, stream, from, isOld, onEnd}) {
   const [draft, setDraft] = useState(() => draftOf(from.config));
   const problems = problemsOf(draft);
@@ -57,34 +74,53 @@ function Editor({scope, stream, from, isOld, onEnd}) {
     });
   }
   const field = (/** @type {keyof Draft} */ key, /** @type {string} */ label, /** @type {string} */ hint = '') =>
-    html`<${Field} label=${label} hint=${hint} value=${draft[key]} problem=${problems[key]} onInput=${(/** @type {string} */ value) => set({[key]: value})} />`;
+    html`<${Field} label=${label} hint=${hint} value=${draft[key]} problem=${problems[key]}
+      onInput=${(/** @type {string} */ value) => set({[key]: value})} />`;
+  const isFixed = draft.scaling === 'fixed';
+  const rates = draft.scaling === 'events' ? 'Events' : 'Kilobytes';
   return html`<form class="editor" onSubmit=${(/** @type {Event} */ event) => {
     event.preventDefault();
     if (!hasProblem && !isSame) apply();
   }}>
-    ${isOld ? html`<p class="warn" role="status"><b>Another caller has changed it meanwhile.</b> Applying this will be refused, and both will be compared.</p>` : null}
+    ${
+      isOld
+        ? html`<p class="warn" role="status">
+      <b>Another caller has changed it meanwhile.</b> Applying this will be refused, and both will be
+        compared.</p>`
+        : null
+    }
     <fieldset><legend>Scaling</legend>
-      <label class="field">By<select value=${draft.scaling} onChange=${onText((text) => set({scaling: /** @type {Draft['scaling']} */ (text)}))}>
-        <option value="fixed">nothing: a fixed number of segments</option><option value="events">events a second</option><option value="kbytes">kilobytes a second</option></select></label>
-      ${draft.scaling === 'fixed' ? null : html`${field('targetRate', draft.scaling === 'events' ? 'Events a second and segment' : 'Kilobytes a second and segment')}${field('scaleFactor', 'Split into at most', 'segments')}`}
-      ${field('minSegments', draft.scaling === 'fixed' ? 'Segments' : 'Segments at least')}
+      <label class="field">By<select value=${draft.scaling}
+        onChange=${onText((text) => set({scaling: /** @type {Draft['scaling']} */ (text)}))}>
+        <option value="fixed">nothing: a fixed number of segments</option>
+          <option value="events">events a second</option>
+            <option value="kbytes">kilobytes a second</option></select></label>
+      ${isFixed ? null : field('targetRate', `${rates} a second and segment`)}
+      ${isFixed ? null : field('scaleFactor', 'Split into at most', 'segments')}
+      ${field('minSegments', isFixed ? 'Segments' : 'Segments at least')}
     </fieldset>
     <fieldset><legend>Retention</legend>
-      <label class="field">By<select value=${draft.retention} onChange=${onText((text) => set({retention: /** @type {Draft['retention']} */ (text)}))}>
-        <option value="none">nothing: everything is kept</option><option value="size">size, in bytes</option><option value="time">age, in milliseconds</option></select></label>
+      <label class="field">By<select value=${draft.retention}
+        onChange=${onText((text) => set({retention: /** @type {Draft['retention']} */ (text)}))}>
+        <option value="none">nothing: everything is kept</option><option value="size">size, in bytes</option>
+          <option value="time">age, in milliseconds</option></select></label>
       ${
         draft.retention === 'none'
           ? null
           : html`${field('min', 'Kept in any case', limitText(draft.retention, draft.min))}
-        <label class="check"><input type="checkbox" checked=${draft.unlimited} onChange=${() => set({unlimited: !draft.unlimited})} />and without limit</label>
+        <label class="check"><input type="checkbox" checked=${draft.unlimited}
+          onChange=${() => set({unlimited: !draft.unlimited})} />and without limit</label>
         ${draft.unlimited ? null : field('max', 'Kept at most', limitText(draft.retention, draft.max))}`
       }
     </fieldset>
     <fieldset><legend>More</legend>
-      <label class="field">Tags, one a line<textarea rows="3" value=${draft.tags} onInput=${onText((text) => set({tags: text}))}></textarea></label>
-      ${field('rollover', 'Rollover size', 'bytes, 0: as segment stores do')}${field('timeout', 'Silent writers hold up watermarks for', 'milliseconds, 0: the default')}
+      <label class="field">Tags, one a line<textarea rows="3" value=${draft.tags}
+        onInput=${onText((text) => set({tags: text}))}></textarea></label>
+      ${field('rollover', 'Rollover size', 'bytes, 0: as segment stores do')}
+        ${field('timeout', 'Silent writers hold up watermarks for', 'milliseconds, 0: the default')}
     </fieldset>
-    <div class="row"><button type="submit" class="primary" disabled=${hasProblem || isSame}>Apply…</button><button type="button" onClick=${onEnd}>Leave it</button>
+    <div class="row"><button type="submit" class="primary" disabled=${hasProblem || isSame}>Apply…</button>
+      <button type="button" onClick=${onEnd}>Leave it</button>
       ${isSame ? html`<span class="muted">nothing is changed yet</span>` : null}</div>
   </form>`;
 }
@@ -99,26 +135,28 @@ function limitText(kind, text) {
 function Field({label, hint, value, problem, onInput}) {
   const id = useId();
   return html`<div class="field"><label for=${id}>${label}</label>
-    <span class="row"><input id=${id} type="text" inputmode="numeric" autocomplete="off" value=${value} aria-invalid=${problem ? 'true' : undefined} aria-describedby=${`${id}-h`} onInput=${onText(onInput)} />
+    <span class="row"><input id=${id} type="text" inputmode="numeric" autocomplete="off" value=${value}
+      aria-invalid=${problem ? 'true' : undefined} aria-describedby=${`${id}-h`} onInput=${onText(onInput)} />
     <span id=${`${id}-h`} class=${problem ? 'bad' : 'muted'}>${problem ?? hint}</span></span></div>`;
 }
 
 /** What `stream update` is given for the same. @param {Exact<StreamSettings>} config */
 function commandOf({scaling, retention, tags, rolloverSizeBytes, timestampAggregationTimeout}) {
-  const scale =
-    scaling.type === 'fixed'
-      ? cli`--segments ${scaling.minSegments}`
-      : cli`--scale ${`${scaling.type}:${scaling.targetRate}`} --factor ${scaling.scaleFactor} --min ${scaling.minSegments}`;
+  const {type, targetRate, scaleFactor, minSegments} = scaling;
+  const byRate = cli`--scale ${`${type}:${targetRate}`} --factor ${scaleFactor} --min ${minSegments}`;
+  const scale = type === 'fixed' ? cli`--segments ${minSegments}` : byRate;
   const unit = retention?.type === 'time' ? 'ms' : 'B';
-  const keep = !retention
-    ? cli`--retain none`
-    : cli`--retain ${`${retention.type}=${retention.min}${unit}${BigInt(retention.max) === UNLIMITED ? '' : `..${retention.max}${unit}`}`}`;
+  const most = !retention || retention.max === UNLIMITED ? '' : `..${retention.max}${unit}`;
+  const keep = cli`--retain ${retention ? `${retention.type}=${retention.min}${unit}${most}` : 'none'}`;
   const tag = tags.length ? tags.map((/** @type {string} */ one) => cli`--tag ${one}`) : [cli`--tag ${''}`];
   const rest = cli`--rollover ${`${rolloverSizeBytes}B`} --writer-timeout ${`${timestampAggregationTimeout}ms`}`;
   return [scale, keep, ...tag, rest].map((line) => line.replace(/^sluice /, ' ')).join('');
 }
 
-/** Three configurations side by side: as it was edited, as it is now, as it was wanted. @param {{scope: string, stream: string, edited: StreamConfiguration, wanted: Exact<StreamSettings>}} props */
+/**
+ * Three configurations side by side: as it was edited, as it is now, as it was wanted.
+ * @param {OfStream & {edited: StreamConfiguration, wanted: Exact<StreamSettings>}} props
+ */
 function Compare({scope, stream, edited, wanted}) {
   const [now, setNow] = useState(/** @type {any} */ (null));
   useEffect(() => {
@@ -142,10 +180,12 @@ function Compare({scope, stream, edited, wanted}) {
     ['Rollover size', (config) => number(config.rolloverSizeBytes)],
     ['Silent writers', (config) => number(config.timestampAggregationTimeout)],
   ]);
-  return html`<table class="plain compare"><thead><tr><th></th><th scope="col">you began with</th><th scope="col">it is now</th><th scope="col">you want</th></tr></thead>
+  return html`<table class="plain compare"><thead><tr><th></th><th scope="col">you began with</th>
+    <th scope="col">it is now</th><th scope="col">you want</th></tr></thead>
     <tbody>${lines.map(
       ([what, text]) => html`<tr key=${what}><th scope="row">${what}</th><td>${text(edited)}</td>
-      <td class=${text(edited) === text(now) ? '' : 'warn'}>${text(now)}</td><td class=${text(edited) === text(wanted) ? '' : 'differs'}>${text(wanted)}</td></tr>`,
+      <td class=${text(edited) === text(now) ? '' : 'warn'}>${text(now)}</td>
+        <td class=${text(edited) === text(wanted) ? '' : 'differs'}>${text(wanted)}</td></tr>`,
     )}</tbody></table>
     <p class="muted">Nothing has happened. Leave the dialog and the editor to edit it as it is now.</p>`;
 }

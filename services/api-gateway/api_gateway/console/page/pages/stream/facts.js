@@ -67,7 +67,8 @@ function facts({bytesPerS, eventsPerS, length, store}) {
 /**
  * The store that has each segment's container now.
  * @param {string} scope @param {string} stream
- * @returns {{storeOf: (number: number) => string | undefined, containerOf: (number: number) => number | undefined, stores: string[]}}
+ * @returns {{storeOf: (number: number) => string | undefined, containerOf: (number: number) => number | undefined,
+ *   stores: string[]}}
  */
 export function useStores(scope, stream) {
   const containers = useResource('containers', {of: ['cluster'], query: {limit: 1000}});
@@ -113,7 +114,9 @@ export function lengthsOf(model, rates, history) {
   return {length, samples};
 }
 
-/** @param {number[]} perS @param {{from: number, bucketMs: number}} history @param {number} end @param {number} total */
+/**
+ * @param {number[]} perS @param {{from: number, bucketMs: number}} history @param {number} end @param {number} total
+ */
 function sampled(perS, {from, bucketMs}, end, total) {
   const at = [end];
   const bytes = [total];
@@ -143,7 +146,8 @@ export function watermarkOf(description) {
 /**
  * What the overlays show. `description` is the stream's; `journal` what the journal has, if it was asked for.
  * @param {object} of
- * @param {StreamDescription} of.description @param {TransactionModel[]} of.open transactions that are open @param {EventModel[] | null} of.journal
+ * @param {StreamDescription} of.description @param {TransactionModel[]} of.open transactions that are open
+ * @param {EventModel[] | null} of.journal
  * @param {string} of.cut as it was pasted @param {Lengths} of.lengths
  * @param {History | null} of.history
  * @returns {Extras}

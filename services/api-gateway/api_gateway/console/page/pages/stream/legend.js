@@ -16,7 +16,13 @@ export function Legend({coloring, model, hasPale}) {
   ].filter(({flag}) => flags & flag);
   return html`<div class="picture-legend" aria-label="Legend" role="group">
     <b>${coloring.title}</b>
-    ${coloring.classes.map((one) => (one.count || (coloring.isOrdered && one !== coloring.classes.at(-1))) && html`<span key=${one.label}><${Swatch} fill=${one.fill} ink=${one.ink} mark=${one.mark} /> ${one.label} <span class="muted num">${number(one.count)}</span></span>`)}
+    ${coloring.classes.map(
+      (one) =>
+        (one.count || (coloring.isOrdered && one !== coloring.classes.at(-1))) &&
+        html`<span
+      key=${one.label}><${Swatch} fill=${one.fill} ink=${one.ink}
+        mark=${one.mark} /> ${one.label} <span class="muted num">${number(one.count)}</span></span>`,
+    )}
     ${hasPale ? html`<span class="muted">pale: the rate of now, past not recorded</span>` : null}
     ${states.map(({pattern, label}) => html`<span key=${label}><i class=${`swatch ${pattern}`}></i> ${label}</span>`)}
   </div>`;
@@ -34,14 +40,17 @@ function Swatch({fill, ink, mark}) {
 
 /**
  * The overlays, each with what it looks like and what it says.
- * @param {{on: Set<string>, onToggle: (name: any) => void, available: (name: string) => string, note: any}} props `available` gives why one shows nothing, or ''
+ * @param {{on: Set<string>, onToggle: (name: any) => void, available: (name: string) => string, note: any}} props
+ *   `available` gives why one shows nothing, or ''
  */
 export function Overlays({on, onToggle, available, note}) {
   return html`<div class="picture-overlays">
     ${OVERLAYS.map(({name, label, hint}) => {
       const why = available(name);
-      return html`<label key=${name} class="check"><input type="checkbox" checked=${on.has(name)} onChange=${() => onToggle(name)} />
-        <i class=${`key ${name}`} aria-hidden="true"></i><span><b>${label}</b> <span class="muted">${why || hint}</span></span></label>`;
+      return html`<label key=${name} class="check"><input type="checkbox" checked=${on.has(name)}
+        onChange=${() => onToggle(name)} />
+        <i class=${`key ${name}`} aria-hidden="true"></i><span><b>${label}</b> <span class="muted">
+          ${why || hint}</span></span></label>`;
     })}
     ${note}
   </div>`;

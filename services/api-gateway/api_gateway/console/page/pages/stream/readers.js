@@ -9,18 +9,23 @@ import {Cli, cli} from '../../parts/cli.js';
 import {Age, Time} from '../../parts/link.js';
 import {Failed, Panel} from '../../parts/panel.js';
 import {Plain} from '../../parts/plain.js';
+/** @import {OfStream} from '../types.d.ts' */
 /** @import {GroupReadersModel, HeldSegment, StreamDescription, SubscriberModel} from 'api' */
 
 const READERS_MS = 5000;
 
-/** @param {{scope: string, stream: string, description: StreamDescription, live: boolean}} props */
+/** @param {OfStream & {description: StreamDescription, live: boolean}} props */
 export function ReadersTab({scope, stream, description, live}) {
   const {subscribers} = description;
-  return html`<${Panel} title="Reader groups that the stream is kept for" tools=${html`<a href=${href('/groups', {q: `${scope}/`})}>all groups</a>`}>
+  const create = cli`reader-group create ${`${scope}/readers`} --stream ${`${scope}/${stream}`} --retention automatic`;
+  return html`<${Panel} title="Reader groups that the stream is kept for"
+    tools=${html`<a href=${href('/groups', {q: `${scope}/`})}>all groups</a>`}>
     ${
       subscribers.length === 0
-        ? html`<div class="state empty"><p>No reader group has the stream kept for it. Groups with retention manual or automatic do; what others read is seen on their own pages.</p>
-      <${Cli} line=${cli`reader-group create ${`${scope}/readers`} --stream ${`${scope}/${stream}`} --retention automatic`} /></div>`
+        ? html`<div class="state empty">
+          <p>No reader group has the stream kept for it. Groups with retention manual or automatic do; what others read
+            is seen on their own pages.</p>
+      <${Cli} line=${create} /></div>`
         : subscribers.map(
             (one) =>
               html`<${Subscriber} key=${one.name} scope=${scope} stream=${stream} subscriber=${one} live=${live} />`,
@@ -29,7 +34,7 @@ export function ReadersTab({scope, stream, description, live}) {
   <//>`;
 }
 
-/** @param {{scope: string, stream: string, subscriber: SubscriberModel, live: boolean}} props */
+/** @param {OfStream & {subscriber: SubscriberModel, live: boolean}} props */
 function Subscriber({scope, stream, subscriber, live}) {
   const [groupScope, group] = subscriber.name.split('/');
   const readers = useResource(live ? `${under`scopes/${groupScope}/readergroups/${group}`}/readers` : null, {
@@ -41,8 +46,10 @@ function Subscriber({scope, stream, subscriber, live}) {
     <h3><a href=${href(['groups', groupScope, group])}>${subscriber.name}</a></h3>
     <p>${
       cut.length
-        ? html`Reported <${Age} at=${subscriber.updatedAt} /> ago (<${Time} at=${subscriber.updatedAt} />) a cut through ${count(cut.length, 'segment')};
-      <a href=${href(['streams', scope, stream], {cut: cut.map(([id, offset]) => `${id}=${offset}`).join(',')})}>show it in the picture</a>`
+        ? html`Reported <${Age} at=${subscriber.updatedAt} /> ago (<${Time} at=${subscriber.updatedAt} />) a cut
+          through ${count(cut.length, 'segment')};
+      <a href=${href(['streams', scope, stream], {cut: cut.map(([id, offset]) => `${id}=${offset}`).join(',')})}>show it
+        in the picture</a>`
         : 'Has not reported yet how far it is.'
     }</p>
     ${readers.problem && !readers.data ? html`<${Failed} problem=${readers.problem} retry=${readers.reload} />` : null}
@@ -57,14 +64,24 @@ function Readers({data, name}) {
     .map((reader) => ({...reader, segments: reader.segments.filter(own)}))
     .filter((reader) => reader.segments.length);
   const unassigned = data.unassigned.filter(own);
+  const behind = data.lag.bytes === undefined ? 'it is not known how far' : bytes(data.lag.bytes);
+  const inTime = data.lag.ms === undefined ? '' : `, ${duration(data.lag.ms)} in time`;
+  const none = unassigned.length;
+  const open = none > 0 && html`<${Badge} tone="warn">${count(none, 'segment')} without a reader<//>`;
   return html`
-    <p>${count(rows.length, 'reader')} ${rows.length === 1 ? 'reads' : 'read'} it, ${data.lag?.bytes === undefined ? 'it is not known how far' : bytes(data.lag.bytes)} behind${data.lag?.ms === undefined ? '' : `, ${duration(data.lag.ms)} in time`}.
-      ${unassigned.length ? html` <${Badge} tone="warn">${count(unassigned.length, 'segment')} without a reader<//>` : null}
-      ${data.complete === false ? html` <span class="muted">Not all stores have answered.</span>` : null}</p>
+    <p>${count(rows.length, 'reader')} ${rows.length === 1 ? 'reads' : 'read'} it, ${behind} behind${inTime}. ${open}
+      ${data.complete ? null : html`<span class="muted">Not all stores have answered.</span>`}</p>
     ${
       rows.length
         ? html`<${Plain} heads=${['Reader', 'Segments, with the offset it had reached']}>
-      ${rows.map((reader) => html`<tr key=${reader.name}><td>${reader.name}</td><td>${reader.segments.map((one) => html`<span key=${String(one.segment)} class="read"><span class="id">${segment(one.segment)}</span> <span class="muted num">${Number(one.offset) < 0 ? 'to its end' : number(one.offset)}</span></span> `)}</td></tr>`)}<//>`
+      ${rows.map(
+        (reader) => html`<tr key=${reader.name}><td>${reader.name}</td><td>
+        ${reader.segments.map(
+          (one) => html`<span key=${String(one.segment)} class="read"><span class="id">
+          ${segment(one.segment)}</span> <span class="muted num">
+            ${Number(one.offset) < 0 ? 'to its end' : number(one.offset)}</span></span> `,
+        )}</td></tr>`,
+      )}<//>`
         : null
     }`;
 }

@@ -8,6 +8,7 @@ import {newestIds, sizeOf} from '../../pictures/topology/colors.js';
 import {nameOf} from '../../pictures/topology/model.js';
 import {keyText, stateText} from '../../pictures/topology/words.js';
 /** @import {Model, Rate} from '../../pictures/types.d.ts' */
+/** @import {OfStream} from '../types.d.ts' */
 
 const SORTS = /** @type {Record<string, (row: any) => number>} */ ({
   low: (row) => row.low,
@@ -19,8 +20,9 @@ const SORTS = /** @type {Record<string, (row: any) => number>} */ ({
 });
 
 /**
- * @param {{scope: string, stream: string, model: Model, rates: Map<string, Rate>,
- *   stores: {storeOf: (number: number) => string | undefined, containerOf: (number: number) => number | undefined}, activeOnly?: boolean, height?: number | string}} props
+ * @param {OfStream & {model: Model, rates: Map<string, Rate>,
+ * stores: {storeOf: (number: number) => string | undefined, containerOf: (number: number) => number | undefined},
+ * activeOnly?: boolean, height?: number | string}} props
  */
 export function Segments({scope, stream, model, rates, stores, activeOnly = false, height}) {
   const [sort, setSort] = useState(activeOnly ? 'low' : '-born');
@@ -82,8 +84,10 @@ export function Segments({scope, stream, model, rates, stores, activeOnly = fals
       {width: '12em'},
     ),
   ].filter((one) => !activeOnly || one.key !== 'end');
-  return html`<${Table} label=${`Segments of ${scope}/${stream}: ${count(rows.length, 'segment')}`} rows=${sorted} columns=${columns} rowKey=${(row) => row.id}
-    sort=${sort} onSort=${setSort} height=${height} open=${(row) => href(['streams', scope, stream], {...place.value.query, as: '', segment: row.id})} />`;
+  return html`<${Table} label=${`Segments of ${scope}/${stream}: ${count(rows.length, 'segment')}`} rows=${sorted}
+    columns=${columns} rowKey=${(row) => row.id}
+    sort=${sort} onSort=${setSort} height=${height}
+      open=${(row) => href(['streams', scope, stream], {...place.value.query, as: '', segment: row.id})} />`;
 }
 
 const UNKNOWN = html`<span class="muted" title="not recorded">–</span>`;

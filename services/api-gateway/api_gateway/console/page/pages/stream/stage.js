@@ -81,25 +81,33 @@ export function Stage(props) {
   const turn = focused.value.turn % 2;
   return html`<div class="picture-stage">
     <canvas ref=${base} aria-hidden="true"></canvas>
-    <canvas ref=${over} tabindex="0" role="application" aria-roledescription="picture" aria-label=${label} aria-activedescendant=${focused.value.text ? `${id}-${turn}` : undefined} aria-describedby=${`${id}-keys`}>
+    <canvas ref=${over} tabindex="0" role="application" aria-roledescription="picture" aria-label=${label}
+      aria-activedescendant=${focused.value.text ? `${id}-${turn}` : undefined} aria-describedby=${`${id}-keys`}>
       <span id=${`${id}-${turn}`} role="img" aria-label=${focused.value.text || 'nothing has the focus'}></span>
     </canvas>
-    <span id=${`${id}-keys`} class="away">Arrows lead left and right through time, up and down through keys. Enter opens a segment, plus and minus zoom, 0 shows all. The same as a table: the button Table.</span>
+    <span id=${`${id}-keys`}
+      class="away">Arrows lead left and right through time, up and down through keys. Enter opens a segment, plus and
+        minus zoom, 0 shows all. The same as a table: the button Table.</span>
     ${tip.value ? html`<${Tip} ...${tip.value} model=${model} about=${props.about} stage=${over.current} />` : null}
   </div>
   <canvas ref=${map} class="picture-map" aria-hidden="true"></canvas>`;
 }
 
-/** @param {{x: number, y: number, rect: number, lines: string[] | null, model: Model, about: (rect: number) => any, stage: any}} props */
+/**
+ * @param {{x: number, y: number, rect: number, lines: string[] | null, model: Model, about: (rect: number) => any,
+ *   stage: HTMLElement}} props
+ */
 function Tip({x, y, rect, lines, model, about, stage}) {
-  const left = x + 18 + TIP_WIDTH > (stage?.clientWidth ?? 0) ? Math.max(x - 18 - TIP_WIDTH, 0) : x + 18;
-  const below = y < (stage?.clientHeight ?? 0) / 2;
-  const style = `left:${left}px;max-width:${TIP_WIDTH}px;${below ? `top:${y + 14}px` : `bottom:${(stage?.clientHeight ?? 0) - y + 14}px`}`;
+  const {clientWidth: width, clientHeight: height} = stage;
+  const left = x + 18 + TIP_WIDTH > width ? Math.max(x - 18 - TIP_WIDTH, 0) : x + 18;
+  const place = y < height / 2 ? `top:${y + 14}px` : `bottom:${height - y + 14}px`;
+  const style = `left:${left}px;max-width:${TIP_WIDTH}px;${place}`;
   if (lines)
     return html`<div class="picture-tip" style=${style}>${lines.map((line, i) => html`<p key=${i}>${line}</p>`)}</div>`;
   if (rect >= model.count) return null;
   return html`<div class="picture-tip" style=${style}>
     <b class="id">${nameOf(model, rect)}</b>
-    <dl class="facts">${facts(model, rect, about(rect)).map(([what, value]) => html`<dt>${what}</dt><dd>${value}</dd>`)}</dl>
+    <dl class="facts">
+      ${facts(model, rect, about(rect)).map(([what, value]) => html`<dt>${what}</dt><dd>${value}</dd>`)}</dl>
   </div>`;
 }

@@ -1,4 +1,6 @@
-/** The picture of a stream with its controls, legend, card and table. All that a reader chooses stands in the address. */
+/**
+ * The picture of a stream with its controls, legend, card and table. All that a reader chooses stands in the address.
+ */
 import {html, onText, useEffect, useMemo, useRef, useState} from '../../core/html.js';
 import {under} from '../../core/api.js';
 import {count, duration, number} from '../../core/format.js';
@@ -20,7 +22,9 @@ import {Legend, Overlays} from './legend.js';
 import {useHistory} from './rate-history.js';
 import {Segments} from './segments.js';
 import {Stage} from './stage.js';
+/** @import {Filters} from '../../core/types.d.ts' */
 /** @import {Range} from '../../pictures/types.d.ts' */
+/** @import {OfStream} from '../types.d.ts' */
 /** @import {StreamDescription, TopologyModel} from 'api' */
 
 const ADDRESS_MS = 200;
@@ -41,9 +45,11 @@ export function TopologyPanel({scope, stream, description, query, at}) {
   // What is sampled as a whole may be exact in part.
   const part = topology.data?.merged ? partOf(query) : null;
   const detail = useResource(part ? `${base}/topology` : null, {of, when: isStructural, query: part ?? {}, keep: true});
-  return html`<${Panel} title="Topology" class="picture-panel" of=${topology} lines=${9} tools=${html`<${Choices} query=${query} />`}
+  return html`<${Panel} title="Topology" class="picture-panel" of=${topology} lines=${9}
+    tools=${html`<${Choices} query=${query} />`}
       empty=${(data) => data.segments.id.length === 0} emptyText="The stream has no segment yet: it is being created.">
-    ${(data) => html`<${Shown} scope=${scope} stream=${stream} answer=${(part && detail.data) || data} since=${data.epochs.at[0]} description=${description} query=${query} at=${at} />`}
+    ${(data) => html`<${Shown} scope=${scope} stream=${stream} answer=${(part && detail.data) || data}
+      since=${data.epochs.at[0]} description=${description} query=${query} at=${at} />`}
   <//>`;
 }
 
@@ -62,7 +68,7 @@ function partOf({x, view}) {
   };
 }
 
-/** Time or epochs, picture or table. @param {{query: Record<string, string>}} props */
+/** Time or epochs, picture or table. @param {{query: Filters}} props */
 function Choices({query}) {
   const axis = query.x === 'epoch' ? 'epoch' : '';
   const choice = (
@@ -71,7 +77,11 @@ function Choices({query}) {
     /** @type {string} */ now,
     /** @type {(value: string) => void} */ set,
   ) =>
-    html`<span class="choice" role="group" aria-label=${label}>${of.map(([value, text]) => html`<button key=${value} type="button" aria-pressed=${String(value === now)} onClick=${() => set(value)}>${text}</button>`)}</span>`;
+    html`<span class="choice" role="group" aria-label=${label}>
+      ${of.map(
+        ([value, text]) => html`<button key=${value} type="button" aria-pressed=${String(value === now)}
+        onClick=${() => set(value)}>${text}</button>`,
+      )}</span>`;
   return html`${choice(
     'Across',
     [
@@ -92,7 +102,7 @@ function Choices({query}) {
     )}`;
 }
 
-/** @param {{query: Record<string, string>}} props */
+/** @param {{query: Filters}} props */
 function overlaysOf({query}) {
   return new Set(
     query.show === undefined
@@ -101,7 +111,10 @@ function overlaysOf({query}) {
   );
 }
 
-/** @param {{scope: string, stream: string, answer: TopologyModel, since: number, description: StreamDescription, query: Record<string, string>, at: number | null}} props */
+/**
+ * @param {OfStream & {answer: TopologyModel, since: number, description: StreamDescription, query: Filters, at: number
+ *   | null}} props
+ */
 function Shown({scope, stream, answer, since, description, query, at}) {
   const live = at === null;
   const folds = query.fold !== 'no';
@@ -186,18 +199,23 @@ function Shown({scope, stream, answer, since, description, query, at}) {
 
   if (query.as === 'table')
     return html`<${Segments} scope=${scope} stream=${stream} model=${model} rates=${rates} stores=${stores} />`;
-  const label = `Segments of ${scope}/${stream} over ${query.x === 'epoch' ? 'epochs' : 'time'} and keys: ${count(model.count, 'segment')} in ${count(model.epochs.count, 'epoch')}`;
+  const extent = `${count(model.count, 'segment')} in ${count(model.epochs.count, 'epoch')}`;
+  const label = `Segments of ${scope}/${stream} over ${query.x === 'epoch' ? 'epochs' : 'time'} and keys: ${extent}`;
   return html`
-    <${Controls} model=${model} mode=${mode} on=${on} query=${query} journal=${journal} picture=${picture} live=${live} description=${description} history=${history} scope=${scope} stream=${stream} />
+    <${Controls} model=${model} mode=${mode} on=${on} query=${query} journal=${journal} picture=${picture} live=${live}
+      description=${description} history=${history} scope=${scope} stream=${stream} />
     ${refused ? html`<p class="bad" role="alert">${refused}</p>` : null}
     <div class=${`picture-body ${pinned >= 0 ? 'with-card' : ''}`}>
       <div class="picture-main">
-        <${Stage} model=${model} mode=${mode} facts=${facts} extras=${extras} overlays=${on} about=${about} live=${live && !model.sealed} canDivide=${live && allowed?.allowed !== false}
-          pinned=${pinned} sought=${query.key ?? ''} address=${addresses.address} onAddress=${addresses.send} onPin=${pin} onDivide=${divide} onReady=${(one) => (picture.current = one)} label=${label} />
+        <${Stage} model=${model} mode=${mode} facts=${facts} extras=${extras} overlays=${on} about=${about}
+          live=${live && !model.sealed} canDivide=${live && allowed?.allowed !== false}
+          pinned=${pinned} sought=${query.key ?? ''} address=${addresses.address} onAddress=${addresses.send}
+            onPin=${pin} onDivide=${divide} onReady=${(one) => (picture.current = one)} label=${label} />
       </div>
       ${
         pinned >= 0
-          ? html`<${Card} scope=${scope} stream=${stream} model=${model} rect=${pinned} about=${about(pinned)} allowed=${allowed} onPin=${pin}
+          ? html`<${Card} scope=${scope} stream=${stream} model=${model} rect=${pinned} about=${about(pinned)}
+            allowed=${allowed} onPin=${pin}
         onZoom=${() => picture.current?.zoomTo(pinned)} onDivide=${(divider) => picture.current?.divide(divider)} />`
           : null
       }
@@ -206,7 +224,10 @@ function Shown({scope, stream, answer, since, description, query, at}) {
     <${Notes} model=${model} query=${query} rates=${rates} journal=${journal} />`;
 }
 
-/** The view in the address, written when it rests; what this page wrote itself is not followed. @param {Record<string, string>} query */
+/**
+ * The view in the address, written when it rests; what this page wrote itself is not followed.
+ * @param {Record<string, string>} query
+ */
 function useAddress(query) {
   const timer = useRef(/** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined));
   const last = useRef(/** @type {{x?: string, view?: string}} */ ({x: query.x, view: query.view}));
@@ -245,15 +266,30 @@ function Controls({model, mode, on, query, journal, picture, live, description, 
   return html`<div class="picture-controls">
     <label>Colour <select value=${mode} onChange=${onText((text) => setQuery({color: text}))}>
       ${MODES.map((one) => html`<option key=${one.mode} value=${one.mode}>${one.label}</option>`)}</select></label>
-    <button type="button" aria-expanded=${String(opened)} onClick=${() => setOpened(!opened)}>Overlays <span class="muted num">${on.size}</span></button>
+    <button type="button" aria-expanded=${String(opened)}
+      onClick=${() => setOpened(!opened)}>Overlays <span class="muted num">${on.size}</span></button>
     <${SeekKey} query=${query} model=${model} />
-    ${model.duplicates > 0 ? html`<label class="check"><input type="checkbox" checked=${query.fold === 'no'} onChange=${() => setQuery({fold: query.fold === 'no' ? '' : 'no'})} />${count(model.duplicates, 'duplicate')} of rolling commits</label>` : null}
+    ${
+      model.duplicates > 0
+        ? html`<label class="check"><input type="checkbox" checked=${query.fold === 'no'}
+      onChange=${() => setQuery({fold: query.fold === 'no' ? '' : 'no'})} />
+        ${count(model.duplicates, 'duplicate')} of rolling commits</label>`
+        : null
+    }
     <span class="spread"></span>
-    <span class="choice" role="group" aria-label="Zoom"><button type="button" aria-label="Closer" title="closer (+)" onClick=${() => picture.current?.zoom(0.6)}>+</button>
-      <button type="button" aria-label="Further away" title="further away (−)" onClick=${() => picture.current?.zoom(1 / 0.6)}>−</button>
+    <span class="choice" role="group" aria-label="Zoom"><button type="button" aria-label="Closer" title="closer (+)"
+      onClick=${() => picture.current?.zoom(0.6)}>+</button>
+      <button type="button" aria-label="Further away" title="further away (−)"
+        onClick=${() => picture.current?.zoom(1 / 0.6)}>−</button>
       <button type="button" title="everything (0)" onClick=${() => picture.current?.fit()}>All</button></span>
   </div>
-  ${opened ? html`<${Overlays} on=${on} onToggle=${toggle} available=${available} note=${html`<${PasteCut} query=${query} model=${model} live=${live} allowed=${allowedOf(description, 'truncate')} scope=${scope} stream=${stream} />`} />` : null}`;
+  ${
+    opened
+      ? html`<${Overlays} on=${on} onToggle=${toggle} available=${available}
+    note=${html`<${PasteCut} query=${query} model=${model} live=${live} allowed=${allowedOf(description, 'truncate')}
+      scope=${scope} stream=${stream} />`} />`
+      : null
+  }`;
 }
 
 /** Where does a routing key go? @param {any} props */
@@ -264,10 +300,18 @@ function SeekKey({query, model}) {
     const timer = setTimeout(() => text !== (query.key ?? '') && setQuery({key: text}), ADDRESS_MS);
     return () => clearTimeout(timer);
   }, [text]);
-  return html`<label class="seek">Where does key <input type="search" placeholder="routing key" aria-label="Routing key" autocomplete="off" spellcheck=${false} value=${text} onInput=${onText(setText)} /> go?</label>
+  return html`<label class="seek">Where does key <input type="search" placeholder="routing key" aria-label="Routing key"
+    autocomplete="off" spellcheck=${false} value=${text} onInput=${onText(setText)} /> go?</label>
     ${
       found
-        ? html`<output>${found.rect >= 0 ? html`to <button type="button" class="small id" onClick=${() => setQuery({segment: newestId(model, found.rect)})}>${nameOf(model, found.rect)}</button>` : 'nowhere: the stream is sealed'}
+        ? html`<output>
+          ${
+            found.rect >= 0
+              ? html`to <button type="button" class="small id"
+            onClick=${() => setQuery({segment: newestId(model, found.rect)})}>
+              ${nameOf(model, found.rect)}</button>`
+              : 'nowhere: the stream is sealed'
+          }
       <span class="muted num">at ${keyText(Number(found.position.toFixed(9)))}</span></output>`
         : null
     }`;
@@ -284,14 +328,21 @@ function PasteCut({query, model, live, allowed, scope, stream}) {
   } catch (error) {
     why = /** @type {Error} */ (error).message;
   }
-  return html`<div class="field paste"><label for="paste-cut">Cut <span class="muted">as the interfaces and the command line write it: 0=1024, 4.#epoch.1=0</span></label>
-    <div class="row"><input id="paste-cut" type="text" spellcheck=${false} autocomplete="off" value=${text} aria-invalid=${why ? 'true' : undefined} onInput=${(
-      event,
-    ) => {
-      setText(event.currentTarget.value);
-      setQuery({cut: event.currentTarget.value.trim()});
-    }} />
-    ${live ? html`<${ActionButton} danger=${true} allowed=${why || !cut ? {allowed: false, why: why || 'paste a cut first'} : allowed} onClick=${() => cut && truncateStream(scope, stream, cut)}>Truncate here…<//>` : null}</div>
+  return html`<div class="field paste">
+    <label for="paste-cut">Cut <span class="muted">as the interfaces and the command line write it: 0=1024,
+      4.#epoch.1=0</span></label>
+    <div class="row"><input id="paste-cut" type="text" spellcheck=${false} autocomplete="off" value=${text}
+      aria-invalid=${why ? 'true' : undefined} onInput=${(event) => {
+        setText(event.currentTarget.value);
+        setQuery({cut: event.currentTarget.value.trim()});
+      }} />
+    ${
+      live
+        ? html`<${ActionButton} danger=${true}
+      allowed=${why || !cut ? {allowed: false, why: why || 'paste a cut first'} : allowed}
+        onClick=${() => cut && truncateStream(scope, stream, cut)}>Truncate here…<//>`
+        : null
+    }</div>
     ${why ? html`<p class="bad" role="status">${why}</p>` : null}</div>`;
 }
 
@@ -299,10 +350,33 @@ function PasteCut({query, model, live, allowed, scope, stream}) {
 function Notes({model, query, journal}) {
   const strange = query.segment && !model.index.has(query.segment);
   return html`<div class="picture-notes muted">
-    ${model.merged ? html`<p><b>Sampled.</b> The stream has had more segments than can be shown: each rectangle stands for one of several. Zoom in for what there was exactly.</p>` : null}
-    ${strange ? html`<p class="warn">The stream has no segment with the id ${query.segment}${place.value.at ? ' at this moment' : ''}.</p>` : null}
-    ${journal.state ? html`<p>${journal.state} ${journal.more ? html`<button type="button" class="small" onClick=${journal.more}>Read on</button>` : null}</p>` : null}
-    <p>${count(model.count, 'segment')} in ${count(model.epochs.count, 'epoch')} over ${duration(model.now - model.since)}${model.folded ? `, ${number(model.duplicates)} duplicates folded` : ''}.
-      Drag to move, Ctrl and wheel to zoom, drag on the key axis to choose keys${query.as ? '' : ', drag a dividing line at now to scale'}.</p>
+    ${
+      model.merged
+        ? html`<p>
+      <b>Sampled.</b> The stream has had more segments than can be shown: each rectangle stands for one of several. Zoom
+        in for what there was exactly.</p>`
+        : null
+    }
+    ${
+      strange
+        ? html`<p class="warn">The stream has no segment with the id ${query.segment}
+      ${place.value.at ? ' at this moment' : ''}.</p>`
+        : null
+    }
+    ${
+      journal.state
+        ? html`<p>
+      ${journal.state} ${
+        journal.more
+          ? html`<button type="button" class="small"
+        onClick=${journal.more}>Read on</button>`
+          : null
+      }</p>`
+        : null
+    }
+    <p>${count(model.count, 'segment')} in ${count(model.epochs.count, 'epoch')}
+      ${` over ${duration(model.now - model.since)}`}${model.folded && `, ${number(model.duplicates)} duplicates folded`}.
+      Drag to move, Ctrl and wheel to zoom, drag on the key axis to choose
+        keys${query.as ? '' : ', drag a dividing line at now to scale'}.</p>
   </div>`;
 }

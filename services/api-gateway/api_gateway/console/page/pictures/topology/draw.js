@@ -207,7 +207,10 @@ function drawHistory(context, model, view, visible, colors, {from, bucketMs, seg
   }
 }
 
-/** @param {Context} context @param {Model} model @param {Placed} visible @param {Palette} theme @param {boolean} truncated */
+/**
+ * @param {Context} context @param {Model} model @param {Placed} visible @param {Palette} theme
+ * @param {boolean} truncated
+ */
 function drawStates(context, model, visible, theme, truncated) {
   const {count, rect, box} = visible;
   const kinds = /** @type {const} */ ([
@@ -238,7 +241,10 @@ function drawStates(context, model, visible, theme, truncated) {
   context.setLineDash([]);
 }
 
-/** @param {Context} context @param {Model} model @param {Placed} visible @param {Coloring} colors @param {Palette | null} halo what is below has many colours: names get a rim */
+/**
+ * @param {Context} context @param {Model} model @param {Placed} visible @param {Coloring} colors
+ * @param {Palette | null} halo what is below has many colours: names get a rim
+ */
 function drawNames(context, model, {count, rect, box}, colors, halo) {
   context.font = FONT;
   context.textBaseline = 'middle';
@@ -339,7 +345,10 @@ function day(at, utc) {
   return /** @type {Intl.DateTimeFormat} */ (formats.get(key)).format(at);
 }
 
-/** Times of the axis as text: days at midnight, else the clock, with what the step needs. @param {View} view @param {boolean} utc */
+/**
+ * Times of the axis as text: days at midnight, else the clock, with what the step needs.
+ * @param {View} view @param {boolean} utc
+ */
 function timeMarks(view, utc) {
   const {step, at} = timeTicks(view, utc);
   return at.map((tick) => {

@@ -1,4 +1,6 @@
-/** Where the arrows lead in the picture: left and right through time at a key, up and down through keys at a time. Pure. */
+/**
+ * Where the arrows lead in the picture: left and right through time at a key, up and down through keys at a time. Pure.
+ */
 
 import {rectAt} from './hit.js';
 import {active, kin} from './model.js';
@@ -10,7 +12,8 @@ const middle = (model, rect) => (model.low[rect] + model.high[rect]) / 2;
 
 /**
  * The focus on a rectangle, at the place nearest to `x` and `key` that it has.
- * @param {Model} model @param {'time' | 'epoch'} axis @param {number} rect @param {number} [x] @param {number} [key] @returns {Focus}
+ * @param {Model} model @param {'time' | 'epoch'} axis @param {number} rect @param {number} [x] @param {number} [key]
+ * @returns {Focus}
  */
 export function focusOn(model, axis, rect, x, key) {
   const [from, to] = spanOf(model, axis, rect);
@@ -23,7 +26,10 @@ export function focusOn(model, axis, rect, x, key) {
   };
 }
 
-/** Where the focus begins: the lowest keys that are written to. @param {Model} model @param {'time' | 'epoch'} axis @returns {Focus | null} */
+/**
+ * Where the focus begins: the lowest keys that are written to.
+ * @param {Model} model @param {'time' | 'epoch'} axis @returns {Focus | null}
+ */
 export function firstFocus(model, axis) {
   const living = active(model);
   if (living.length) return focusOn(model, axis, living[0], Infinity);
@@ -32,7 +38,8 @@ export function firstFocus(model, axis) {
 
 /**
  * The focus after a key of the keyboard; the same one where nothing lies in that direction, null for another key.
- * @param {Model} model @param {'time' | 'epoch'} axis @param {Focus} focus @param {string} key as `KeyboardEvent.key` names it
+ * @param {Model} model @param {'time' | 'epoch'} axis @param {Focus} focus
+ * @param {string} key as `KeyboardEvent.key` names it
  * @returns {Focus | null}
  */
 export function stepped(model, axis, focus, key) {
@@ -56,7 +63,10 @@ export function stepped(model, axis, focus, key) {
   return null;
 }
 
-/** The rectangle whose keys end where others begin. @param {Model} model @param {'time' | 'epoch'} axis @param {number} x @param {number} low */
+/**
+ * The rectangle whose keys end where others begin.
+ * @param {Model} model @param {'time' | 'epoch'} axis @param {number} x @param {number} low
+ */
 function below(model, axis, x, low) {
   for (let rect = 0; rect < model.count; rect++) {
     if (model.high[rect] !== low) continue;

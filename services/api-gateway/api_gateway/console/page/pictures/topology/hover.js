@@ -43,7 +43,8 @@ export function boxOf(model, view, rect) {
 
 /**
  * @param {Context} context @param {Model} model @param {View} view @param {number} rect @param {string} color
- * @param {number[]} dash @param {number} fill how strongly the inside is tinted @param {number} [width] @param {string} [halo]
+ * @param {number[]} dash @param {number} fill how strongly the inside is tinted @param {number} [width]
+ * @param {string} [halo]
  */
 function outline(context, model, view, rect, color, dash, fill, width = 2, halo = '') {
   const [x, y, w, h] = boxOf(model, view, rect);
@@ -73,7 +74,10 @@ function outline(context, model, view, rect, color, dash, fill, width = 2, halo 
   context.setLineDash([]);
 }
 
-/** @param {Context} context @param {Model} model @param {View} view @param {{position: number, rects: number[]}} sought @param {Palette} theme */
+/**
+ * @param {Context} context @param {Model} model @param {View} view @param {{position: number, rects: number[]}} sought
+ * @param {Palette} theme
+ */
 function drawSought(context, model, view, {position, rects}, theme) {
   for (const rect of rects) outline(context, model, view, rect, theme.accent, [], 0.1, 1.5);
   const y = Math.round(toY(view, position)) + 0.5;
@@ -82,7 +86,10 @@ function drawSought(context, model, view, {position, rects}, theme) {
   line(context, view.left, y, view.left + view.width, y);
 }
 
-/** @param {Context} context @param {Model} model @param {View} view @param {{at: number[], low: number, high: number}} divider @param {Palette} theme */
+/**
+ * @param {Context} context @param {Model} model @param {View} view
+ * @param {{at: number[], low: number, high: number}} divider @param {Palette} theme
+ */
 function drawDivider(context, model, view, {at, low, high}, theme) {
   const edge = toX(view, view.axis === 'time' ? model.now : model.epochs.count);
   const from = Math.max(edge - 120, view.left);
@@ -93,7 +100,10 @@ function drawDivider(context, model, view, {at, low, high}, theme) {
   at.forEach((key) => drawKeyLine(context, view, key, from, edge, theme));
 }
 
-/** @param {Context} context @param {View} view @param {number} key @param {number} from @param {number} to @param {Palette} theme */
+/**
+ * @param {Context} context @param {View} view @param {number} key @param {number} from @param {number} to
+ * @param {Palette} theme
+ */
 function drawKeyLine(context, view, key, from, to, theme) {
   context.strokeStyle = theme.accent;
   context.lineWidth = 2.5;
@@ -112,7 +122,10 @@ function drawKeyLine(context, view, key, from, to, theme) {
   context.fillText(text, from - width / 2 - 4, y + 0.5);
 }
 
-/** The key at the pointer, on its axis. @param {Context} context @param {View} view @param {{x: number, y: number}} pointer @param {Palette} theme */
+/**
+ * The key at the pointer, on its axis.
+ * @param {Context} context @param {View} view @param {{x: number, y: number}} pointer @param {Palette} theme
+ */
 function drawPointer(context, view, {y}, theme) {
   if (y < view.top || y > view.top + view.height) return;
   const key = view.y1 - ((y - view.top) / view.height) * (view.y1 - view.y0);

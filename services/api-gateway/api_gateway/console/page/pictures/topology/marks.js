@@ -48,7 +48,10 @@ function drawConfigLines(context, {top, height}, flags, theme) {
   context.globalAlpha = 1;
 }
 
-/** What lies before the head is hatched, also within a segment. @param {Context} context @param {View} view @param {Stair} stair @param {Palette} theme */
+/**
+ * What lies before the head is hatched, also within a segment.
+ * @param {Context} context @param {View} view @param {Stair} stair @param {Palette} theme
+ */
 function drawDropped(context, view, {steps}, theme) {
   context.fillStyle = pattern(context, 'hatch', theme.hatch);
   for (const {x, y0, y1} of steps) if (x > view.left) context.fillRect(view.left, y0, x - view.left, y1 - y0);
@@ -94,7 +97,10 @@ function drawStair(context, stair, theme) {
   context.globalAlpha = 1;
 }
 
-/** Now: a bright edge, to which the segments grow. @param {Context} context @param {Model} model @param {View} view @param {Palette} theme @param {boolean} canDivide */
+/**
+ * Now: a bright edge, to which the segments grow.
+ * @param {Context} context @param {Model} model @param {View} view @param {Palette} theme @param {boolean} canDivide
+ */
 function drawEdge(context, model, view, theme, canDivide) {
   const x = toX(view, view.axis === 'time' ? model.now : model.epochs.count);
   if (x < view.left || x > view.left + view.width + 1) return;
@@ -113,7 +119,10 @@ function drawEdge(context, model, view, theme, canDivide) {
   if (canDivide && !model.sealed) drawGrips(context, model, view, x);
 }
 
-/** Where dividing lines can be dragged: a grip at now, for those that are far enough apart. @param {Context} context @param {Model} model @param {View} view @param {number} x */
+/**
+ * Where dividing lines can be dragged: a grip at now, for those that are far enough apart.
+ * @param {Context} context @param {Model} model @param {View} view @param {number} x
+ */
 function drawGrips(context, model, view, x) {
   const living = active(model);
   context.lineWidth = 3;
@@ -134,7 +143,10 @@ function drawGrips(context, model, view, x) {
   context.lineCap = 'butt';
 }
 
-/** Epochs that are held: a bracket above the plot. @param {Context} context @param {View} view @param {Span[]} held @param {Palette} theme */
+/**
+ * Epochs that are held: a bracket above the plot.
+ * @param {Context} context @param {View} view @param {Span[]} held @param {Palette} theme
+ */
 function drawHeld(context, view, held, theme) {
   context.strokeStyle = theme.held;
   context.lineWidth = 2;
@@ -174,7 +186,10 @@ function drawFlag(context, view, {kind, x, count}, theme) {
   context.fill();
 }
 
-/** The names of stairs, each beside a step of its own, none upon another. @param {Context} context @param {View} view @param {Stair[]} stairs @param {Palette} theme */
+/**
+ * The names of stairs, each beside a step of its own, none upon another.
+ * @param {Context} context @param {View} view @param {Stair[]} stairs @param {Palette} theme
+ */
 function drawLabels(context, view, stairs, theme) {
   /** @type {{x: number, y: number, width: number}[]} */
   const taken = [];
@@ -199,7 +214,9 @@ function drawLabels(context, view, stairs, theme) {
   }
 }
 
-/** @param {Stair} stair @param {View} view @param {number} width @param {{x: number, y: number, width: number}[]} taken */
+/**
+ * @param {Stair} stair @param {View} view @param {number} width @param {{x: number, y: number, width: number}[]} taken
+ */
 function freePlace({steps}, view, width, taken) {
   for (const {x, y0, y1} of [...steps].reverse()) {
     const y = Math.min(Math.max((y0 + y1) / 2, view.top + 10), view.top + view.height - 10);

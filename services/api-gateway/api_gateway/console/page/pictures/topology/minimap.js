@@ -30,7 +30,8 @@ export class Minimap {
   /**
    * Take in what there is; draws it for keeping.
    * @param {Model} model @param {'time' | 'epoch'} axis @param {Coloring} colors
-   * @param {typeof import('./colors.js').LIGHT} theme @param {{left: number, width: number, height: number, ratio: number}} size
+   * @param {typeof import('./colors.js').LIGHT} theme
+   * @param {{left: number, width: number, height: number, ratio: number}} size
    */
   show(model, axis, colors, theme, {left, width, height, ratio}) {
     this.model = model;

@@ -24,7 +24,8 @@ export const cutOf = (cut) => new Map(Object.entries(cut ?? {}));
  * The model of an answer.
  *
  * @param {TopologyModel} answer
- * @param {{fold?: boolean, at?: number, head?: Record<string, number | bigint>, subscribers?: TopologyModel['subscribers'], since?: number}} [how]
+ * @param {{fold?: boolean, at?: number, head?: Record<string, number | bigint>, subscribers?:
+ *   TopologyModel['subscribers'], since?: number}} [how]
  *   `at` (epoch ms) shows what there was at that moment, with the `head` and `subscribers` of then; `since` is when the
  *   stream began, where the answer is only a part of it
  * @returns {Model}

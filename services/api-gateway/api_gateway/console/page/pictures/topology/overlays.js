@@ -228,7 +228,10 @@ function heldSpans(model, view, {held}) {
     .filter(({x0, x1}) => x1 >= view.left && x0 <= view.left + view.width);
 }
 
-/** Times in which samples say that no segment grew. @param {Model} model @param {View} view @param {Extras} extras @returns {Span[]} */
+/**
+ * Times in which samples say that no segment grew.
+ * @param {Model} model @param {View} view @param {Extras} extras @returns {Span[]}
+ */
 function gapBands(model, view, {history}) {
   if (!history?.segments.size) return [];
   const rows = [...history.segments.values()];

@@ -1,6 +1,8 @@
 /**
- * The pointer on a picture: pointing lights, a click pins, dragging moves, a double click goes closer. Dragging on the key
- * axis, or with Shift, brushes keys; dragging a dividing line near now moves it. The wheel zooms with Ctrl only, so that
+ * The pointer on a picture: pointing lights, a click pins, dragging moves, a double click goes closer. Dragging on the
+ * key
+ * axis, or with Shift, brushes keys; dragging a dividing line near now moves it. The wheel zooms with Ctrl only, so
+ * that
  * a page with the picture can be scrolled.
  */
 
@@ -73,7 +75,10 @@ export class Pointer {
     }
   }
 
-  /** A key on whole pixels, within what the two segments have. @param {{below: number, above: number}} drag @param {number} y */
+  /**
+   * A key on whole pixels, within what the two segments have.
+   * @param {{below: number, above: number}} drag @param {number} y
+   */
   #dividedAt({below, above}, y) {
     const {model, view} = this.picture;
     if (!model || !view) return 0;

@@ -1,5 +1,6 @@
 /**
- * The part of a stream that is visible, and how it is laid out on pixels: x is time or epochs, y is keys, 0 at the bottom.
+ * The part of a stream that is visible, and how it is laid out on pixels: x is time or epochs, y is keys, 0 at the
+ * bottom.
  *
  * A view that follows has its right edge at now. What the address says of a view is `x=epoch&view=FROM..TO,LOW..HIGH`,
  * with nothing behind `..` where it follows. Pure functions; views are never changed, others are made of them.
@@ -183,7 +184,8 @@ const STEPS_MS = [
 ];
 
 /**
- * Where a time axis has its marks, about one per 90 pixels, and how far apart they are (ms); midnights are local or UTC.
+ * Where a time axis has its marks, about one per 90 pixels, and how far apart they are (ms); midnights are local or
+ * UTC.
  * @param {View} view
  * @param {boolean} utc
  * @returns {{step: number, at: number[]}}
