@@ -6,79 +6,8 @@ from typing import Any
 import httpx
 from page.fixtures import Open
 from page.gateway import InThread
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import expect
 from support.wait import eventually
-
-MINUTE = 60_000
-
-
-def call(page: Page, module: str, expression: str, *values: Any) -> Any:
-    """What an expression comes to with the module's exports as `m` and the values as `v`."""
-    begins = "document.querySelector('script[type=module]').src"
-    code = f"async ([path, v]) => {{ const m = await import(new URL(path, {begins})); return ({expression}); }}"
-    return page.evaluate(code, [f"../{module}", list(values)])
-
-
-def test_holdings_of_several_answers_become_bands_without_a_seam_and_with_their_gaps(
-    sample: InThread, visit: Open
-) -> None:
-    page = visit(sample.url).go("#/requests")
-    first = [{"container": 1, "store": "a:1", "from": 0, "to": 10}, {"container": 1, "store": "b:1", "from": 14}]
-    second = [{"container": 1, "store": "b:1", "from": 20, "to": 30}, {"container": 1, "store": "a:1", "from": 30}]
-    joined = call(page, "pages/cluster.js", "m.withGaps(m.joinHoldings(v[0], v[1]), 0, 40)", first, second)
-    assert [(one.get("store"), one["from"], one.get("to")) for one in joined] == [
-        ("a:1", 0, 10),
-        (None, 10, 14),
-        ("b:1", 14, 30),
-        ("a:1", 30, None),
-    ]
-
-
-def test_a_timeline_has_bars_between_a_requests_records_and_folds_what_it_sent(sample: InThread, visit: Open) -> None:
-    page = visit(sample.url).go("#/requests")
-
-    def step(at: int, what: str, topic: str, request: str = "r", **more: Any) -> dict[str, Any]:
-        where = {"topic": f"sluice.{topic}", "partition": 3, "offset": at, "by": "a/1"}
-        return {"at": at, "what": what, "request": request, "types": [what], "says": what, **where, **more}
-
-    steps = [
-        step(0, "requested", "requests.streams"),
-        step(5, "void: decided on an older state", "journal", entry=0, outcome="stale"),
-        step(12, "decided", "journal", entry=0, outcome="counted"),
-        step(20, "follow-up", "requests.streams", request="scale-stream-r-1-1"),
-        step(80, "answered", "journal", entry=0, outcome="counted"),
-    ]
-    answer = {"status": "SUCCESS", "at": 80, "after": 80}
-    trace = {"request": "r", "steps": steps, "running": [], "answer": answer}
-    rows = call(page, "pictures/timeline.js", "m.timelineRows(v[0], {now: 100, unfolded: false})", trace)
-    bars = [(one["bar"], one["at"], one["to"]) for row in rows["rows"] for one in row["items"] if "bar" in one]
-    assert bars == [("waiting", 0, 12), ("step", 12, 80)]
-    assert [one["at"] for row in rows["rows"] for one in row["items"] if one.get("hollow")] == [5]
-    assert [row["label"] for row in rows["rows"]][-1] == "1 follow-up"
-    unfolded = call(page, "pictures/timeline.js", "m.timelineRows(v[0], {now: 100, unfolded: true})", trace)
-    assert unfolded["folded"] == 0
-    assert not any("follow-up" in row["label"] for row in unfolded["rows"])
-
-
-def test_ticks_stand_at_round_times_of_the_clock_that_is_chosen(sample: InThread, visit: Open) -> None:
-    page = visit(sample.url).go("#/requests")
-    since = 1_763_899_083_250
-    span = call(page, "pictures/axis.js", "m.ticks(v[0], v[0] + 3600000, 8, 'utc')", since)
-    assert span["step"] == 10 * MINUTE
-    assert all(at % span["step"] == 0 and since <= at <= since + 60 * MINUTE for at in span["times"])
-    begun = call(page, "pictures/axis.js", "m.ticks(v[0], v[0] + 320, 6, 'since', v[0])", since)
-    assert begun["times"] == [since, since + 100, since + 200, since + 300]
-
-
-def test_ticks_of_days_stand_at_midnight_behind_a_change_of_the_clock(chromium: Browser, sample: InThread) -> None:
-    context = chromium.new_context(timezone_id="Europe/Berlin")
-    page = context.new_page()
-    page.goto(f"{sample.url}#/requests")
-    october_24 = 1_792_792_800_000
-    days = call(page, "pictures/axis.js", "m.ticks(v[0], v[0] + 4 * 86400000, 5, 'local')", october_24)
-    hours = page.evaluate("(times) => times.map((at) => new Date(at).getHours())", days["times"])
-    context.close()
-    assert hours == [0, 0, 0, 0]
 
 
 def test_a_search_goes_on_where_an_answer_ends_and_asks_the_reader_once_enough_is_found(

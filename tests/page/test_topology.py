@@ -1,176 +1,22 @@
-"""The picture of a stream: what its pure modules compute, and what can be done with it in a browser."""
+"""The picture of a stream: what can be done with it in a browser. `units` have what its modules compute."""
 
 import json
 import re
 import statistics
-from itertools import pairwise
-from random import Random
 from typing import Any
 
 import pytest
 from page.fixtures import Open, Slowness, Visit
 from page.gateway import InThread
-from page.topology_sample import HOUR, NOW, Grown, rolled, wide
+from page.topology_sample import NOW, Grown, rolled, wide
 from playwright.sync_api import Locator, Page, Request, Route, expect
 
 from sluice.pravega.event_routing import key_position
-from sluice.pravega.routing import container_of
 
 DRAW_MS = 16
 DRAW_20_000_MS = 250
 HOVER_MS = 2
-UNLIMITED = (1 << 63) - 1
 ORDERS = "#/streams/demo/orders?tab=configuration"
-
-
-_CALL = """async ([modules, v]) => {
-    const script = document.querySelector('script[type=module]').src;
-    const found = await Promise.all(modules.map((name) => import(new URL(`../pictures/topology/${name}.js`, script))));
-    return ((m, v) => (EXPRESSION))(Object.assign({}, ...found), v);
-}"""
-
-
-def call(page: Page, modules: str, expression: str, *values: Any) -> Any:
-    """What an expression comes to with the exports of modules of the picture as `m` and the values as `v`."""
-    return page.evaluate(_CALL.replace("EXPRESSION", expression), [modules.split(), list(values)])
-
-
-@pytest.fixture
-def page(empty: InThread, visit: Open) -> Page:
-    shown: Page = visit(empty.url).go("#/requests")
-    return shown
-
-
-def test_positions_of_keys_and_containers_of_segments_are_those_of_clients(page: Page) -> None:
-    keys = ["", "a", *("kü€y-🐦"[: n % 6] * (n // 2) for n in range(60)), "\ud800lone", "x" * 5_000]
-    sent = [[ord(unit) for unit in _units(key)] for key in keys]
-    found = call(page, "key_position", "v[0].map((units) => m.keyPosition(String.fromCharCode(...units)))", sent)
-    assert found == [key_position(key) for key in keys]
-    numbers = [*range(40), 2**31 - 1]
-    in_4 = call(page, "key_position", "v[0].map((n) => m.containerOf('demo', 'orders', n, 4))", numbers)
-    in_64 = call(page, "key_position", "v[0].map((n) => m.containerOf('demo', 'orders', n, 64))", numbers)
-    names = [f"demo/orders/{number}.#epoch.7" for number in numbers]
-    assert in_4 == [container_of(name, 4) for name in names]
-    assert in_64 == [container_of(name, 64) for name in names]
-
-
-def _units(text: str) -> str:
-    """A text as its units of UTF-16, one character each."""
-    data = text.encode("utf-16-le", "surrogatepass")
-    return "".join(chr(int.from_bytes(data[at : at + 2], "little")) for at in range(0, len(data), 2))
-
-
-_MODEL = """(() => {
-    const x = m.modelOf(v[0], {fold: v[1]});
-    const lists = {first: x.first, last: x.last, low: x.low, high: x.high, born: x.born, bytes: x.bytes};
-    const all = Object.fromEntries(Object.entries(lists).map(([name, column]) => [name, [...column]]));
-    const end = [...x.end].map((at) => (at === Infinity ? 0 : at));
-    return {...all, end, id: x.id, epoch: [...x.epochs.epoch], known: [...x.known.rect]};
-})()"""
-
-
-def test_rolling_commits_are_folded_into_the_segments_that_go_on(page: Page) -> None:
-    answer = rolled().answer()
-    folded = call(page, "model", _MODEL, answer, True)
-    assert folded["epoch"] == [0, 1, 4]
-    assert sorted(zip(folded["low"], folded["high"], folded["first"], folded["last"], strict=True)) == [
-        (0.0, 0.25, 1, 2),
-        (0.0, 0.5, 0, 1),
-        (0.0, 0.5, 2, 3),
-        (0.25, 0.5, 1, 2),
-        (0.5, 1.0, 0, 3),
-    ]
-    upper = folded["low"].index(0.5)
-    assert (folded["born"][upper], folded["end"][upper], folded["bytes"][upper]) == (NOW - 5 * HOUR, 0, -1)
-    assert folded["known"].count(-1) == 3  # the passing duplicates of what was sealed long before
-    _check_cover(folded)
-    unfolded = call(page, "model", _MODEL, answer, False)
-    assert unfolded["epoch"] == list(range(7))
-    assert len(unfolded["id"]) == len(answer["segments"]["id"])
-    _check_cover(unfolded)
-
-
-def _check_cover(model: dict[str, list[float]]) -> None:
-    """In each column the rectangles have each key once."""
-    for column in range(len(model["epoch"])):
-        rects = [n for n in range(len(model["id"])) if model["first"][n] <= column < model["last"][n]]
-        ranges = sorted((model["low"][n], model["high"][n]) for n in rects)
-        assert ranges[0][0] == 0.0 and ranges[-1][1] == 1.0
-        assert all(a[1] == b[0] for a, b in pairwise(ranges))
-
-
-def test_a_past_moment_shows_what_there_was_then(page: Page) -> None:
-    shown = """(() => {
-        const x = m.modelOf(v[0], {at: v[1], head: {0: 5}});
-        return [x.now, x.epochs.count, x.head.get('0'), m.active(x).map((rect) => [x.low[rect], x.high[rect]])];
-    })()"""
-    assert call(page, "model", shown, rolled().answer(), NOW - 2 * HOUR - 1) == [
-        NOW - 2 * HOUR - 1,
-        2,
-        5,
-        [[0, 0.25], [0.25, 0.5], [0.5, 1]],
-    ]
-
-
-def test_a_cut_is_exact_at_ends_and_samples_and_in_proportion_elsewhere(page: Page) -> None:
-    grown = Grown(4, 2)
-    low, *_ = grown.by_key()
-    grown.at = NOW - HOUR
-    grown.scale([low], [(0.0, 0.25)], size=3_600)
-    begun, new = NOW - 2 * HOUR, low["id"]
-    after = grown.active[-1]["id"]
-    steps = """m.stairs(m.modelOf(v[0]), new Map(v[1]), {length: new Map(v[2]), samples: new Map(v[3])})
-        .steps.map((step) => [step.id, step.at, step.exact])"""
-    samples = [["2", {"at": [begun, begun + HOUR, NOW], "bytes": [0, 100, 900]}]]
-    cut = [[str(new), 900], ["1", 0], ["2", 500], ["3", 80]]
-    assert call(page, "model cuts", steps, grown.answer(), cut, [["3", 80]], samples) == [
-        [str(new), begun + HOUR // 4, False],
-        ["1", begun, True],
-        ["2", begun + HOUR * 3 // 2, True],
-        ["3", NOW, True],
-    ]
-    ends = [[str(after), -1], [str(new), 3_600]]
-    found = call(page, "model cuts", steps, grown.answer(), ends, [], [])
-    assert sorted(found) == sorted([[str(after), NOW - HOUR, True], [str(new), NOW - HOUR, True]])
-
-
-def test_cuts_are_read_as_interfaces_and_the_command_line_write_them(page: Page) -> None:
-    read = "[...m.cutIn(v[0])].map(([id, offset]) => [id, String(offset)])"
-    for text in ('{"0": 1024, "4294967297": -1}', "0=1024,1.#epoch.1=-1", "0=1024 demo/orders/1.#epoch.1:-1"):
-        assert call(page, "cuts", read, text) == [["0", "1024"], ["4294967297", "-1"]]
-    assert call(page, "cuts", read, f"9007199254740993={UNLIMITED}") == [["9007199254740993", str(UNLIMITED)]]
-    wrong = "(() => { try { m.cutIn(v[0]); return ''; } catch (error) { return error.message; } })()"
-    assert "no segment with an offset" in call(page, "cuts", wrong, "0=one")
-
-
-def test_ranges_cover_or_the_reason_is_told(page: Page) -> None:
-    gone = [(0.0, 0.25), (0.25, 0.5)]
-    why = "m.uncovered(v[0], v[1])"
-    assert call(page, "cover", why, gone, [(0.3, 0.5), (0.0, 0.3)]) is None
-    assert call(page, "cover", why, [(0.0, 0.1), (0.5, 0.6)], [(0.5, 0.6), (0.0, 0.05), (0.05, 0.1)]) is None
-    assert "no segment: 0.3 to 0.31" in call(page, "cover", why, gone, [(0.0, 0.3), (0.31, 0.5)])
-    assert "segments that stay: 0.5 to 0.6" in call(page, "cover", why, gone, [(0.0, 0.6)])
-    assert "overlap" in call(page, "cover", why, gone, [(0.0, 0.3), (0.2, 0.5)])
-    assert "begin before it ends" in call(page, "cover", why, gone, [(0.0, 0.0), (0.0, 0.5)])
-    thirds = call(page, "cover", "m.inParts([0, 1], 3)", None)
-    assert call(page, "cover", why, [(0.0, 1.0)], thirds) is None
-
-
-def test_a_view_in_the_address_comes_back_as_it_was(page: Page) -> None:
-    code = """(() => {
-        const model = m.modelOf(v[0]), box = {left: 40, top: 30, width: 800, height: 300};
-        return v[1].map((one) => m.toAddress(m.fromAddress(one, model, box), model));
-    })()"""
-    begin = NOW - 3 * HOUR
-    kept = [
-        {"x": None, "view": None},
-        {"x": "epoch", "view": None},
-        {"x": None, "view": f"{begin}.."},
-        {"x": None, "view": f"{begin}..{NOW - HOUR},0.25..0.5"},
-        {"x": "epoch", "view": "1..2.5"},
-    ]
-    assert call(page, "model view", code, rolled().answer(), kept) == kept
-    assert call(page, "model view", code, rolled().answer(), [{"x": "", "view": "9..1,nonsense"}]) == [kept[0]]
 
 
 # In the page of a stream: its topology is made up, everything else is the gateway's.
@@ -369,21 +215,3 @@ def test_drawing_and_pointing_fit_their_budgets(
     slower = slowness()
     assert statistics.median(measured["draws"]) <= limit * slower
     assert statistics.median(measured["hovers"]) <= HOVER_MS * slower
-
-
-def test_random_rolls_and_scales_always_cover_all_keys(page: Page) -> None:
-    random = Random(23)
-    for _ in range(8):
-        grown = Grown(random.randrange(1, 5), 10)
-        for _ in range(25):
-            grown.at += 60_000
-            if random.random() < 0.3:
-                older = [epoch["epoch"] for epoch in grown.epochs if epoch["epoch"] == epoch["reference"]]
-                chosen = random.choice(older)
-                if chosen != grown.epochs[-1]["reference"]:
-                    grown.roll(chosen)
-            else:
-                one = random.choice(grown.active)
-                middle = random.uniform(one["low"], one["high"])
-                grown.scale([one], [(one["low"], middle), (middle, one["high"])])
-        _check_cover(call(page, "model", _MODEL, grown.answer(), True))

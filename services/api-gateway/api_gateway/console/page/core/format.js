@@ -1,5 +1,6 @@
 /** Numbers, bytes, durations, times and cuts as text. Pure, but for the zone that `time.js` has. */
 import {utc} from './time.js';
+/** @import {Wait} from 'api' */
 
 const whole = new Intl.NumberFormat('en', {maximumFractionDigits: 0});
 
@@ -162,4 +163,11 @@ export function aggregateParts(aggregate) {
   if (colon < 0) return {kind: aggregate, scope: '', name: '', id: ''};
   const [scope = '', name = '', id = ''] = aggregate.slice(colon + 1).split('/');
   return {kind: aggregate.slice(0, colon), scope, name, id};
+}
+
+/** What a chain of waiting ends with. @param {Wait | undefined} wait @returns {Wait | undefined} */
+export function chainEnd(wait) {
+  let end = wait;
+  while (end?.then) end = end.then;
+  return end;
 }

@@ -172,10 +172,7 @@ effect(() => {
  * @param {string | null} path @param {ResourceOptions} [options]
  * @returns {ResourceView}
  */
-/**
- * @param {string | null} path @param {ResourceOptions} [options]
- * @returns {ResourceView}
- */
+/** @param {string | null} path @param {ResourceOptions} [options] @returns {ResourceView} */
 export function useResource(path, options = {}) {
   const query = options.past && at.value ? {...options.query, at: at.value} : options.query;
   const key = path === null ? '' : `${address(path, query).href}|${(options.of ?? []).join()}`;

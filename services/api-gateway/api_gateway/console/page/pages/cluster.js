@@ -15,6 +15,7 @@ import {useBounds, useSearch} from '../parts/searching.js';
 import {TimeSlider} from '../parts/slider.js';
 import {bandRows, bands} from '../pictures/bands.js';
 import {storeMarks} from '../pictures/stores.js';
+import {joinHoldings, joinMemberships, withGaps} from './holdings.js';
 import {PartitionsByTopic, partitionsOf} from './partitions.js';
 import {Choice, SPAN_WORDS, SPANS} from '../parts/choice.js';
 import {Plain} from '../parts/plain.js';
@@ -201,46 +202,6 @@ function Bands({search, bounds, marks}) {
     }
     <${SearchState} search=${search} what="holding" forward=${true}>
       <${Empty} text="The journal has no container map in this span." cli="sluice container list" /><//>`;
-}
-
-/**
- * What a further call found put to what is there: what was open there goes on here.
- * @param {(one: any) => string} same
- */
-const joins = (same) => (/** @type {any[]} */ before, /** @type {any[]} */ more) => {
-  const open = new Map(before.filter((one) => one.to === undefined).map((one) => [same(one), one]));
-  const found = before.filter((one) => one.to !== undefined);
-  for (const one of more) {
-    const begun = open.get(same(one));
-    open.delete(same(one));
-    found.push(begun ? {...one, from: begun.from} : one);
-  }
-  return found;
-};
-
-export const joinHoldings = joins((one) => `${one.container} ${one.store}`);
-export const joinMemberships = joins((one) => `${one.service} ${one.instance}`);
-
-/**
- * Between two stores of one container, and before the first, none held it.
- * @param {any[]} items @param {number} from @param {number} to
- */
-export function withGaps(items, from, to) {
-  /** @type {Map<number, any[]>} */
-  const byContainer = new Map();
-  for (const one of items) byContainer.set(one.container, [...(byContainer.get(one.container) ?? []), one]);
-  return [...byContainer].flatMap(([container, held]) => {
-    const sorted = [...held].sort((one, other) => one.from - other.from);
-    const found = [];
-    let end = from;
-    for (const one of sorted) {
-      if (one.from > end) found.push({container, from: end, to: one.from});
-      found.push(one);
-      end = Math.max(end, one.to ?? to);
-    }
-    if (end < to) found.push({container, from: end, to});
-    return found;
-  });
 }
 
 /** @param {{search: Search, span: number}} props */

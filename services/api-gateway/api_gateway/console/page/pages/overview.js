@@ -1,6 +1,6 @@
 /** Is anything wrong? First a sentence, then what needs attention, figures, and what is happening now. */
 import {html, useEffect, useMemo, useRef, useState} from '../core/html.js';
-import {count, number, perS, words} from '../core/format.js';
+import {chainEnd, count, number, perS, words} from '../core/format.js';
 import {onChanged, paused} from '../core/live.js';
 import {href} from '../core/router.js';
 import {useOverview, useResource} from '../core/store.js';
@@ -10,7 +10,6 @@ import {Cli, cli} from '../parts/cli.js';
 import {ActionButton, allowedOf} from '../parts/dialog.js';
 import {Age, AggregateLink, Time} from '../parts/link.js';
 import {Empty, Panel} from '../parts/panel.js';
-import {chainEnd} from './workflow-groups.js';
 /** @import {Tone} from '../parts/types.d.ts' */
 /** @import {Seen} from './types.d.ts' */
 /** @import {OverviewModel, WorkflowItem} from 'api' */

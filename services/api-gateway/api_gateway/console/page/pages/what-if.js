@@ -63,9 +63,7 @@ export function wanted(config, query) {
 /** @param {bigint} value */
 const safe = (value) => (value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : value);
 
-/**
- * @param {OfStream & {description: StreamDescription, etag?: string, query: Filters}} props
- */
+/** @param {OfStream & {description: StreamDescription, etag?: string, query: Filters}} props */
 export function WhatIf({scope, stream, description, etag, query}) {
   const {config} = description;
   const want = wanted(config, query);

@@ -1,12 +1,6 @@
 /** How workflows are put in groups. Pure. */
-/** @import {Wait, WorkflowItem} from 'api' */
-
-/** What a chain of waiting ends with. @param {Wait | undefined} wait @returns {Wait | undefined} */
-export function chainEnd(wait) {
-  let end = wait;
-  while (end?.then) end = end.then;
-  return end;
-}
+import {chainEnd} from '../core/format.js';
+/** @import {WorkflowItem} from 'api' */
 
 /**
  * What errors with the same cause have in common: the container that all wait for, else the text without its numbers.

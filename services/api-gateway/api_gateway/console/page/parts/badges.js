@@ -65,10 +65,7 @@ export function Tag({text}) {
   return html`<span class="tag" title=${text}>${text}</span>`;
 }
 
-/**
- * Steps as beads: done, the one that is tried, to come.
- * @param {{steps: string[], step: string, tone?: Tone}} props
- */
+/** Steps as beads: done, the one that is tried, to come. @param {{steps: string[], step: string, tone?: Tone}} props */
 export function Beads({steps, step, tone = 'busy'}) {
   const at = steps.indexOf(step);
   const label = at < 0 ? step || 'begins' : `step ${at + 1} of ${steps.length}: ${words(step)}`;

@@ -128,10 +128,7 @@ const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', '
 /** @param {number} number */
 const two = (number) => String(number).padStart(2, '0');
 
-/**
- * @param {number} at
- * @param {Clock} clock
- */
+/** @param {number} at @param {Clock} clock */
 function parts(at, clock) {
   const date = new Date(at);
   const utc = clock === 'utc';

@@ -74,11 +74,7 @@ function paint(pen, item, box, theme) {
   }
 }
 
-/**
- * @param {CanvasRenderingContext2D} pen
- * @param {Box} box
- * @param {string} colour
- */
+/** @param {CanvasRenderingContext2D} pen @param {Box} box @param {string} colour */
 export function hatch(pen, box, colour) {
   pen.save();
   pen.beginPath();

@@ -21,12 +21,7 @@ const FORMS = {
   'beyond-maximum': 'truncate',
 };
 
-/**
- * What a decision of that code does to the stream.
- *
- * @param {string} code
- * @returns {Form}
- */
+/** What a decision of that code does to the stream. @param {string} code @returns {Form} */
 export function formOf(code) {
   return FORMS[code] ?? 'none';
 }

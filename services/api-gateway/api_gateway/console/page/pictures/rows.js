@@ -22,10 +22,7 @@ const LEAST_SPAN_MS = 5;
 const MARK_PX = 16;
 
 export class Rows {
-  /**
-   * @param {HTMLElement} host
-   * @param {RowsOptions} options
-   */
+  /** @param {HTMLElement} host @param {RowsOptions} options */
   constructor(host, options) {
     this.options = options;
     /** @type {RowsModel} */
@@ -76,11 +73,7 @@ export class Rows {
     this.surface.destroy();
   }
 
-  /**
-   * When something is, in words: at a time, or from one to another and how long that is.
-   *
-   * @param {Item} item
-   */
+  /** When something is, in words: at a time, or from one to another and how long that is. @param {Item} item */
   when(item) {
     const {clock} = this.options;
     const point = (/** @type {number} */ at) =>
@@ -110,11 +103,7 @@ export class Rows {
     return this.from + Math.min(Math.max(part, 0), 1) * (this.to - this.from);
   }
 
-  /**
-   * @param {Item} item
-   * @param {number} row
-   * @returns {Box}
-   */
+  /** @param {Item} item @param {number} row @returns {Box} */
   _box(item, row) {
     const high = this._rowHeight();
     const gap = high > 8 ? GAP_PX : 1;
@@ -128,12 +117,7 @@ export class Rows {
     return {x, y, width: Math.max(this._x(item.to) - x, 1), height};
   }
 
-  /**
-   * @param {CanvasRenderingContext2D} pen
-   * @param {number} width
-   * @param {number} height
-   * @param {Theme} theme
-   */
+  /** @param {CanvasRenderingContext2D} pen @param {number} width @param {number} height @param {Theme} theme */
   _draw(pen, width, height, theme) {
     this._width = width;
     const {rows} = this.model;
@@ -170,12 +154,7 @@ export class Rows {
     for (const line of this.model.lines ?? []) this._drawLine(pen, line, height, theme);
   }
 
-  /**
-   * @param {CanvasRenderingContext2D} pen
-   * @param {number} width
-   * @param {number} height
-   * @param {Theme} theme
-   */
+  /** @param {CanvasRenderingContext2D} pen @param {number} width @param {number} height @param {Theme} theme */
   _drawAxis(pen, width, height, theme) {
     const {clock} = this.options;
     const most = Math.max(Math.floor((width - this._labelWidth) / TICK_PX), 1);
@@ -253,10 +232,7 @@ export class Rows {
     pen.fillText(line.label, this._labelOf(pen, line).left, AXIS_PX / 2 - 2);
   }
 
-  /**
-   * @param {number} x
-   * @param {number} y
-   */
+  /** @param {number} x @param {number} y */
   _hit(x, y) {
     const row = Math.floor((y - AXIS_PX) / this._rowHeight());
     const items = this.model.rows[row]?.items ?? [];
@@ -294,10 +270,7 @@ export class Rows {
     return row < 0 ? null : {row, item: 0};
   }
 
-  /**
-   * @param {string} key
-   * @param {boolean} shift
-   */
+  /** @param {string} key @param {boolean} shift */
   _key(key, shift) {
     const span = this.to - this.from;
     switch (key) {
@@ -370,18 +343,12 @@ export class Rows {
     this._light(found);
   }
 
-  /**
-   * @param {number} around
-   * @param {number} factor
-   */
+  /** @param {number} around @param {number} factor */
   _zoom(around, factor) {
     this._see(around - (around - this.from) * factor, around + (this.to - around) * factor);
   }
 
-  /**
-   * @param {number} from
-   * @param {number} to
-   */
+  /** @param {number} from @param {number} to */
   _see(from, to) {
     const whole = this.model.to - this.model.from;
     const span = Math.min(Math.max(to - from, Math.min(LEAST_SPAN_MS, whole)), whole);
@@ -393,11 +360,7 @@ export class Rows {
   }
 }
 
-/**
- * @param {CanvasRenderingContext2D} pen
- * @param {Box} box
- * @param {Theme} theme
- */
+/** @param {CanvasRenderingContext2D} pen @param {Box} box @param {Theme} theme */
 function ring(pen, box, theme) {
   pen.strokeStyle = theme('--accent');
   pen.lineWidth = 2;

@@ -14,12 +14,7 @@ const TOP_PX = 14;
 const LEFT_PX = 40;
 const TICK_PX = 84;
 
-/**
- * Round numbers for an axis from 0 to at least `most`.
- *
- * @param {number} most
- * @returns {number[]}
- */
+/** Round numbers for an axis from 0 to at least `most`. @param {number} most @returns {number[]} */
 export function levels(most) {
   const wanted = Math.max(most, 1) / 3;
   const size = 10 ** Math.floor(Math.log10(wanted));
@@ -81,12 +76,7 @@ export class Stacks {
     return LEFT_PX + ((at - this.model.from) / (this.model.to - this.model.from)) * (this._width - LEFT_PX);
   }
 
-  /**
-   * @param {CanvasRenderingContext2D} pen
-   * @param {number} width
-   * @param {number} height
-   * @param {Theme} theme
-   */
+  /** @param {CanvasRenderingContext2D} pen @param {number} width @param {number} height @param {Theme} theme */
   _draw(pen, width, height, theme) {
     this._width = width;
     const {from, to, bucketMs, kinds, stacks} = this.model;

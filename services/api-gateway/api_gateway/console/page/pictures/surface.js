@@ -11,10 +11,7 @@ const HINT =
   'Left and right arrows go through time, up and down through rows, Enter opens, plus and minus zoom, 0 shows all.';
 
 export class Surface {
-  /**
-   * @param {HTMLElement} host an element that is empty and stays the surface's
-   * @param {Drawing} drawing
-   */
+  /** @param {HTMLElement} host an element that is empty and stays the surface's @param {Drawing} drawing */
   constructor(host, drawing) {
     this.host = host;
     this.drawing = drawing;

@@ -23,10 +23,7 @@ export function ticksOf(records) {
     .sort((one, other) => one.at - other.at);
 }
 
-/**
- * @param {Tick[]} ticks @param {number} from epoch ms @param {number} to
- * @returns {RowsModel}
- */
+/** @param {Tick[]} ticks @param {number} from epoch ms @param {number} to @returns {RowsModel} */
 export function tickRows(ticks, from, to) {
   return {rows: [{label: '', items: ticks}], from, to};
 }

@@ -116,10 +116,7 @@ export function timelineRows(trace, {now, unfolded}) {
   return {rows, from, to: Math.max(end, from + 1), lines, folded: unfolded ? 0 : followUps};
 }
 
-/**
- * @param {HTMLElement} host
- * @param {{onFocus?: (says: string) => void, onOpen?: (step: StepModel) => void}} options
- */
+/** @param {HTMLElement} host @param {{onFocus?: (says: string) => void, onOpen?: (step: StepModel) => void}} options */
 export function timeline(host, options) {
   const rows = new Rows(host, {
     label: 'The records of the request by topic and key',

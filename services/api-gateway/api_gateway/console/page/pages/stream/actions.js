@@ -46,10 +46,7 @@ export function scaleStream(scope, stream, {ids, gone, come}) {
   return null;
 }
 
-/**
- * Truncate at a cut.
- * @param {string} scope @param {string} stream @param {Map<string, number | bigint>} cut
- */
+/** Truncate at a cut. @param {string} scope @param {string} stream @param {Map<string, number | bigint>} cut */
 export function truncateStream(scope, stream, cut) {
   const name = `${scope}/${stream}`;
   void act({

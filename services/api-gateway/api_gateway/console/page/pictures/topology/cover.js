@@ -5,10 +5,7 @@
  */
 /** @import {Range} from '../types.d.ts' */
 
-/**
- * @param {Iterable<Range>} ranges
- * @returns {Range[]}
- */
+/** @param {Iterable<Range>} ranges @returns {Range[]} */
 export function blocks(ranges) {
   /** @type {Range[]} */
   const joined = [];
@@ -49,12 +46,7 @@ export function uncovered(gone, come) {
 /** @param {Range} range */
 const shown = ([low, high]) => `${low} to ${high}`;
 
-/**
- * The parts of a range that no other covers.
- * @param {Range} range
- * @param {Range[]} others
- * @returns {Range[]}
- */
+/** The parts of a range that no other covers. @param {Range} range @param {Range[]} others @returns {Range[]} */
 function without([low, high], others) {
   /** @type {Range[]} */
   const left = [];
@@ -68,23 +60,13 @@ function without([low, high], others) {
   return left;
 }
 
-/**
- * The ranges of one range divided at keys.
- * @param {Range} range
- * @param {number[]} at
- * @returns {Range[]}
- */
+/** The ranges of one range divided at keys. @param {Range} range @param {number[]} at @returns {Range[]} */
 export function divided([low, high], at) {
   const bounds = [low, ...[...at].sort((a, b) => a - b), high];
   return bounds.slice(1).map((bound, i) => [bounds[i], bound]);
 }
 
-/**
- * The ranges of one range divided into equal parts.
- * @param {Range} range
- * @param {number} parts
- * @returns {Range[]}
- */
+/** The ranges of one range divided into equal parts. @param {Range} range @param {number} parts @returns {Range[]} */
 export function inParts([low, high], parts) {
   return divided(
     [low, high],

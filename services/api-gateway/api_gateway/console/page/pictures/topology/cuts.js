@@ -68,12 +68,7 @@ function betweenSamples({at, bytes}, offset) {
   return at[next - 1] + share * (at[next] - at[next - 1]);
 }
 
-/**
- * A step's place on an axis.
- * @param {Model} model
- * @param {'time' | 'epoch'} axis
- * @param {CutStep} step
- */
+/** A step's place on an axis. @param {Model} model @param {'time' | 'epoch'} axis @param {CutStep} step */
 export const stepX = (model, axis, step) => (axis === 'time' ? step.at : columnAt(model, step.at));
 
 /**

@@ -14,10 +14,7 @@ export const CREATING = 2;
 export const DUPLICATE = 4;
 export const MERGED = 8;
 
-/**
- * @param {Record<string, number | bigint> | undefined} cut
- * @returns {Cut}
- */
+/** @param {Record<string, number | bigint> | undefined} cut @returns {Cut} */
 export const cutOf = (cut) => new Map(Object.entries(cut ?? {}));
 
 /**
@@ -90,12 +87,7 @@ export function epochKinds({epoch, reference}) {
   });
 }
 
-/**
- * @param {TopologyModel['segments']} source
- * @param {number[]} rows
- * @param {number} moment
- * @returns {Known}
- */
+/** @param {TopologyModel['segments']} source @param {number[]} rows @param {number} moment @returns {Known} */
 function knownOf(source, rows, moment) {
   const ended = (/** @type {number} */ row) => source.end[row] > 0 && source.end[row] <= moment;
   return {
@@ -143,10 +135,7 @@ function chains({segments, epochs}, rows, kinds) {
   return all;
 }
 
-/**
- * @param {TopologyModel['epochs']} source
- * @param {number[]} columns
- */
+/** @param {TopologyModel['epochs']} source @param {number[]} columns */
 function epochColumns(source, columns) {
   return {
     count: columns.length,
@@ -219,11 +208,7 @@ export function columnOf({epoch, count}, number) {
   return Math.max(low - 1, 0);
 }
 
-/**
- * The first column that begins with an epoch or behind it.
- * @param {Model['epochs']} epochs
- * @param {number} number
- */
+/** The first column that begins with an epoch or behind it. @param {Model['epochs']} epochs @param {number} number */
 function columnBehind(epochs, number) {
   const column = columnOf(epochs, number);
   return epochs.epoch[column] >= number ? column : column + 1;
@@ -270,10 +255,7 @@ export function kin(model, rect) {
   return {before: before.sort(byKey), after: after.sort(byKey)};
 }
 
-/**
- * The rectangles that are written to, in the order of keys.
- * @param {Model} model
- */
+/** The rectangles that are written to, in the order of keys. @param {Model} model */
 export function active(model) {
   const found = [];
   for (let rect = 0; rect < model.count; rect++)
@@ -281,11 +263,7 @@ export function active(model) {
   return found.sort((a, b) => model.low[a] - model.low[b]);
 }
 
-/**
- * How Sluice's users write a segment: `4.#epoch.1`.
- * @param {Model} model
- * @param {number} rect
- */
+/** How Sluice's users write a segment: `4.#epoch.1`. @param {Model} model @param {number} rect */
 export const nameOf = (model, rect) => `${model.number[rect]}.#epoch.${model.bornEpoch[rect]}`;
 
 /**

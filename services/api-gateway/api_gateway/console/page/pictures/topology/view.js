@@ -91,13 +91,7 @@ export function zoomed(view, model, {x = 1, y = 1, px = view.left + view.width /
   );
 }
 
-/**
- * Moved by pixels.
- * @param {View} view
- * @param {Model} model
- * @param {number} dx
- * @param {number} dy
- */
+/** Moved by pixels. @param {View} view @param {Model} model @param {number} dx @param {number} dy */
 export function moved(view, model, dx, dy) {
   const x = (dx / view.width) * (view.x1 - view.x0);
   const y = (dy / view.height) * (view.y1 - view.y0);
@@ -117,12 +111,7 @@ export function grown(view, before, model) {
   return held({...view, x0: to - (view.x1 - view.x0), x1: to}, model);
 }
 
-/**
- * What shows a rectangle with some room around it.
- * @param {View} view
- * @param {Model} model
- * @param {number} rect
- */
+/** What shows a rectangle with some room around it. @param {View} view @param {Model} model @param {number} rect */
 export function around(view, model, rect) {
   const [x0, x1] = spanOf(model, view.axis, rect);
   const room = (x1 - x0) * 0.15;
@@ -199,11 +188,7 @@ export function timeTicks(view, utc) {
   return {step, at};
 }
 
-/**
- * The columns that are named below an epoch axis.
- * @param {View} view
- * @param {number} count
- */
+/** The columns that are named below an epoch axis. @param {View} view @param {number} count */
 export function columnTicks(view, count) {
   const step = niceStep(((view.x1 - view.x0) / view.width) * 46, 1);
   const at = [];

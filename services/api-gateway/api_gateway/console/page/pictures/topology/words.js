@@ -43,13 +43,12 @@ export function stateText(model, rect) {
 export function facts(model, rect, {size, rate, container, store}) {
   const ended = model.end[rect] < Infinity;
   const age = duration((ended ? model.end[rect] : model.now) - model.born[rect]);
-  const end = `${time(model.end[rect])}, epoch ${model.endEpoch[rect]}`;
   /** @type {[string, string][]} */
   const lines = [
     ['Keys', rangeText(model, rect)],
     ['State', stateText(model, rect)],
     ['Born', `${time(model.born[rect])}, epoch ${model.bornEpoch[rect]}`],
-    ended ? ['Sealed', `${end}, after ${age}`] : ['For', age],
+    ended ? ['Sealed', `${time(model.end[rect])}, epoch ${model.endEpoch[rect]}, after ${age}`] : ['For', age],
     ['Bytes', size < 0 ? 'not known' : bytes(size)],
   ];
   if (rate && rate.bytesPerS >= 0)
