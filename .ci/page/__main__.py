@@ -90,7 +90,7 @@ class Tools:
         """Whether biome is content with the page and its units."""
         folders = [folder for folder in (page_folder(), TESTS) if folder.exists()]
         biome = self.modules / "@biomejs/biome/bin/biome"
-        arguments = [biome, command, f"--config-path={HERE / 'style.json'}", *options, *folders]
+        arguments: list[str | Path] = [biome, command, f"--config-path={HERE / 'style.json'}", *options, *folders]
         # It looks through everything below the folder that it runs in.
         return self.run(arguments, cwd=page_folder()).returncode == 0
 

@@ -7,7 +7,7 @@ import json
 from types import SimpleNamespace
 from typing import Any
 
-from api_gateway.rest.app import build_app
+from api_gateway.app import build_app
 
 _PLAIN = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean"}
 
