@@ -1,25 +1,20 @@
-"""The schemas of the messages: as the code is, as the examples are, and understood by who knew the last frozen form."""
+"""The schemas of the messages: as the code is, and as the examples are."""
 
 from functools import cache
 
 import pytest
 from jsonschema import Draft202012Validator
-from support.documents import AGAIN, DOCS, FROZEN, Schemas
+from support.documents import AGAIN, DOCS, Schemas
 
 from sluice.catalog import examples
-from sluice.catalog.compatibility import breaks
 from sluice.catalog.examples import Example
-from sluice.catalog.schemas import COMMANDS, EVENTS, REPORTS, components, files
-from sluice.catalog.writing import contents, frozen_examples, frozen_schemas, stray
-from sluice.domain.model import DomainModel, decode_record
-from sluice.engine.fold import Outcome, PartitionView
-from sluice.kafka.requests import decode_request
+from sluice.catalog.schemas import COMMANDS, EVENTS, REPORTS, files
+from sluice.catalog.writing import contents, stray
 from sluice.kafka.topics import (
     DEAD_LETTERS,
     JOURNAL,
     RETENTION,
     SCALE,
-    SNAPSHOT_CHUNKS,
     SNAPSHOTS,
     STATISTICS,
     STATISTICS_WINDOWS,
@@ -92,30 +87,3 @@ def test_what_a_schema_does_not_know_is_refused() -> None:
     assert schemas().errors("Request.json", examples.of_unknown_type(request).json())
     assert schemas().errors("Record.json", examples.of_unknown_type(happened).json())
     assert schemas().errors("Request.json", {"id": "1", "at": "now", "by": "x", "command": request.json()["command"]})
-
-
-def test_messages_are_understood_by_those_who_knew_the_frozen_ones() -> None:
-    broken = breaks(frozen_schemas(FROZEN), components())
-    assert broken == [], "docs/topics.md says how to change a message:\n" + "\n".join(broken)
-
-
-def test_what_is_new_is_frozen_too() -> None:
-    """Otherwise it could be changed again before a reader notices."""
-    frozen = frozen_schemas(FROZEN)
-    assert breaks(components(), frozen) == [], "run `python -m sluice.catalog --freeze tests/contract/frozen`"
-    for name, schema in components().items():
-        assert schema.get("properties", {}).keys() == frozen[name].get("properties", {}).keys(), name
-
-
-def test_records_of_the_frozen_form_are_read_for_ever() -> None:
-    view, topics = PartitionView(DomainModel()), set()
-    for offset, example in enumerate(frozen_examples(FROZEN)):
-        topics.add(example.topic)
-        if example.topic == JOURNAL.name:
-            record = decode_record(example.value)
-            assert set(view.fold(record, offset, record.at)) == {Outcome.COUNTED}, example.type
-        elif example.topic not in (*REPORT_TOPICS, SNAPSHOT_CHUNKS.name, DEAD_LETTERS.name):
-            assert type(decode_request(example.value).command).__name__ == example.type
-        elif example.header("content-type") == "application/json":
-            assert schemas().errors(schema_of(example), example.json()) == []
-    assert topics == {example.topic for example in examples.all_examples()}

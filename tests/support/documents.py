@@ -11,7 +11,6 @@ from sluice.catalog.schemas import DIALECT, files
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-FROZEN = ROOT / "tests" / "contract" / "frozen"
 
 AGAIN = "run `python -m sluice.catalog docs`"
 
@@ -39,4 +38,4 @@ class Schemas:
         return [f"{error.json_path}: {error.message}" for error in self.of(path).iter_errors(value)]
 
 
-__all__ = ["AGAIN", "DOCS", "FROZEN", "ROOT", "Schemas"]
+__all__ = ["AGAIN", "DOCS", "ROOT", "Schemas"]

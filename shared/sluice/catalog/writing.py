@@ -1,40 +1,20 @@
-"""The files that are made from the catalogue: what they hold, writing them, and the frozen form of the messages."""
+"""The files that are made from the catalogue: what they hold, and writing them."""
 
 import json
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import yaml
 
-from sluice.catalog import examples
 from sluice.catalog.asyncapi import document
-from sluice.catalog.compatibility import breaks
-from sluice.catalog.examples import Example
 from sluice.catalog.pages import refreshed
-from sluice.catalog.schemas import Schema, components, files
+from sluice.catalog.schemas import files
 
 ASYNCAPI = "asyncapi.yaml"
 SCHEMAS = "schemas"
 PAGES = ("topics.md", "kafka-access.md")
 
-FROZEN_SCHEMAS = "schemas.json"
-FROZEN_EXAMPLES = "examples.json"
-
 _MADE = "# Made from the code by `python -m sluice.catalog docs`; not to be edited.\n"
-
-
-class IncompatibleError(Exception):
-    """The messages have changed so that older and newer services would not understand each other."""
-
-
-class _Frozen(msgspec.Struct, frozen=True):
-    """An example as it is stored: headers as text, the value in Base64."""
-
-    topic: str
-    key: str
-    headers: tuple[tuple[str, str], ...]
-    value: bytes
 
 
 class _Plain(yaml.SafeDumper):
@@ -71,45 +51,6 @@ def write(folder: Path) -> list[Path]:
         path.unlink()
         changed.append(path)
     return changed
-
-
-def frozen_schemas(folder: Path) -> dict[str, Schema]:
-    """The messages as they were frozen, by the name of their type."""
-    return msgspec.json.decode((folder / FROZEN_SCHEMAS).read_bytes(), type=dict[str, Schema])
-
-
-def frozen_examples(folder: Path) -> list[Example]:
-    """Records as they were written then."""
-    frozen = msgspec.json.decode((folder / FROZEN_EXAMPLES).read_bytes(), type=list[_Frozen])
-    return [Example(e.topic, e.key, [*e.headers], e.value) for e in frozen]
-
-
-def freeze(folder: Path) -> list[Path]:
-    """Make the present messages the ones that later ones are held against; raises IncompatibleError."""
-    schemas, records = folder / FROZEN_SCHEMAS, folder / FROZEN_EXAMPLES
-    if schemas.exists():
-        broken = breaks(frozen_schemas(folder), components())
-        if broken:
-            raise IncompatibleError("\n".join(broken))
-    folder.mkdir(parents=True, exist_ok=True)
-    schemas.write_text(_json(_bare(components())))
-    lines = [msgspec.json.encode(_frozen(example)).decode() for example in examples.all_examples()]
-    records.write_text("[\n" + ",\n".join(lines) + "\n]\n")
-    return [schemas, records]
-
-
-def _frozen(example: Example) -> _Frozen:
-    headers = tuple((name, example.header(name)) for name, _ in example.headers)
-    return _Frozen(example.topic, example.key, headers, example.value)
-
-
-def _bare(schema: Any) -> Any:
-    """Without descriptions: those may change."""
-    if isinstance(schema, dict):
-        return {
-            key: _bare(value) for key, value in schema.items() if not (key == "description" and isinstance(value, str))
-        }
-    return [_bare(part) for part in schema] if isinstance(schema, list) else schema
 
 
 def _json(value: Any) -> str:
