@@ -34,7 +34,7 @@ SPARK = $(if $(SECURED),SLUICE_KAFKA_CONF=$${SLUICE_KAFKA_CONF:-$(SLUICE_HOME)/s
 CODE := shared services cli deploy/local deploy/images deploy/k8s examples/at_least_once examples/distributed_ingest tests bench
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run up down status decisions what-if questions test contract contract-images soak lint format bench growth endurance fuzz docs golden images k8s-render k8s-check page-check page-vendor lock clean
+.PHONY: help setup run up down status decisions what-if questions check generate test contract contract-images soak lint format bench growth endurance fuzz docs golden images k8s-render k8s-check page-check page-vendor lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -63,6 +63,11 @@ what-if: setup ## what another policy would have done: STREAM=scope/name and RET
 
 questions: setup ## most scaled streams, transactions by day, longest workflows, of the whole archive in SLUICE_ARCHIVE; COUNT=10
 	@$(SPARK) $(BIN)/python -m retention_spark.questions $(COUNT)
+
+check: setup ## a change while it is made, in three minutes: lint, tests of the core and of what differs from main, some seeds
+	@$(BIN)/python .ci/check
+
+generate: docs golden k8s-render ## write all that is generated anew: interface, documents, golden journals, manifests
 
 test: setup ## all tests, in three processes; CONTAINERS=yes: those of `make contract`, too
 	@$(BIN)/python -m pytest -n 3 --no-loadscope-reorder \
@@ -96,7 +101,8 @@ bench: setup ## measure against Pravega's own controller; BENCH="--help" shows t
 growth: setup ## what 1,000 to 1,000,000 streams take: memory, start, calls; GROWTH="--streams 1000 10000"
 	@PYTHONPATH=tests $(BIN)/python -m bench.growth $(GROWTH)
 
-docs: setup ## write docs/asyncapi.yaml, docs/schemas, docs/permissions.md and the tables of docs/topics.md anew
+docs: setup ## write the Python of shared/proto, docs/asyncapi.yaml, docs/schemas, docs/permissions.md, tables of docs/topics.md
+	@$(BIN)/python shared/generate.py
 	@$(BIN)/python -m sluice.catalog docs
 	@$(BIN)/python -m api_gateway.permissions_page docs
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from unit.test_local_ports import listening
+from unit.local.test_ports import listening
 
 from sluice_local.home import CLONE, run_dir
 from sluice_local.ownership import SupervisorRecord
