@@ -24,12 +24,3 @@ def test_a_part_without_figures_leaves_no_floor(missing: str) -> None:
 def test_every_part_of_a_formula_is_one_that_is_measured() -> None:
     used = {part for formula in floors.FLOORS.values() for part in formula}
     assert used <= floors.PARTS.keys()
-
-
-def test_a_formula_in_words_has_the_figures_that_were_summed() -> None:
-    parts = {
-        floors.GRPC: Figures(1, 0.98, 2.0),
-        floors.REQUEST: Figures(1, 1.5, 9.0),
-        floors.KAFKA: Figures(1, 3.04, 9.0),
-    }
-    assert floors.in_words(calls.PING_TXN, parts) == "gRPC 1.0 + request 1.5 + Kafka 3.0"

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from bench.figures import Figures
-from bench.growth_table import Grown, Snapshots, Started, misses, per_stream, table
+from bench.growth_table import Grown, Snapshots, Started, misses, per_stream
 from bench.processor_time import memory_mib
 
 GATEWAY = "api-gateway-0"
@@ -17,14 +17,6 @@ def grown(streams: int, *, seconds: float = 1.0, mib: int = 100, p50_ms: float =
     figures = Figures(failed=failed) if failed else Figures(10, p50_ms, 9.0)
     started = Started(seconds, streams / 10_000, mib, mib + 10)
     return Grown(streams, 2 * streams, streams // 1000, Snapshots(1.0, 0.5), {GATEWAY: started}, {"read": figures}, 0.5)
-
-
-def test_a_table_has_a_column_for_each_number_of_streams_and_how_much_slower_calls_are() -> None:
-    lines = [line.split("  ") for line in table([grown(1000), grown(10_000, p50_ms=3.0)]).splitlines()]
-    cells = {line[0]: [cell.strip() for cell in line[1:] if cell] for line in lines}
-    assert cells["streams"] == ["1,000", "10,000", "ratio"]
-    assert cells[f"{GATEWAY}: memory, peak, MiB"] == ["100 (110)", "100 (110)"]
-    assert cells["read"] == ["2.0 / 9.0 ms", "3.0 / 9.0 ms", "1.50"]
 
 
 def test_a_stream_costs_what_more_of_them_take() -> None:

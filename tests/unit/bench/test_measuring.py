@@ -6,9 +6,8 @@ import time
 import pytest
 
 from bench.cpu_calls import CLIENT, CpuMeter, Kind
-from bench.figures import CallCpu, CpuTimes, Figures
+from bench.figures import Figures
 from bench.idle import per_minute
-from bench.show import cpu_table
 from bench.stopwatch import WARM_UP_CALLS, own_times
 
 
@@ -35,19 +34,6 @@ def test_what_a_process_takes_without_calls_is_taken_off(monkeypatch: pytest.Mon
     assert meter.idle(0.0) == {"Kafka": 50.0}
     # 7 seconds within 4, of which half a core would have been used anyway.
     assert meter.measure(Kind("call", 1000, lambda _number: None)).us == {"Kafka": 5000, CLIENT: 5000}
-
-
-def test_services_and_kafka_are_summed_and_the_store_and_the_client_are_not() -> None:
-    us = {"api-gateway": 400.0, "txn-manager": 17.0, "Kafka": 67.0, "store and bookie": 17.0, CLIENT: 250.0}
-    idle = {"api-gateway": 1.0, "txn-manager": 1.5, "Kafka": 9.7, "store and bookie": 3.0}
-    lines = cpu_table(CpuTimes({"getURI": CallCpu(3000, us)}, idle)).splitlines()
-    assert lines[1].split() == ["getURI", "(3000)", "400", "17", "67", "17", "250", "484"]
-    assert lines[2].split()[-5:] == ["1.0%", "1.5%", "9.7%", "3.0%", "12.2%"]
-
-
-def test_the_real_controllers_table_has_no_sum_of_our_services() -> None:
-    table = cpu_table(CpuTimes({"getURI": CallCpu(10, {"real controller": 90.0})}, {"real controller": 2.0}))
-    assert "services + Kafka" not in table
 
 
 def test_records_are_counted_per_minute_and_topics_without_any_left_out() -> None:

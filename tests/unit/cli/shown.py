@@ -30,16 +30,6 @@ STREAM: dict[str, Any] = {
     "decisions": [{"kind": "scale", "code": "split", "reason": "twice the target", "at": 1_700_000_000_002}],
     "markStream": "_MARKorders", "watermark": {"lower": 5, "upper": 6, "at": 1_700_000_000_003},
 }  # fmt: skip
-STATISTICS: dict[str, Any] = {
-    "window": "hour", "asOf": 1_700_000_000_000, "ageS": 4.2,
-    "items": [
-        {
-            "begin": 1_699_999_200_000, "end": 1_700_002_800_000, "opened": 5, "committed": 1,
-            "aborted": {"lease": 1, "user": 2}, "timed": 3, "totalMs": 900, "longestMs": 700,
-            "operations": {"scale": 1},
-        }
-    ],
-}  # fmt: skip
 ONE = "/scopes/demo/streams/orders"
 TXN = "00000000-0000-0000-0102-030405060708"
 GROUP_CONFIG = {

@@ -6,7 +6,7 @@ import httpx
 import pytest
 import typer.main
 from unit.cli.conftest import Cli, problem
-from unit.cli.shown import CONFIG, FIXED, GROUP, GROUP_CONFIG, NO_STREAM, ONE, STREAM, TXN, WORKFLOW, items
+from unit.cli.shown import CONFIG, FIXED, GROUP, GROUP_CONFIG, NO_STREAM, ONE, STREAM, TXN, WORKFLOW
 
 from sluice_cli.main import app
 from sluice_cli.rendering import workflow_text
@@ -75,17 +75,31 @@ def test_a_list_is_read_page_by_page_up_to_its_limit(cli: Cli) -> None:
     assert [s["name"] for s in cli("scope", "list", "--limit", "2", "--json").document] == ["a", "b"]
 
 
-def test_filters_of_lists_are_passed_on(cli: Cli) -> None:
-    cli.answers["GET /scopes/demo/streams"] = cli.answers[f"GET {ONE}/segments"] = items()
-    cli.answers["GET /workflows"] = cli.answers[f"GET {ONE}/transactions"] = items()
-    cli("stream", "list", "demo", "--tag", "red", "--internal")
-    assert cli.calls[-1][0] == "GET /scopes/demo/streams?limit=1000&tag=red&internal=true"
-    cli("stream", "segments", "demo/orders", "--time", "1700000000000")
-    assert cli.calls[-1][0] == f"GET {ONE}/segments?limit=1000&time=1700000000000"
-    cli("workflow", "list", "--kind", "scale-stream", "--scope", "demo")
-    assert cli.calls[-1][0] == "GET /workflows?limit=1000&kind=scale-stream&scope=demo"
-    cli("transaction", "list", "demo/orders", "--state", "ended")
-    assert cli.calls[-1][0] == f"GET {ONE}/transactions?limit=1000&state=ended"
+@pytest.mark.parametrize(
+    ("command", "call"),
+    [
+        ("stream list demo --tag red --internal", "/scopes/demo/streams?limit=1000&tag=red&internal=true"),
+        ("stream segments demo/orders --time 1700000000000", f"{ONE}/segments?limit=1000&time=1700000000000"),
+        ("stream statistics demo/orders --window hour --count 2", f"{ONE}/statistics?window=hour&count=2"),
+        ("stream topology demo/orders --most 100", f"{ONE}/topology?most=100"),
+        ("stream rates demo/orders --from -1h --bucket 5m", f"{ONE}/rates/history?from=-1h&bucket=300000"),
+        ("workflow list --kind scale-stream --scope demo", "/workflows?limit=1000&kind=scale-stream&scope=demo"),
+        ("transaction list demo/orders --state ended", f"{ONE}/transactions?limit=1000&state=ended"),
+        ("transaction waiting", "/transactions?sort=waiting&limit=100"),
+        (
+            "transaction summary demo/orders --bucket 1h --from 2023-11-14T22:00Z",
+            f"{ONE}/transactions/summary?bucket=3600000&from=1699999200000",
+        ),
+        (
+            "decision list --from 2023-11-14T22:00Z --kind scale",
+            "/decisions?limit=1000&kind=scale&from=1699999200000",
+        ),
+    ],
+)
+def test_options_are_passed_on(cli: Cli, command: str, call: str) -> None:
+    cli.answers[f"GET {call}"] = problem(404, "it is the call that counts")
+    cli(*command.split())
+    assert cli.calls[0][0] == f"GET {call}"
 
 
 @pytest.mark.parametrize(

@@ -114,22 +114,6 @@ def test_a_fixed_number_of_segments_has_no_factor(cli: Cli) -> None:
         assert cli("stream", "update", "demo/orders", *wrong).code == 2 and cli.calls == []
 
 
-def test_the_topology_is_a_table_of_all_segments(cli: Cli) -> None:
-    columns = {
-        "id": [0, 4294967297], "number": [0, 1], "low": [0.0, 0.5], "high": [1.0, 1.0], "bornEpoch": [0, 1],
-        "born": [1_700_000_000_000, 1_700_000_060_000], "endEpoch": [1, -1], "end": [1_700_000_060_000, 0],
-        "bytes": [2048, -1], "flags": [5, 0],
-    }  # fmt: skip
-    cli.answers["GET /scopes/demo/streams/orders/topology"] = {
-        "state": "ACTIVE", "segments": columns, "epochs": {"epoch": [0, 1]}, "head": {"0": 5}, "merged": True,
-        "target": {"type": "events", "rate": 9},
-    }  # fmt: skip
-    found = cli("stream", "topology", "demo/orders", "--most", "100")
-    assert cli.calls[-1][0] == "GET /scopes/demo/streams/orders/topology?most=100"
-    for words in ("1.#epoch.1", "2 KiB", "truncated, duplicate", "9 events", "samples"):
-        assert words in found.out
-
-
 def test_rates_are_asked_for_until_they_are_known(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sluice_cli.rates.LOOK_S", 0)
     unknown = {"at": 1, "segments": [{"id": 0}], "complete": False}
@@ -138,12 +122,3 @@ def test_rates_are_asked_for_until_they_are_known(cli: Cli, monkeypatch: pytest.
     cli.answers["GET /scopes/demo/streams/orders/rates"] = lambda _request: httpx.Response(200, json=next(answers))
     found = cli("stream", "rates", "demo/orders")
     assert "2 KiB" in found.out and "7.5" in found.out and len(cli.calls) == 3
-
-
-def test_past_rates_are_shown_by_segment(cli: Cli) -> None:
-    cli.answers["GET /scopes/demo/streams/orders/rates/history"] = {
-        "from": 0, "bucketMs": 60_000, "segments": [{"id": 0, "bytesPerS": [1024.0, -1, 3072.0]}], "complete": True,
-    }  # fmt: skip
-    found = cli("stream", "rates", "demo/orders", "--from", "-1h", "--bucket", "5m")
-    assert cli.calls[-1][0].endswith("history?from=-1h&bucket=300000")
-    assert "2 KiB" in found.out and "3 KiB" in found.out

@@ -37,18 +37,3 @@ async def test_a_cut_is_taken_or_refused(gateway: Gateway, request_: pb.Subscrib
     assert (await gateway.stub.updateSubscriberStreamCut(_cut(FIVE))).status == pb.UpdateSubscriberStatus.SUCCESS
     answer = await gateway.stub.updateSubscriberStreamCut(request_)
     assert pb.UpdateSubscriberStatus.Status.Name(answer.status) == status
-
-
-def _time(time: int, position: dict[int, int]) -> pb.TimestampFromWriter:
-    return pb.TimestampFromWriter(writer="w", timestamp=time, position=cut_message(position))
-
-
-async def test_a_writer_leaves_and_may_come_back(gateway: Gateway, stream: pb.StreamInfo) -> None:
-    status, removed = pb.TimestampResponse, pb.RemoveWriterResponse
-    leaving = pb.RemoveWriterRequest(writer="w", stream=stream)
-    assert (await gateway.stub.removeWriter(leaving)).result == removed.UNKNOWN_WRITER
-    assert (await gateway.stub.noteTimestampFromWriter(_time(10, {0: 5}))).result == status.SUCCESS
-    assert (await gateway.stub.noteTimestampFromWriter(_time(9, {0: 4}))).result == status.INVALID_TIME
-    assert (await gateway.stub.noteTimestampFromWriter(_time(10, {0: 4}))).result == status.INVALID_POSITION
-    assert (await gateway.stub.removeWriter(leaving)).result == removed.SUCCESS
-    assert (await gateway.stub.noteTimestampFromWriter(_time(2**63 - 1, {0: 5}))).result == status.SUCCESS

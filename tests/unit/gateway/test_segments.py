@@ -20,40 +20,12 @@ def _segment(id: int) -> pb.SegmentId:
     return pb.SegmentId(streamInfo=INFO, segmentId=id)
 
 
-def _range(start: dict[int, int], end: dict[int, int]) -> pb.StreamCutRange:
-    return pb.StreamCutRange(**{"streamInfo": INFO, "from": start, "to": end})  # type: ignore[arg-type]
-
-
-async def test_segments_in_a_reply_name_their_stream(gateway: Gateway, stream: pb.StreamInfo) -> None:
-    head = await gateway.stub.getSegments(pb.GetSegmentsRequest(streamInfo=stream))
-    between = await gateway.stub.getSegmentsBetween(_range({0: 0, 1: 0}, {}))
-    expected = [_segment(0), _segment(1)]
-    assert [s.segmentId for s in head.segments] == list(between.segments) == expected
-
-
 async def test_a_stream_in_creation_has_no_current_segments_yet(gateway: Gateway) -> None:
     await gateway.system.stop_deciding()
     await gateway.system.append("sc/st", creation_started())
     code, details = await failure(gateway.stub.getCurrentSegments(INFO))
     assert code is grpc.StatusCode.INTERNAL
     assert "being created" in str(details)
-
-
-async def test_a_missing_stream_is_not_found_and_named(gateway: Gateway) -> None:
-    stub = gateway.stub
-    calls = (
-        stub.getCurrentSegments(INFO),
-        stub.getEpochSegments(pb.GetEpochSegmentsRequest(streamInfo=INFO)),
-        stub.getSegments(pb.GetSegmentsRequest(streamInfo=INFO)),
-        stub.getSegmentsImmediatelyFollowing(_segment(0)),
-        stub.getSegmentsImmediatlyFollowing(_segment(0)),
-        stub.getSegmentsBetween(_range({0: 0}, {})),
-        stub.isSegmentValid(_segment(0)),
-        stub.isStreamCutValid(pb.StreamCut(streamInfo=INFO, cut={0: 0})),
-        stub.getStreamConfiguration(INFO),
-    )
-    for call in calls:
-        assert await failure(call) == (grpc.StatusCode.NOT_FOUND, "stream sc/st does not exist")
 
 
 async def test_a_segment_is_where_its_container_is_whether_it_exists_or_not(gateway: Gateway) -> None:

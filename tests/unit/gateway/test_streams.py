@@ -1,7 +1,6 @@
 """RPCs on streams as a whole."""
 
 from unit.gateway.conftest import Gateway
-from unit.gateway.support import repeated
 
 from api_gateway.pravega.handlers.submitting import REASON
 from sluice.controller_api import controller_pb2 as pb
@@ -15,13 +14,6 @@ async def test_a_refusal_says_why_in_the_trailing_metadata(gateway: Gateway, str
     assert (await call).status == pb.UpdateStreamStatus.FAILURE
     why = dict(await call.trailing_metadata())[REASON]
     assert why == "the cut is at offset 999 of segment sc/st/0.#epoch.0, which has 0 bytes"
-
-
-async def test_a_deletion_that_is_repeated_while_it_runs_succeeds(gateway: Gateway, stream: pb.StreamInfo) -> None:
-    await gateway.stub.sealStream(stream)
-    answer = await repeated(gateway, lambda: gateway.stub.deleteStream(stream))
-    assert answer.status == pb.DeleteStreamStatus.SUCCESS
-    assert (await gateway.stub.deleteStream(stream)).status == pb.DeleteStreamStatus.STREAM_NOT_FOUND
 
 
 async def test_requests_go_to_their_topic_under_the_key_they_belong_to(gateway: Gateway, stream: pb.StreamInfo) -> None:

@@ -4,7 +4,7 @@ import asyncio
 
 import grpc
 from unit.gateway.conftest import Gateway
-from unit.gateway.support import SYNC_INTERNAL, create_scope, failure, repeated, table_message
+from unit.gateway.support import create_scope, failure, table_message
 
 from api_gateway.pravega.handlers.submitting import REASON
 from sluice.controller_api import controller_pb2 as pb
@@ -14,14 +14,6 @@ from sluice.domain.table.events import TableCreationStarted
 
 KV = pb.KeyValueTableInfo(scope="sc", kvtName="kv")
 CREATED, CONFIGURED = pb.CreateKeyValueTableStatus, pb.KeyValueTableConfigResponse
-DELETED = pb.DeleteKVTableStatus
-
-
-async def test_a_table_is_stored_as_sent(gateway: Gateway) -> None:
-    await create_scope(gateway)
-    sent = table_message(secondaryKeyLength=3, rolloverSizeBytes=1 << 40)
-    assert (await gateway.stub.createKeyValueTable(sent)).status == CREATED.SUCCESS
-    assert await gateway.stub.getKeyValueTableConfiguration(KV) == CONFIGURED(config=sent)
 
 
 async def test_a_table_of_keys_longer_than_a_store_takes_is_refused_with_the_limit(gateway: Gateway) -> None:
@@ -32,19 +24,6 @@ async def test_a_table_of_keys_longer_than_a_store_takes_is_refused_with_the_lim
     assert why == "keys have at most 256 bytes, both parts together, not 257"
     longest = table_message(primaryKeyLength=200, secondaryKeyLength=56)
     assert (await gateway.stub.createKeyValueTable(longest)).status == CREATED.SUCCESS, "the name is free"
-
-
-async def test_a_deletion_that_is_repeated_while_it_runs_succeeds(gateway: Gateway) -> None:
-    await create_scope(gateway)
-    await gateway.stub.createKeyValueTable(table_message())
-    answer = await repeated(gateway, lambda: gateway.stub.deleteKeyValueTable(KV))
-    assert answer.status == DELETED.SUCCESS
-    assert (await gateway.stub.deleteKeyValueTable(KV)).status == DELETED.TABLE_NOT_FOUND
-
-
-async def test_a_missing_table_is_not_found_and_named(gateway: Gateway) -> None:
-    not_found = (grpc.StatusCode.NOT_FOUND, "key-value table sc/kv does not exist")
-    assert await failure(gateway.stub.getCurrentSegmentsKeyValueTable(KV)) == not_found
 
 
 async def _begin(gateway: Gateway, name: str) -> None:
@@ -77,8 +56,3 @@ async def test_tables_come_in_pages_of_a_thousand(gateway: Gateway) -> None:
         pages.append([table.kvtName for table in answer.kvtables])
         request.continuationToken.CopyFrom(answer.continuationToken)
     assert pages == [names[:1000], names[1000:], []]
-
-
-async def test_a_token_of_another_origin_is_internal(gateway: Gateway) -> None:
-    request = pb.KVTablesInScopeRequest(scope=pb.ScopeInfo(scope="sc"), continuationToken={"token": "not base64"})
-    assert await failure(gateway.stub.listKeyValueTablesInScope(request)) == SYNC_INTERNAL

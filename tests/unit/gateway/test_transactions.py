@@ -93,19 +93,6 @@ async def test_each_command_goes_into_its_topic_with_the_streams_key(gateway: Ga
     assert {sent.command.key for _, sent in sent} == {KEY}
 
 
-async def test_a_transaction_that_commits(gateway: Gateway, id: pb.TxnId) -> None:
-    assert await state(gateway, id) == "OPEN"
-    assert (await gateway.stub.pingTransaction(ping_request(id))).status == pb.PingTxnStatus.OK
-    for _ in range(2):
-        assert await said(gateway.stub.commitTransaction(request(id))) == (pb.TxnStatus.SUCCESS, {})
-    assert await state(gateway, id) == "COMMITTING"
-    refused, why = await said(gateway.stub.abortTransaction(request(id)))
-    assert refused == pb.TxnStatus.FAILURE and "COMMITTING" in why[REASON]
-    await gateway.system.append(KEY, TransactionCommitted(scope="sc", stream="st", transaction=text(id), at=5))
-    assert await state(gateway, id) == "COMMITTED"
-    assert (await gateway.stub.pingTransaction(ping_request(id))).status == pb.PingTxnStatus.COMMITTED
-
-
 @pytest.mark.parametrize(
     ("status", "code"),
     [
@@ -122,29 +109,11 @@ async def test_refusals_to_open(gateway: Gateway, status: str, code: grpc.Status
     assert await failure(open_one(gateway)) == (code, "that is why")
 
 
-@pytest.mark.parametrize(
-    "status", ["OK", "LEASE_TOO_LARGE", "MAX_EXECUTION_TIME_EXCEEDED", "COMMITTED", "ABORTED", "UNKNOWN"]
-)
-async def test_replies_to_a_ping(gateway: Gateway, status: str) -> None:
-    expected = pb.PingTxnStatus.Status.Value(status)
-    await gateway.system.answer_all(Reply(Status(status)))
-    assert await said(gateway.stub.pingTransaction(ping_request(UNKNOWN_ID))) == (expected, {})
-    await gateway.system.answer_all(Reply(Status(status), "that is why"))
-    assert await said(gateway.stub.pingTransaction(ping_request(UNKNOWN_ID))) == (expected, {REASON: "that is why"})
-
-
 async def test_a_ping_that_became_a_dead_letter_is_an_error_and_no_status(gateway: Gateway) -> None:
     """DISCONNECTED would be the end of the transaction for clients; INTERNAL has them try again."""
     await gateway.system.answer_all(Reply(Status.FAILURE, "kept as a dead letter"))
     call = gateway.stub.pingTransaction(ping_request(UNKNOWN_ID))
     assert await failure(call) == (CODES.INTERNAL, "kept as a dead letter")
-
-
-@pytest.mark.parametrize("rpc", ["commitTransaction", "abortTransaction"])
-@pytest.mark.parametrize(("reply", "status"), [("SUCCESS", pb.TxnStatus.SUCCESS), ("FAILURE", pb.TxnStatus.FAILURE)])
-async def test_replies_to_an_end(gateway: Gateway, rpc: str, reply: str, status: int) -> None:
-    await gateway.system.answer_all(Reply(Status(reply), "that is why"))
-    assert await said(getattr(gateway.stub, rpc)(request(UNKNOWN_ID))) == (status, {REASON: "that is why"})
 
 
 async def test_too_many_that_wait_for_their_commit_exhaust_a_resource(gateway: Gateway) -> None:
