@@ -12,7 +12,7 @@ import pytest
 from unit.cli.conftest import Cli
 from unit.cli.shown import TXN
 
-from api_gateway.rest.app import build_app
+from api_gateway.app import build_app
 
 NAMES: dict[str, Any] = {
     "scope": "demo",
