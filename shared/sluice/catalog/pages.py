@@ -39,12 +39,10 @@ def _block(name: str) -> str:
 
 
 def _item(topic: Topic) -> str:
-    text = (
-        f"`{topic.name}`: {topic.holds}. Key: {topic.key}. Written by {', '.join(topic.written_by)}; "
-        f"read by {', '.join(topic.read_by)}. Kept: {kept(topic)}."
-    )
-    partitions = f" Partitions: {topic.partitions}." if topic.partitions else ""
-    return textwrap.fill(text + partitions, _WIDTH, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False)
+    by = f"written by {', '.join(topic.written_by)}; read by {', '.join(topic.read_by)}"
+    text = f"`{topic.name}`: key {topic.key}; {by}; kept {kept(topic)}"
+    partitions = f"; {topic.partitions} partition" if topic.partitions else ""
+    return textwrap.fill(f"- {text}{partitions}", _WIDTH, subsequent_indent="  ", break_on_hyphens=False)
 
 
 def _record(topic: str, kind: str) -> str:

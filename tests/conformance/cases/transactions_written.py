@@ -142,7 +142,7 @@ case(
 )
 
 _NO_TIME = (
-    "a commit without a time leaves no mark: the original's lies before all times and holds up the stream's first "
+    "a commit without a time records no time: the original's lies before all times and holds up the stream's first "
     "watermark"
 )
 # The events make segment 0 13 bytes longer.

@@ -21,7 +21,7 @@ def test_a_page_without_blocks_stays() -> None:
 def test_what_stood_in_a_block_is_replaced_and_the_rest_stays(text: str) -> None:
     page = refreshed(block("topics", text))
     assert page.startswith("before\n<!-- catalog: topics -->\n- `sluice.requests.streams`: ")
-    assert page.endswith(".\n<!-- end -->\nafter\n")
+    assert page.endswith("no value\n<!-- end -->\nafter\n")
     assert "OUTDATED" not in page
     assert refreshed(page) == page
 
@@ -29,9 +29,9 @@ def test_what_stood_in_a_block_is_replaced_and_the_rest_stays(text: str) -> None
 def test_the_list_has_an_item_for_each_topic() -> None:
     page = " ".join(refreshed(block("topics")).split())
     for topic in TOPICS:
-        (item,) = re.findall(rf"- `{topic.name}`: .*? Kept: ", page)
+        (item,) = re.findall(rf"- `{topic.name}`: .*?; kept ", page)
         assert all(service in item for service in (*topic.written_by, *topic.read_by))
-    assert "Kept: until it is behind" in page and "Kept: 30 days." in page and "Kept: 1 day." in page
+    assert "; kept until it is behind" in page and "; kept 30 days" in page and "; kept 1 day; 1 partition" in page
 
 
 def test_a_record_is_shown_with_key_type_and_value() -> None:
