@@ -1,6 +1,5 @@
-"""The page of each service names what runs there: requests, workflows, topics, settings."""
+"""The page of each service names what runs there: requests, workflows, settings."""
 
-import re
 from pathlib import Path
 from typing import get_args
 
@@ -10,7 +9,7 @@ from api_gateway.settings import GatewaySettings
 from cluster_manager.settings import ClusterManagerSettings
 from sluice.domain.commands import Command
 from sluice.domain.workflow import WorkflowKind
-from sluice.kafka.topics import JOURNAL, TOPICS, topics_of
+from sluice.kafka.topics import topics_of
 from sluice.settings import ServiceSettings
 from stream_workflows.settings import WorkflowSettings
 from txn_manager.settings import TxnSettings
@@ -33,14 +32,6 @@ def page(service: str) -> str:
 def test_the_page_of_a_service_names_all_its_settings(service: str) -> None:
     own = SETTINGS[service].__annotations__
     assert [name for name in own if f"`SLUICE_{name.upper()}`" not in page(service)] == []
-
-
-@pytest.mark.parametrize("service", SETTINGS)
-def test_the_page_of_a_service_names_all_its_topics(service: str) -> None:
-    for verb, services_of in (("reads", "read_by"), ("writes", "written_by")):
-        named = "".join(re.findall(rf"^- {verb} .*?(?=^- |\n\n)", page(service), re.DOTALL | re.MULTILINE))
-        used = [topic.name for topic in TOPICS if topic is not JOURNAL and service in getattr(topic, services_of)]
-        assert [name for name in used if f"`{name}`" not in named] == []
 
 
 @pytest.mark.parametrize("service", DECIDERS)
