@@ -69,8 +69,8 @@ check: setup ## a change while it is made, in three minutes: lint, tests of the 
 
 generate: docs golden k8s-render ## write all that is generated anew: interface, documents, golden journals, manifests
 
-test: setup ## all tests, in three processes; CONTAINERS=yes: those of `make contract`, too
-	@$(BIN)/python -m pytest -n 3 --no-loadscope-reorder \
+test: setup ## all tests, in PROCESSES=3 processes; CONTAINERS=yes: those of `make contract`, too
+	@$(BIN)/python -m pytest -n $(or $(PROCESSES),3) --no-loadscope-reorder \
 		$(if $(CONTAINERS),tests tests/containers shared/client/tests shared/coordination/tests)
 
 contract-images: setup

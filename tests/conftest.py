@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from support.effort import load_profile
 from support.ports import free_port
-from support.side_by_side import DISTURBED, PLATFORM, SYSTEM, SideBySide, UntilLast, put_in_order
+from support.side_by_side import DISTURBED, PLATFORM, SYSTEM, SideBySide, Timeline, UntilLast, put_in_order
 
 from harness import System
 from sluice_local.settings import LocalSettings
@@ -30,6 +30,7 @@ _until_last = UntilLast()
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(_until_last)
+    config.pluginmanager.register(Timeline())
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -10,6 +10,7 @@ been given waits for them, whoever else has nothing to do.
 A system that nothing uses any more takes a fifth of a processor all the same: it ends with the last test of its unit.
 """
 
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import PurePath
@@ -58,6 +59,7 @@ _WITHOUT_SYSTEM = ("test_secured", "test_table", "test_differences")
 """The files of `conformance` that call no system."""
 _LAST = ("test_feed",)
 """The files of `integration` that their units end with."""
+SHOWN_S = 10.0
 LONGEST = (
     CONTAINERS,
     SYSTEM,
@@ -111,6 +113,24 @@ def put_in_order(items: list[pytest.Item]) -> None:
 class SideBySide(LoadScopeScheduling):  # type: ignore[misc]
     def _split_scope(self, nodeid: str) -> str:
         return unit_of(nodeid)
+
+
+class Timeline:
+    """A plugin of pytest: says at the end of a run which process was at which unit, and when, in seconds."""
+
+    def __init__(self) -> None:
+        self._began = time.time()
+        self._spans: dict[tuple[str, str], tuple[float, float]] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        at = (getattr(report, "worker_id", "alone"), unit_of(report.nodeid))
+        since, _ = self._spans.get(at, (report.start, 0.0))
+        self._spans[at] = since, report.stop
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        long = [(at, span) for at, span in self._spans.items() if span[1] - span[0] >= SHOWN_S]
+        for (worker, unit), (since, until) in sorted(long):
+            terminalreporter.line(f"{worker}: {since - self._began:5.0f} to {until - self._began:5.0f} s: {unit}")
 
 
 class UntilLast:
