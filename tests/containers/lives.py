@@ -1,8 +1,6 @@
-"""The examples once more: in a scope of their own, and as services of another version would write them. Pure."""
+"""The examples once more: in a scope of their own, and as services of a later version would write them. Pure."""
 
 import time
-from collections.abc import Callable
-from typing import Any
 
 import msgspec
 
@@ -11,11 +9,7 @@ from sluice.catalog.examples import Example
 from sluice.catalog.examples.names import SCOPE, request_id, topic_identity
 from sluice.domain.transaction_ids import transaction_id
 from sluice.kafka.headers import Headers
-from sluice.kafka.requests import decode_request
 from sluice.kafka.topics import TOPICS
-
-Version = Callable[[Example], Example]
-"""How a service of some version would have written the record."""
 
 _IDS = request_id(0).rpartition("-")[0]
 _TRANSACTIONS = [(epoch, request_id(number)) for epoch in (0, 1) for number in range(0x40)]
@@ -63,34 +57,9 @@ def garbage(example: Example) -> list[Example]:
     return [msgspec.structs.replace(example, value=value) for value in (b"", b"{", b"[]", b"\xff\xfe")]
 
 
-def same(example: Example) -> Example:
-    """As services of this version write it."""
-    return example
-
-
 def newer(example: Example) -> Example:
     """As a later version might write it: with unknown fields."""
     return examples.with_unknown_field(example)
-
-
-def older(example: Example) -> Example:
-    """As the first version might have sent it: without anything that may be left out."""
-    value = _required(decode_request(example.value))
-    return msgspec.structs.replace(example, value=msgspec.json.encode(value))
-
-
-def _required(value: Any) -> Any:
-    """The value as plain data, without the fields that have a default."""
-    if isinstance(value, tuple | list):
-        return [_required(part) for part in value]
-    if isinstance(value, dict):
-        return {name: _required(part) for name, part in value.items()}
-    if not isinstance(value, msgspec.Struct) or value.__struct_config__.array_like:
-        return value
-    config = value.__struct_config__
-    tag = {config.tag_field: config.tag} if config.tag_field is not None else {}
-    kept = {f.encode_name: _required(getattr(value, f.name)) for f in msgspec.structs.fields(value) if f.required}
-    return tag | kept
 
 
 def _text(value: str | bytes | None) -> str:

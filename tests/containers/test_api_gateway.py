@@ -10,7 +10,7 @@ import pytest
 from support.controller import Controller, info, outcome
 
 from containers.container_contract import ContainerContract, EndContract, FollowerContract
-from containers.lives import Version, newer, relocated, same
+from containers.lives import newer, relocated
 from containers.neighbours import Neighbours
 from containers.rpc_requests import REQUESTED_BY_RPC, rpc_of
 from containers.service import ServiceContainer
@@ -89,7 +89,8 @@ def answer(request: Request, reply: Reply) -> Example:
     return example(JOURNAL.name, request.command.key, "Refusal", record.id, WORKFLOWS, at(0), encode_record(record))
 
 
-LIVES = [("equals", same), ("newest", newer)]
+ASKED = "asked"
+"""The scope of what clients see and ask for."""
 
 
 @pytest.mark.usefixtures("service")
@@ -98,19 +99,18 @@ def test_what_happened_long_ago_is_over(clients: Controller) -> None:
     assert clients.scopes() == [RESTORED]
 
 
-@pytest.mark.parametrize(("scope", "version"), LIVES)
-def test_what_others_say_can_be_read(neighbours: Neighbours, clients: Controller, scope: str, version: Version) -> None:
+def test_what_others_say_can_be_read(neighbours: Neighbours, clients: Controller) -> None:
     """A stream that was scaled, its reader group and its table; what is sent once more changes nothing."""
-    records = [version(relocated(e, scope)) for e in examples.journal_records() if e.key.partition("/")[0] == SCOPE]
+    records = [newer(relocated(e, ASKED)) for e in examples.journal_records() if e.key.partition("/")[0] == SCOPE]
     scaled = next(number for number, e in enumerate(records) if e.type == "StreamScaled") + 1
     neighbours.append(*records[:scaled])
-    seen = everything(clients, scope)
+    seen = everything(clients, ASKED)
     streams, segments, tags, groups, tables = seen
     assert STREAM in streams
     assert segments == [FIRST, UPPER_LEFT, UPPER_RIGHT]
     assert (tags, groups, tables) == (["team-payments"], GROUP, [TABLE])
     neighbours.send(*records[:scaled])
-    assert everything(clients, scope) == seen
+    assert everything(clients, ASKED) == seen
 
 
 def everything(clients: Controller, scope: str) -> tuple[list[str], list[int], list[str], str, list[str]]:
@@ -130,13 +130,10 @@ def everything(clients: Controller, scope: str) -> tuple[list[str], list[int], l
 OTHER_STATUS = {"ScaleStream": "STARTED", "OpenTransaction": "OK", "PingTransaction": "OK"}
 
 
-@pytest.mark.parametrize(("scope", "version"), LIVES)
-def test_what_clients_ask_goes_into_its_topic_and_is_answered_once(
-    neighbours: Neighbours, clients: Controller, scope: str, version: Version
-) -> None:
-    """Answered by services of this and a later version, each twice. The stream is that of the test before."""
+def test_what_clients_ask_goes_into_its_topic_and_is_answered_once(neighbours: Neighbours, clients: Controller) -> None:
+    """Answered by services of a later version, each twice. The stream is that of the test before."""
     before = set(requests_of(neighbours))
-    for request in gateway_requests(scope):
+    for request in gateway_requests(ASKED):
         name, message = rpc_of(request.command)
         call = clients.begin(name, message, ANSWERS_S)
         sent = eventually(partial(one_more, neighbours, before), SEEN_S, f"{name} is requested")
@@ -146,7 +143,7 @@ def test_what_clients_ask_goes_into_its_topic_and_is_answered_once(
         kind = type(request.command).__name__
         status = OTHER_STATUS.get(kind, "SUCCESS")
         transaction = getattr(request.command, "transaction", "") or "1" * 8 + "-2222-3333-4444-" + "5" * 12
-        replied = version(
+        replied = newer(
             answer(sent, Reply(Status(status), transaction=transaction if kind == "OpenTransaction" else ""))
         )
         neighbours.send(replied, replied)
