@@ -86,7 +86,7 @@ async def _go_on(stage: Stage, opened: Reply) -> None:
 def _check(stage: Stage, opened: Reply, committing: Reply) -> None:
     """The stores say what happened; of transactions the back-up decides."""
     orders = stream_of(stage, ORDERS)
-    assert orders.state is StreamState.ACTIVE and orders.history.approximate and orders.active >= orders.base
+    assert orders.state is StreamState.ACTIVE and orders.history.after_all
     assert not stream_of(stage, CALM).history.has(1) and stream_of(stage, SHORT).cut
     assert stream_of(stage, SHUT).state is StreamState.SEALED
     assert stage.state(LATER.aggregate) is None

@@ -95,14 +95,14 @@ class Stage(System):
     def back_up(self) -> Callable[[], Iterable[RestoredRecord]]:
         """Capture the whole state as it is now; what is returned makes a journal of it, whenever that is.
 
-        Its records are small, so that each partition has some.
+        Its records are small, so that each partition has some, and states come in pieces.
         """
         with TemporaryDirectory() as folder:
             target = back_up(Path(folder), self.truth.views)
             backed_up = read_states(target, read_manifest(target))
 
         def records() -> list[RestoredRecord]:
-            with patch.object(restoring, "RECORD_BYTES", 1024):
+            with patch.object(restoring, "RECORD_BYTES", 256):
                 return list(restoration(backed_up, PARTITIONS, self.now_ms(), "sluice/golden").records)
 
         return records

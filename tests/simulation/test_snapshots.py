@@ -45,8 +45,8 @@ def test_whatever_fails_a_loaded_state_is_that_of_folding_everything(capsys: pyt
 class ForgetsSealed(DomainModel):
     """Takes a stream that is sealed for one that is not needed any more, so its version begins anew."""
 
-    def project(self, projections: dict[str, Any], event: Any, offset: int) -> Iterable[str]:
-        forgotten = super().project(projections, event, offset)
+    def project(self, projections: dict[str, Any], event: Any, state: Any, offset: int) -> Iterable[str]:
+        forgotten = super().project(projections, event, state, offset)
         return (event.aggregate,) if isinstance(event, StreamSealed) else forgotten
 
 

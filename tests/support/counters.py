@@ -93,7 +93,7 @@ class CounterModel:
                 state.work = None
         return state
 
-    def project(self, projections: dict[str, Any], event: AnyEvent, offset: int) -> Iterable[str]:
+    def project(self, projections: dict[str, Any], event: AnyEvent, state: Any, offset: int) -> Iterable[str]:
         """Dropped counters, with where that stands."""
         if isinstance(event, Dropped):
             projections.setdefault("dropped", {})[event.aggregate] = offset

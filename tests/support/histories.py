@@ -8,12 +8,12 @@ from sluice.domain.stream.state import Stream
 
 
 def epochs_of(stream: Stream) -> list[Epoch]:
-    return [stream.history.epoch(number) for number in range(stream.history.count)]
+    return [stream.history.epoch(number) for number in stream.history.numbers(0, stream.history.count)]
 
 
 def segments_of(stream: Stream) -> dict[int, Segment]:
     """Every segment that the stream ever had, by id."""
-    return {s.id: s for s in stream.history.within(0, stream.history.count - 1)}
+    return {s.id: s for s in stream.history.within(stream.history.first, stream.history.count - 1)}
 
 
 def sealed_in(stream: Stream) -> dict[int, int]:

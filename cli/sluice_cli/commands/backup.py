@@ -100,6 +100,6 @@ def _draw_created(out: Output, folder: Path, found: dict[str, Any]) -> None:
 
 def _draw_restored(out: Output, found: dict[str, Any]) -> None:
     _draw(out, "The journal has what the back-up knew; start the services", found)
-    out.text(f"Epochs and segments are numbered from {found['base']} on")
+    out.text(f"Epochs are numbered from {found['base']} on")
     for repair in found["repairs"]:
         out.text(f"Made to fit: {repair}")

@@ -22,7 +22,7 @@ from sluice.domain.transaction.state import Transaction
 from sluice.engine.fold import PartitionView
 from sluice.engine.record import record_kind
 from sluice.kafka.headers import Headers, cloud_event_headers
-from sluice.kafka.topics import JOURNAL, MAX_RECORD_BYTES, TOPICS
+from sluice.kafka.topics import JOURNAL, TOPICS
 from sluice.lookback.as_of import all_past_of
 from sluice.lookback.progress import Progress
 from sluice.lookback.snapshots import lost_ends
@@ -30,9 +30,6 @@ from sluice.lookback.source import Source
 from sluice_cli.errors import CommandError, RefusedError
 
 BY = "sluice/backup"
-
-MAX_STATE_BYTES = (MAX_RECORD_BYTES - 16_384) * 3 // 4
-"""What one record can bring back: it has an aggregate's state as base64, and something of its own."""
 
 COUNTS = ("scopes", "streams", "internalStreams", "readerGroups", "tables", "transactions")
 """What is counted of a back-up, for users; of transactions those that have not ended."""
@@ -92,17 +89,9 @@ def verify(target: Target) -> dict[str, Any]:
     try:
         manifest = read_manifest(target)
         found = read_states(target, manifest)
-        _check_sizes(found)
         return document(manifest, found)
     except BackupError as error:
         raise CommandError(str(error), "it cannot be restored") from error
-
-
-def _check_sizes(found: BackedUp) -> None:
-    """Raise BackupError if a state is larger than what can be brought back."""
-    for aggregate in found.states:
-        if (size := len(found.states.encoded(aggregate))) > MAX_STATE_BYTES:
-            raise BackupError(f"{aggregate} takes {size} bytes, a record can bring back {MAX_STATE_BYTES}")
 
 
 def _counted_as(state: object) -> str:
@@ -158,7 +147,6 @@ def restore(
         described = document(manifest, backed_up)
         count = partitions or len(manifest.partitions)
         made = restoration(backed_up, count, now_ms, BY, earlier)
-        _check_sizes(backed_up)
     except (BackupError, BaseUnfitError) as error:
         raise CommandError(str(error)) from error
     topics.create(count, replication)

@@ -9,20 +9,21 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
+import msgspec
+
 from sluice.domain.encoding import decode_state, encode_state
-from sluice.domain.segment import epoch_of, number_of, segment_id, segment_name
+from sluice.domain.segment import epoch_of, number_of, segment_name
 from sluice.domain.stream import cuts
 from sluice.domain.stream.events import StreamRestored
 from sluice.domain.stream.queries import head
 from sluice.domain.stream.restore import (
     MAX_NUMBERS_APART,
-    Outcome,
-    arranged,
     candidates,
     evolve_restored,
     last_segments,
     next_segments,
     repeated_numbers,
+    restore_of,
     was_changing,
 )
 from sluice.domain.stream.state import Stream
@@ -54,30 +55,31 @@ async def _truncate(context: StepContext, name: str, at: int) -> None:
         await context.store.truncate_segment(name, at)
 
 
-async def find_out(context: StepContext, stream: Stream) -> Outcome:
+async def find_out(context: StepContext, stream: Stream) -> StreamRestored:
     """What happened to the stream, with the epoch that writers go on in created, and all before it sealed."""
     state = decode_state(encode_state(stream))
     assert isinstance(state, Stream)
     live = transactions_of(context.reader(stream.id.key), stream.id)
     transactions = (*live.open, *live.committing, *live.aborting, *live.ranges)
-    repeated = repeated_numbers(state, map(epoch_of_transaction, transactions))
-    stores = _Stores(context, state)
+    repeated = repeated_numbers(stream, map(epoch_of_transaction, transactions))
+    stores, base = _Stores(context, state), restore_of(state).bases[-1]
     known = await stores.ask(last_segments(state))
     if not was_changing(state) and all(info is not None and not info.sealed for info in known.values()):
         # Those of the back-up: an update may have been under way, or have come since.
         await segments.set_policies(context, state)
-        return await _with_head(stores, state, Outcome())
+        return await _with_head(stores, state, StreamRestored(*state.id, at=0, base=base))
     found = await _search(stores, state, repeated)
-    creates = next_segments(state)
+    creates = next_segments(state, found)
     is_sealed = not found and not was_changing(state) and all(i is not None and i.sealed for i in known.values())
     # An attempt before may have sealed them, behind the creation of the next ones.
     if is_sealed and not await stores.there(s.id for s in creates):
-        return await _with_head(stores, state, Outcome(sealed=True))
+        return await _with_head(stores, state, StreamRestored(*state.id, at=0, base=base, sealed=True))
     await segments.create_segments(context.store, state, [s.id for s in creates])
     there = [s for s in (*known, *found) if s in found or known[s] is not None]
     sizes = await segments.seal_and_measure(context.store, state, there)
     stores.forget()
-    return await _with_head(stores, state, Outcome(arranged(state, found), creates, sizes))
+    restored = StreamRestored(*state.id, at=0, base=base, found=tuple(found), creates=creates, sealed_sizes=sizes)
+    return await _with_head(stores, state, restored)
 
 
 class _Stores:
@@ -111,60 +113,30 @@ class _Stores:
 
 
 async def _search(stores: _Stores, stream: Stream, repeated: Iterable[int]) -> list[int]:
-    """The segments that came behind the back-up, by id, life by life of the system: in each numbers went on higher."""
-    workflow, next_epoch = stream.workflow, stream.history.count
-    unknown_from = workflow.unknown_from if workflow is not None else stream.next_number
-    columns = set(repeated)
-    found: set[int] = set()
-    for first in (workflow.lives if workflow is not None else ()) or (next_epoch,):
-        number = unknown_from if first == next_epoch else max(unknown_from, first)
-        new = await _of_life(stores, columns, first - 1, number)
-        columns.update(map(number_of, new))
-        found.update(new)
+    """The segments that came behind the back-up, by id: of the numbers that rolls repeat, and of those that come next.
+
+    Whatever is found, more is looked for behind it; and behind each restore that came since.
+    """
+    numbers, found = set(repeated), set[int]()
+    for first in (stream.history.count, *restore_of(stream).bases[:-1]):
+        epoch = first
+        while True:
+            number = max(stream.next_number, max(numbers) + 1)
+            wanted = candidates({*numbers, *range(number, number + MAX_NUMBERS_APART)}, epoch)
+            new = set(await stores.there(wanted)) - found
+            if not new:
+                break
+            found |= new
+            numbers.update(map(number_of, new))
+            epoch = max(map(epoch_of, new))
     return sorted(found)
 
 
-async def _of_life(stores: _Stores, repeated: Iterable[int], before: int, number: int) -> set[int]:
-    """Those of the epochs behind that one: of this number and later ones, and of numbers that rolls repeated."""
-    found: set[int] = set()
-    epoch = before
-    while new := await _next_ones(stores, number, epoch, before):
-        found.update(new)
-        epoch, number = max(map(epoch_of, found)), max(map(number_of, found)) + 1
-    columns = {*repeated, *map(number_of, found)}
-    reached = before
-    while new := [s for s in await stores.there(candidates(columns, reached)) if epoch_of(s) > reached]:
-        found.update(new)
-        reached = max(map(epoch_of, new))
-    return found
-
-
-async def _next_ones(stores: _Stores, number: int, epoch: int, before: int) -> list[int]:
-    """Segments of this number or a later one, created in this epoch or a later one; none if there are none.
-
-    Nearly always the very next one is there. Where it is not, it and those behind it may have been deleted.
-    """
-    if epoch > before and (new := await stores.there([segment_id(epoch, number)])):
-        return new
-    for numbers in ([number], range(number, number + MAX_NUMBERS_APART)):
-        if new := await stores.there(candidates(numbers, max(before, epoch - 1))):
-            return new
-    return []
-
-
-async def _with_head(stores: _Stores, stream: Stream, outcome: Outcome) -> Outcome:
+async def _with_head(stores: _Stores, stream: Stream, restored: StreamRestored) -> StreamRestored:
     """The same, with the head where the stores have it: a truncation behind the back-up is found by what is missing."""
-    restored = StreamRestored(
-        *stream.id,
-        at=stream.history.created_at(stream.history.count - 1) + 1,
-        found=outcome.found,
-        creates=outcome.creates,
-        sealed_sizes=outcome.sealed_sizes,
-        sealed=outcome.sealed,
-    )
-    after = evolve_restored(stream, restored)
-    cut = await _head(stores, after)
-    return Outcome(outcome.found, outcome.creates, outcome.sealed_sizes, outcome.sealed, cut)
+    at = stream.history.created_at(stream.history.count - 1) + 1
+    after = evolve_restored(stream, msgspec.structs.replace(restored, at=at))
+    return msgspec.structs.replace(restored, cut=await _head(stores, after))
 
 
 async def _head(stores: _Stores, stream: Stream) -> dict[int, int]:

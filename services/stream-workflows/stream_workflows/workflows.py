@@ -39,7 +39,7 @@ WORKFLOWS: Workflows[StreamStepContext] = {
         Step(
             "find-out",
             restore_steps.find_out,
-            lambda reader, context, s, outcome: restore.finish_restore(reader, context, s.id, outcome),
+            lambda reader, context, _, restored: restore.finish_restore(reader, context, restored),
         ),
     ),
     WorkflowKind.CREATE_GROUP: (

@@ -1,7 +1,8 @@
 """The records that bring a back-up into an empty journal of any number of partitions.
 
 They are records like any other: a follower folds them, and has the states. Each aggregate is one event, which carries
-its state as the back-up encodes it; where it belongs follows from its key. Versions begin anew, as requests do.
+its state as the back-up encodes it; a state that is larger than a record comes in pieces, each in a record of its own.
+Where it belongs follows from its key. Versions begin anew, as requests do.
 The first record of each partition says how many there are (`whole_at`), and all of these come before any other: so a
 service that is started meanwhile, or on a restore that was broken off, waits.
 """
@@ -17,16 +18,18 @@ from sluice.domain.model import JournalEntry, JournalRecord
 from sluice.domain.names import key_of
 from sluice.domain.restoring.adapt import adapted
 from sluice.domain.restoring.base import base_at, check_earlier
-from sluice.domain.restoring.events import AggregateRestored, NumbersMoved
+from sluice.domain.restoring.events import AggregateRestored, EpochsMoved, PieceRestored
 from sluice.domain.restoring.repair import repair
 from sluice.domain.stream.state import DeletedStream, Stream
 from sluice.domain.transaction.index import NOTHING, StreamTransactions
 from sluice.engine.partition import partition_keys, partition_of
 
 RECORD_BYTES = 512 * 1024
-"""A record is full with so many bytes of states."""
+"""A record is full with so many bytes of states; no piece of one is larger."""
 _ENTRY_BYTES = 100
 """What the smallest one counts, for the names beside it."""
+
+Brought = PieceRestored | AggregateRestored
 
 
 class RestoredRecord(msgspec.Struct, frozen=True):
@@ -51,9 +54,10 @@ def restoration(backed_up: BackedUp, partitions: int, now: int, by: str, earlier
     `earlier` are the bases of restores that were made behind the back-up. It takes the states over: they are changed.
     """
     base, states = base_at(now, max(backed_up.highest, backed_up.base)), backed_up.states
-    check_earlier(earlier, backed_up.base, now)
+    check_earlier(earlier, backed_up.base, base)
+    bases = (*sorted(earlier), base)
     for name in list(states):
-        goes_on = adapted(states[name], base, now, _prepared(backed_up, name), earlier)
+        goes_on = adapted(states[name], bases, now, _prepared(backed_up, name))
         if goes_on is not None:
             states[name] = goes_on
         else:
@@ -91,46 +95,56 @@ def _records(backed_up: BackedUp, partitions: int, base: int, now: int, by: str)
         return RestoredRecord(partition, keys[partition], made)
 
     for partition, key in enumerate(keys):
-        moved = NumbersMoved(key, base)
+        moved = EpochsMoved(key, base)
         entry = JournalEntry(expect={moved.aggregate: 0}, events=(moved,))
         yield record(partition, 0, (entry,), 1 + sum(1 for _ in batches(partition)))
     for partition in range(partitions):
         yield from (record(partition, number, batch) for number, batch in enumerate(batches(partition), 1))
 
 
-def _events(backed_up: BackedUp, aggregates: list[str], streams: list[str]) -> Iterator[AggregateRestored]:
+def _events(backed_up: BackedUp, aggregates: list[str], streams: list[str]) -> Iterator[Brought]:
     """The aggregates in an order from which the projections come out as they were."""
     states, listed = backed_up.states, set[str]()
     for stream in streams:
         for event in _with_transactions(states, StreamId.of(stream), backed_up.transactions[stream]):
             listed.add(event.aggregate)
             yield event
-    yield from (AggregateRestored(name, states.encoded(name)) for name in aggregates if name not in listed)
+    for name in aggregates:
+        if name not in listed:
+            yield from _brought(name, states.encoded(name))
 
 
-def _with_transactions(states: EncodedStates, id: StreamId, index: StreamTransactions) -> Iterator[AggregateRestored]:
+def _brought(name: str, state: bytes) -> Iterator[Brought]:
+    last = max(len(state) - 1, 0) // RECORD_BYTES * RECORD_BYTES
+    yield from (PieceRestored(name, state[at : at + RECORD_BYTES]) for at in range(0, last, RECORD_BYTES))
+    yield AggregateRestored(name, state[last:])
+
+
+def _with_transactions(states: EncodedStates, id: StreamId, index: StreamTransactions) -> Iterator[Brought]:
     """A stream with its transactions. What ended before the stream of the name was deleted comes before that again."""
 
-    def of(uuids: Iterable[str]) -> Iterator[AggregateRestored]:
-        names = (id.transaction(uuid).aggregate for uuid in uuids)
-        return (AggregateRestored(name, states.encoded(name)) for name in names if name in states)
+    def of(uuids: Iterable[str]) -> Iterator[Brought]:
+        return brought(id.transaction(uuid).aggregate for uuid in uuids)
+
+    def brought(names: Iterable[str]) -> Iterator[Brought]:
+        return (event for name in names if name in states for event in _brought(name, states.encoded(name)))
 
     stream = states.get(id.aggregate)
     ended = [*index.older, *index.newest]
     yield from of(ended[: index.of_deleted])
     if isinstance(stream, Stream) and index.of_deleted:
         yield AggregateRestored(id.aggregate, encode_state(DeletedStream(stream.next_number)))
-    yield from (AggregateRestored(name, states.encoded(name)) for name in (id.aggregate,) if name in states)
+    yield from brought([id.aggregate])
     yield from of(ended[index.of_deleted :])
     yield from of([*index.committing, *index.aborting, *index.open])
 
 
-def _batches(events: Iterable[AggregateRestored]) -> Iterator[tuple[JournalEntry, ...]]:
+def _batches(events: Iterable[Brought]) -> Iterator[tuple[JournalEntry, ...]]:
     versions: dict[str, int] = {}
     batch: list[JournalEntry] = []
     size = 0
     for event in events:
-        more = _ENTRY_BYTES + len(event.state)
+        more = _ENTRY_BYTES + len(event.piece if isinstance(event, PieceRestored) else event.state)
         if batch and (size + more > RECORD_BYTES or event.aggregate in versions):
             yield tuple(batch)
             batch, size = [], 0

@@ -13,9 +13,7 @@ from sluice.backup.target import BackupError, Target
 from sluice.domain.model import DomainModel
 from sluice.domain.names import key_of
 from sluice.domain.scope.fences import ScopeFences
-from sluice.domain.segment import epoch_of, number_of
-from sluice.domain.stream.state import DeletedStream, Stream
-from sluice.domain.table.state import DeletedTable, Table
+from sluice.domain.stream.state import Stream
 from sluice.domain.transaction.index import StreamTransactions
 from sluice.engine.capture import CaptureInvalidError
 from sluice.engine.fold import PartitionView
@@ -56,7 +54,7 @@ class EncodedStates(MutableMapping[str, Any]):
 class BackedUp(msgspec.Struct):
     """The states of all partitions by aggregate, in no order, and the indexes of transactions by stream.
 
-    `highest` is the highest number of an epoch or a segment among them; `base` where they began after the last restore.
+    `highest` is the highest epoch that a stream may have; `base` where epochs went on at the last restore.
     """
 
     states: EncodedStates
@@ -91,7 +89,9 @@ def read_states(target: Target, manifest: Manifest) -> BackedUp:
     found = BackedUp(EncodedStates(), {}, -1, 0)
     for view in read_views(target, manifest):
         for name, state in view.aggregates():
-            found.highest = max(found.highest, _highest(state))
+            if isinstance(state, Stream):
+                # Behind the newest epoch there may be those of a scale, or the two of a roll.
+                found.highest = max(found.highest, state.history.count + 1)
             if isinstance(state, ScopeFences):
                 found.base = max(found.base, state.base)
             else:
@@ -99,18 +99,3 @@ def read_states(target: Target, manifest: Manifest) -> BackedUp:
         transactions = ((name, index) for name, index in view.projections() if isinstance(index, StreamTransactions))
         found.transactions.update(transactions)
     return found
-
-
-def _highest(state: object) -> int:
-    """The highest number that is known to be given out by this state; -1 if it gives out none."""
-    match state:
-        case Stream():
-            planned = state.workflow.replacement.creates if state.workflow and state.workflow.replacement else ()
-            numbers = (max(epoch_of(s.id), number_of(s.id)) for s in planned)
-            return max(state.history.count, state.next_number, *numbers) + 1
-        case DeletedStream() | DeletedTable() | Table():
-            return state.next_number
-        case ScopeFences():
-            return state.base
-        case _:
-            return -1

@@ -24,6 +24,16 @@ from sluice.domain.transaction.index import StreamTransactions
 from sluice.domain.transaction.prepared import PreparedRange
 from sluice.domain.transaction.state import EndedTransaction, PreparedTransaction, Transaction
 
+
+class RestoredPieces(msgspec.Struct, frozen=True, array_like=True):
+    """What a restore has brought so far of a state that is too large for one record: pieces of its bytes, in order.
+
+    No one sees it: a journal serves when all of it is restored.
+    """
+
+    pieces: tuple[bytes, ...]
+
+
 STATES: dict[type, bytes] = {
     Stream: b"S",
     DeletedStream: b"s",
@@ -38,6 +48,7 @@ STATES: dict[type, bytes] = {
     PreparedRange: b"P",
     Commits: b"C",
     Cluster: b"L",
+    RestoredPieces: b"R",
 }
 """Every type of state with its letter, which no other type ever gets."""
 

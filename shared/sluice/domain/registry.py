@@ -56,11 +56,10 @@ PROJECT: dict[type, Callable[[dict[str, Any], Any, int], Iterable[str] | None]] 
     **listings.PROJECT,
     **transaction_index.PROJECT,
     StreamDeleted: _stream_deleted,
-    AggregateRestored: restoring_evolve.project,
 }
 """What an event does to the projections, given the offset of its record, too; most do nothing there.
 
-Returns the names of the aggregates of no more use, if there are any.
+Only what is restored is projected by its state. Returns the names of the aggregates of no more use, if there are any.
 """
 
 DECIDE: dict[type, Decide] = {
@@ -88,10 +87,17 @@ def evolve(state: Any, event: Event) -> Any:
     return EVOLVE[type(event)](state, event)
 
 
-def project(projections: dict[str, Any], event: Event, offset: int) -> Iterable[str]:
-    """Bring the projections up to date with an event of the record at `offset`; names the aggregates of no more use."""
+def project(projections: dict[str, Any], event: Event, state: Any, offset: int) -> Iterable[str]:
+    """Bring the projections up to date with an event of the record at `offset`; names the aggregates of no more use.
+
+    `state` is what the event has made of its aggregate.
+    """
     projected = PROJECT.get(type(event))
-    return (projected(projections, event, offset) if projected is not None else None) or ()
+    if projected is not None:
+        return projected(projections, event, offset) or ()
+    if isinstance(event, AggregateRestored):
+        restoring_evolve.project(projections, event.aggregate, state, offset)
+    return ()
 
 
 def cancel(reader: Reader, context: Context, state: Any) -> Decision:

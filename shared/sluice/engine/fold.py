@@ -215,7 +215,7 @@ class PartitionView:
             if model.is_under_way(state) is not cell.is_under_way:
                 self._toggle(cell, timestamp_ms)
             touched.add(cell)
-            for forgotten in model.project(self._projections, event, offset):
+            for forgotten in model.project(self._projections, event, state, offset):
                 self._forget(forgotten)
         for cell in touched:
             cell.version += 1

@@ -259,8 +259,11 @@ class Model(Protocol):
         """The state after the event; the given one may be changed in place."""
         ...
 
-    def project(self, projections: dict[str, Any], event: Any, offset: int) -> Iterable[str]:
-        """Bring what is stored about several aggregates up to date; names the aggregates not needed any more."""
+    def project(self, projections: dict[str, Any], event: Any, state: Any, offset: int) -> Iterable[str]:
+        """Bring what is stored about several aggregates up to date; names the aggregates not needed any more.
+
+        `state` is what the event has made of its aggregate.
+        """
         ...
 
     def forget(self, projection: Any, name: str, now_ms: int) -> Iterable[str]:

@@ -254,21 +254,20 @@ def _add_creating(stream: Stream, columns: SegmentColumns) -> None:
 
 
 def _epochs(history: History, numbers: list[int]) -> EpochColumns:
-    restored = {number for number, _ in history.jumps}
     columns = EpochColumns()
     for number in numbers:
         reference = history.reference(number)
         columns.epoch.append(number)
         columns.at.append(history.created_at(number))
         columns.reference.append(reference)
-        columns.cause.append(_cause(number, reference, number in restored))
+        columns.cause.append(_cause(history, number, reference))
     return columns
 
 
-def _cause(number: int, reference: int, is_restored: bool) -> Cause:
-    if number == 0:
+def _cause(history: History, number: int, reference: int) -> Cause:
+    if number == history.first:
         return Cause.CREATED
-    if is_restored:
+    if not history.has(number - 1):
         return Cause.RESTORED
     return Cause.ROLLING if reference != number else Cause.SCALE
 

@@ -9,6 +9,7 @@ Rules: stream-and-transaction-semantics 2 and 3; docs/commits.md.
 
 from enum import Enum
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -112,7 +113,7 @@ class _OfStream:
         if stream.workflow is not None and id in stream.workflow.deletes:
             return Expected("behind the head of its stream", under_way=describe(stream.workflow))
         # Where a restore could not tell how far a stream was truncated, its head is a guess.
-        deletion = Deletion.IF_EMPTY if stream.base else Deletion.ALWAYS
+        deletion = Deletion.IF_EMPTY if self._restored_in else Deletion.ALWAYS
         return Expected("deleted: it lies behind the head of its stream", exists=False, deletion=deletion)
 
     def _unknown(self, stream: Stream, id: int) -> Expected:
@@ -177,7 +178,7 @@ class _OfStream:
         batch = self._commits.workflow
         if state.state is TransactionState.COMMITTING and (batch is None or id not in batch.transactions):
             # The segment stores may have merged it behind the back-up that it is from.
-            may_be_merged = epoch_of_transaction(id) < self._base
+            may_be_merged = epoch_of_transaction(id) < self._restored_in
             return Expected("of a transaction that waits for its commit", exists=None if may_be_merged else True)
         workflow = state.workflow or batch
         under_way = describe(workflow) if workflow is not None else state.state.value
@@ -199,10 +200,13 @@ class _OfStream:
             return Expected("of a transaction that cannot be opened", under_way=under_way)
         return Expected("of a transaction that was discarded or is forgotten", exists=False, deletion=Deletion.IF_EMPTY)
 
-    @property
-    def _base(self) -> int:
-        """Epochs before this number are of the time before a restore."""
-        return self._state.base if isinstance(self._state, Stream) else 0
+    @cached_property
+    def _restored_in(self) -> int:
+        """The epoch that the last restore has added, which no other one comes right before; 0 without any."""
+        if not isinstance(self._state, Stream):
+            return 0
+        numbers = self._state.history.numbers(0, self._state.active)
+        return max((n for before, n in pairwise(numbers) if n > before + 1), default=0)
 
     @cached_property
     def _readable(self) -> frozenset[int]:
@@ -216,8 +220,8 @@ class _OfStream:
     @cached_property
     def _clients_truncate(self) -> bool:
         """Byte streams and revisioned ones, states of reader groups too, have one segment, which clients truncate."""
-        history = self._state.history
-        return history.count == 1 and len(history.epoch(0).segments) == 1
+        history, active = self._state.history, self._state.active_epoch.segments
+        return len(active) == 1 and history.epoch(history.first).segments == active
 
     @cached_property
     def _own_workflow(self) -> str:

@@ -130,4 +130,4 @@ def _present(stream: Stream) -> list[int]:
 
 def _ever(stream: Stream) -> list[int]:
     """All that the stream ever had; what a scale has begun to create is not known to be there before its epoch is."""
-    return [s.id for s in stream.history.within(0, stream.history.count - 1)]
+    return [s.id for s in stream.history.within(stream.history.first, stream.history.count - 1)]

@@ -8,12 +8,13 @@ from support.backups import NOW, Restored, back_up
 from support.stream_log import STREAM
 from support.txn_log import TxnLog
 
+from sluice.backup import restoring
 from sluice.backup.files import read_manifest
 from sluice.backup.restoring import restoration
 from sluice.backup.states import read_states
 from sluice.catalog import examples
 from sluice.domain.commands import Command
-from sluice.domain.config import MAX_SEGMENTS, GroupRetention, ReaderGroupConfig, StreamConfig, TableConfig
+from sluice.domain.config import GroupRetention, ReaderGroupConfig, StreamConfig, TableConfig
 from sluice.domain.decision import Context, Decision
 from sluice.domain.ids import GroupId, ResourceKind, StreamId, TableId
 from sluice.domain.listings import members_of
@@ -21,7 +22,7 @@ from sluice.domain.model import DomainModel, JournalEntry, JournalRecord, decode
 from sluice.domain.names import key_of, scope_aggregate
 from sluice.domain.reader_group.events import ReaderGroupCreated, ReaderGroupCreationStarted
 from sluice.domain.registry import decide
-from sluice.domain.restoring.base import BaseUnfitError, base_at
+from sluice.domain.restoring.base import BaseUnfitError
 from sluice.domain.scope.commands import DeleteScope
 from sluice.domain.scope.index import scopes_of
 from sluice.domain.segment import epoch_of, number_of
@@ -31,11 +32,12 @@ from sluice.domain.stream.decide import finish_create
 from sluice.domain.stream.events import (
     StreamDeleted,
     StreamEpochAdded,
+    StreamRestored,
     StreamScaled,
     StreamScaleStarted,
     SubscriberAdded,
 )
-from sluice.domain.stream.restore import Outcome, finish_restore
+from sluice.domain.stream.restore import finish_restore, restore_of
 from sluice.domain.stream.state import Stream, StreamState, find_stream
 from sluice.domain.table.commands import CreateTable
 from sluice.domain.table.decide import finish_create as finish_create_table
@@ -80,13 +82,18 @@ def at_rest(value: bytes) -> Stream | Table:
         state.workflow = None
         return state
     assert isinstance(state, Stream)
-    state.base = state.next_number = 0
     state.state, state.workflow, state.waiting, state.spare = StreamState.ACTIVE, None, None, ()
     return state
 
 
-@pytest.mark.parametrize("partitions", [1, PARTITIONS, 2 * PARTITIONS])
-def test_what_a_back_up_of_any_moment_knew_goes_on_in_any_partitions(tmp_path: Path, partitions: int) -> None:
+@pytest.mark.parametrize(
+    ("partitions", "record_bytes"),
+    [(1, restoring.RECORD_BYTES), (PARTITIONS, 20), (2 * PARTITIONS, restoring.RECORD_BYTES)],
+)
+def test_what_a_back_up_of_any_moment_knew_goes_on_in_any_partitions_and_pieces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, partitions: int, record_bytes: int
+) -> None:
+    monkeypatch.setattr(restoring, "RECORD_BYTES", record_bytes)
     for point in range(len(HISTORY)):
         views = views_at(point)
         before, target = encoded(views), back_up(tmp_path / str(point), views)
@@ -187,7 +194,8 @@ class Life:
 
     def settle(self) -> None:
         """The stream is found as it was."""
-        self.apply(finish_restore(GuardedReader(self.view), Context(self.now), STREAM, Outcome()))
+        as_it_was = StreamRestored(*STREAM, at=0, base=restore_of(self.stream).bases[-1])
+        self.apply(finish_restore(GuardedReader(self.view), Context(self.now), as_it_was))
 
     def scale(self) -> set[int]:
         """Replace all segments by as many; the ids of those that came."""
@@ -224,7 +232,7 @@ def test_no_segment_that_was_named_behind_the_back_up_is_named_once_more(tmp_pat
         assert all(epoch_of(s) < 2**31 and number_of(s) < 2**31 for s in life)
 
 
-def test_streams_made_behind_a_restore_have_numbers_of_their_own(tmp_path: Path) -> None:
+def test_streams_made_behind_a_restore_have_epochs_of_their_own(tmp_path: Path) -> None:
     log = TxnLog()
     other = StreamId(STREAM.scope, "new")
     restored = restored_of(tmp_path, log, 1)
@@ -233,7 +241,7 @@ def test_streams_made_behind_a_restore_have_numbers_of_their_own(tmp_path: Path)
     made, lost = (find_stream(GuardedReader(view), other) for view in (restored.view(other.key), log.view))
     assert made is not None and lost is not None
     assert not set(made.active_epoch.segments) & set(lost.active_epoch.segments)
-    assert made.next_number > restored.base > lost.next_number
+    assert made.history.first == made.active == restored.base and lost.history.first == lost.active == 0
 
 
 def test_a_table_has_its_segments_created_and_that_cannot_be_cancelled(tmp_path: Path) -> None:
@@ -255,9 +263,10 @@ def test_an_answer_about_an_epoch_that_was_left_out_is_that_there_is_none(tmp_pa
     life.scale()
     history = life.stream.history
     assert [n for n in range(5) if history.has(n)] == [0]
-    assert history.has(life.stream.active) and not history.has(life.stream.active - 1)
-    assert history.before(life.stream.active) == 0 and history.after(0) == life.stream.active
-    assert list(history.numbers(0, life.stream.active)) == [0, life.stream.active]
+    base, active = life.stream.active - 1, life.stream.active
+    assert history.has(active) and history.has(base) and not history.has(base - 1)
+    assert history.before(base) == 0 and history.after(0) == base
+    assert list(history.numbers(0, active)) == [0, base, active]
 
 
 def test_a_clock_that_is_behind_the_known_numbers_is_refused(tmp_path: Path) -> None:
@@ -267,16 +276,6 @@ def test_a_clock_that_is_behind_the_known_numbers_is_refused(tmp_path: Path) -> 
     with pytest.raises(BaseUnfitError, match="clock"):
         restoration(read_states(target, read_manifest(target)), 1, NOW, "test")
     assert Restored(target, 1, NOW + 60_000).base > restored.base
-
-
-def test_a_restore_soon_after_one_that_is_named_says_how_long_to_wait(tmp_path: Path) -> None:
-    log = TxnLog()
-    target, first = back_up(tmp_path, [log.view]), base_at(NOW, 0)
-    for minutes in (1, 156):
-        with pytest.raises(BaseUnfitError, match=f"restore in {157 - minutes} minutes"):
-            restoration(read_states(*_opened(target)), 1, NOW + minutes * 60_000, "test", [first])
-    made = restoration(read_states(*_opened(target)), 1, NOW + 157 * 60_000, "test", [first])
-    assert made.base >= first + MAX_SEGMENTS
 
 
 # A cut that is of several moments.

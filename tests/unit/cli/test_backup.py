@@ -11,13 +11,13 @@ from unit.cli.memory import MemorySource
 from sluice.domain.config import ScalingPolicy, StreamConfig
 from sluice.domain.ids import StreamId
 from sluice.domain.model import DomainModel, decode_record
+from sluice.domain.stream.restore import restore_of
 from sluice.domain.stream.state import StreamState, find_stream
 from sluice.engine.fold import GuardedReader, PartitionView
 from sluice.engine.partition import partition_keys, partition_of
 from sluice.kafka.topics import BROKERS_OWN, JOURNAL, TOPICS
 from sluice.lookback.source import KafkaRecord
 from sluice_cli import session
-from sluice_cli.records import backing_up
 
 ORDERS = StreamId("demo", "orders")
 
@@ -89,7 +89,7 @@ def test_a_restore_brings_the_streams_into_empty_topics(
     assert found["partitions"] == len(logs) == (partitions or 4) and found["repairs"] == []
     view = views(logs)[partition_of(ORDERS.key, len(logs))]
     stream = find_stream(GuardedReader(view), ORDERS)
-    assert stream is not None and stream.state is StreamState.RESTORING and stream.base == found["base"]
+    assert stream is not None and stream.state is StreamState.RESTORING and restore_of(stream).bases == (found["base"],)
     assert len(stream.active_epoch.segments) == 2
 
 
@@ -104,8 +104,7 @@ def test_a_restore_looks_where_another_one_numbered_from_if_that_can_have_been(
     assert not any(empty.logs.get(JOURNAL.name, []))
     found = cli("backup", "restore", tmp_path / "b", "--earlier", 64, "--earlier", 640, "--json").document
     stream = find_stream(GuardedReader(views(empty.logs[JOURNAL.name])[partition_of(ORDERS.key, 4)]), ORDERS)
-    assert stream is not None and stream.workflow is not None
-    assert stream.workflow.lives == (1, 64, 640) and stream.base == found["base"] > 640
+    assert stream is not None and restore_of(stream).bases == (64, 640, found["base"])
 
 
 def test_a_restore_into_topics_with_records_is_refused(cli: Cli, empty: MemorySource, tmp_path: Path) -> None:
@@ -149,16 +148,6 @@ def test_a_back_up_says_what_it_has_and_one_that_is_damaged_says_why_not(cli: Cl
     file.write_bytes(file.read_bytes()[:-1])
     refused = cli("backup", "verify", tmp_path / "b")
     assert refused.code == 1 and file.name in refused.err
-
-
-def test_a_state_that_no_record_can_bring_back_is_refused_before_anything_is_written(
-    cli: Cli, empty: MemorySource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(backing_up, "MAX_STATE_BYTES", 100)
-    for command in "verify", "restore":
-        refused = cli("backup", command, tmp_path / "b")
-        assert refused.code == 1 and "bytes, a record can bring back 100" in refused.err
-    assert not any(empty.logs.get(JOURNAL.name, []))
 
 
 def test_a_journal_that_was_given_more_partitions_is_backed_up_as_it_was(cli: Cli, tmp_path: Path) -> None:

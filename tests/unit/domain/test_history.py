@@ -133,7 +133,7 @@ def test_a_condensed_stream_has_the_same_epochs_and_segments_as_a_whole_one(seed
     twins = Twins(Random(seed))
     twins.live(60)
     stream, whole = twins.stream, twins.whole
-    assert stream.history.first_recent > 0 and whole.history.first_recent == 0
+    assert stream.history.chunks and not whole.history.chunks
     assert epochs_of(stream) == epochs_of(whole)
     assert segments_of(stream) == segments_of(whole) == whole.history.segments
     assert sealed_in(stream) == sealed_in(whole) == whole.history.sealed_in
@@ -214,7 +214,7 @@ def test_only_whole_chunks_behind_the_head_are_condensed() -> None:
     kept, before = twins.stream.history, epochs_of(twins.stream)
     for epoch, condensed in ((CHUNK - 1, 0), (CHUNK, CHUNK), (2 * CHUNK - 1, CHUNK), (2 * CHUNK, 2 * CHUNK)):
         twins.truncate(dict.fromkeys(kept.epoch(epoch).segments, 0))
-        assert cuts.first_epoch(twins.stream, twins.stream.cut) == epoch and kept.first_recent == condensed
+        assert cuts.first_epoch(twins.stream, twins.stream.cut) == epoch and len(kept.chunks) * CHUNK == condensed
         assert epochs_of(twins.stream) == before and twins.stream.history is kept
     assert set(kept.segments) == set(twins.stream.active_epoch.segments)
     assert not kept.sealed_in and not kept.sealed_sizes
@@ -228,11 +228,11 @@ def test_a_segment_that_lives_through_all_chunks_is_found_in_the_first_and_the_l
     log.split(0, at=9000)
     log.truncate(dict.fromkeys(log.stream.active_epoch.segments, 0))
     found = log.stream.history
-    assert found.first_recent == 3 * CHUNK and 0 in found.segments, "its last epoch fills no chunk yet"
+    assert len(found.chunks) == 3 and 0 in found.segments, "its last epoch fills no chunk yet"
     for i in range(CHUNK):
         log.split(max(map(number_of, log.stream.active_epoch.segments)), at=9001 + i)
     log.truncate(dict.fromkeys(log.stream.active_epoch.segments, 0))
-    assert found.first_recent == 4 * CHUNK and 0 not in found.segments
+    assert len(log.stream.history.chunks) == 4 and 0 not in found.segments
     assert found.replaced_in(0) == 3 * CHUNK + 1 and found.last_epoch(0) == 3 * CHUNK
     assert [n for n in range(found.count) if 0 in found.epoch(n).segments] == list(range(3 * CHUNK + 1))
 

@@ -33,7 +33,7 @@ class Shown:
 
     def fold(self, *events: Event) -> None:
         for event in events:
-            assert list(project(self.projections, event, self.offset)) == []
+            assert list(project(self.projections, event, None, self.offset)) == []
         self.offset += 1
 
     def members(self, scope: str = "sc") -> Members:

@@ -39,7 +39,7 @@ def stream_of(log: Log, name: str = "st") -> Stream:
 
 @pytest.mark.parametrize("count", [1, 2, 3, 49, 98, 103, 197, 1000])
 def test_initial_ranges_tile_the_key_space_exactly(count: int) -> None:
-    segments = decide.initial_segments(count, first=6)
+    segments = decide.initial_segments(count, epoch=0, first=6)
     assert [s.id for s in segments] == list(range(6, 6 + count))
     assert segments[0].low == 0.0 and segments[-1].high == 1.0
     assert all(a.high == b.low for a, b in pairwise(segments))

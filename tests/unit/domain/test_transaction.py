@@ -146,7 +146,7 @@ def test_the_bounds_of_a_lease_are_those_that_are_set(lease_ms: int, opens: bool
 
 def test_none_is_opened_while_the_stream_is_being_restored() -> None:
     log = TxnLog()
-    log.fold(AggregateRestored(STREAM.aggregate, encode_state(adapted(log.stream, 64, 1, ()))))
+    log.fold(AggregateRestored(STREAM.aggregate, encode_state(adapted(log.stream, (64,), 1, ()))))
     refused = log.ask_open("a")
     assert refused is not None and refused.status == "TOO_MANY_OPEN" and "is being restored" in refused.reason
 

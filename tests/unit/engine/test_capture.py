@@ -28,7 +28,7 @@ from sluice.engine.record import Mark, Source
 class Model(CounterModel):
     """Each counter has a projection of its own, so that what is forgotten first depends on their order."""
 
-    def project(self, projections: dict[str, Any], event: AnyEvent, offset: int) -> Iterable[str]:
+    def project(self, projections: dict[str, Any], event: AnyEvent, state: Any, offset: int) -> Iterable[str]:
         if isinstance(event, Dropped):
             projections.setdefault(f"dropped-{event.aggregate}", {})[event.aggregate] = offset
         return ()

@@ -244,8 +244,8 @@ async def test_a_journal_is_not_loaded_before_each_partition_has_all_of_a_restor
 class Miscounts(CounterModel):
     """Forgets a counter when it is dropped, although others do so later: its version begins anew."""
 
-    def project(self, projections: dict[str, Any], event: Any, offset: int) -> Any:
-        super().project(projections, event, offset)
+    def project(self, projections: dict[str, Any], event: Any, state: Any, offset: int) -> Any:
+        super().project(projections, event, state, offset)
         return [event.aggregate]
 
 

@@ -51,8 +51,8 @@ async def after_backup(world: TransactionWorld) -> None:
 
 
 async def find_out_and_complete(world: TransactionWorld) -> None:
-    outcome = await find_out(StepContext(world.store, world.first.journal), world.stream)
-    await world.do(KEY, lambda reader, context: finish_restore(reader, context, STREAM, outcome))
+    found = await find_out(StepContext(world.store, world.first.journal), world.stream)
+    await world.do(KEY, lambda reader, context: finish_restore(reader, context, found))
     world.completer.take_over()
     await world.until_ended()
 

@@ -25,6 +25,7 @@ from sluice.domain.decision import Reply
 from sluice.domain.errors import StreamRestoringError
 from sluice.domain.ids import StreamId, TableId
 from sluice.domain.model import encode_record
+from sluice.domain.restoring.base import base_at
 from sluice.domain.scope.events import ScopeCreated
 from sluice.domain.segment import Segment, kvt_segment_name, number_of, segment_id, segment_name
 from sluice.domain.stream.commands import CreateStream, ScaleStream, SealStream, TruncateStream
@@ -227,6 +228,7 @@ async def test_a_stream_that_was_only_written_to_goes_on_in_its_segments(before:
     writer.write()
     after = await restored(before, target)
     assert after.stream.active_epoch.segments == (0,) and after.stream.state is StreamState.ACTIVE
+    assert list(after.stream.history.numbers(0, after.stream.active)) == [0, base_at(NOW, 0)]
     await assert_goes_on(after, writer)
 
 
@@ -240,12 +242,12 @@ async def test_a_stream_that_was_scaled_is_read_whole_and_in_order(before: Syste
         await step()
     writer.write()
     after = await restored(before, target)
-    assert len(after.stream.history.approximate) == 5 and len(after.stream.active_segments()) == 2
+    assert len(after.stream.history.after_all) == 6 and len(after.stream.active_segments()) == 2
     assert_all_is_read(after, writer.written)
     await assert_goes_on(after, writer)
 
 
-async def test_rolls_are_found_with_their_ranges(before: System, tmp_path: Path) -> None:
+async def test_rolls_are_found_and_read_in_order(before: System, tmp_path: Path) -> None:
     writer = Writer(before)
     await before.split()
     target = backed_up(before, tmp_path)
@@ -254,7 +256,6 @@ async def test_rolls_are_found_with_their_ranges(before: System, tmp_path: Path)
         await before.roll()
     writer.write()
     after = await restored(before, target)
-    assert not after.stream.history.approximate
     assert_all_is_read(after, writer.written)
     await assert_goes_on(after, writer)
 
@@ -434,7 +435,7 @@ async def test_what_was_scaled_in_a_life_that_the_back_up_does_not_know_is_found
     writer.system = first
     await first.split()
     writer.write()
-    again = await restored(first, target, now=NOW + 157 * 60_000, earlier=[first.stream.base])
+    again = await restored(first, target, now=NOW + 60_000, earlier=[base_at(NOW, 0)])
     await assert_comes_back_whole(again, writer)
 
 

@@ -5,6 +5,7 @@ from support.memory_world import PARTITIONS, MemoryWorld
 
 from sluice.domain.config import ScalingPolicy, StreamConfig
 from sluice.domain.events import Event
+from sluice.domain.segment import Segment
 from sluice.domain.stream.events import StreamCreated, StreamCreationStarted
 from sluice.engine.partition import partition_of
 from sluice.insight.statistics import Counter, Figures, Operation, OperationCounter, Reported, StatisticsMark
@@ -41,7 +42,7 @@ class Reporting:
 
 
 def created(stream: str) -> tuple[Event, ...]:
-    started = StreamCreationStarted("sc", stream, "i", config=CONFIG, created_at=0, segments=())
+    started = StreamCreationStarted("sc", stream, "i", config=CONFIG, created_at=0, segments=(Segment(0, 0.0, 1.0),))
     return started, StreamCreated("sc", stream)
 
 

@@ -6,12 +6,12 @@ already counts as merged. Every other workflow of a stream gives way to `restore
 and whatever came behind it, has got. Tables have their segments created once more.
 """
 
-from collections.abc import Container, Sequence
+from collections.abc import Container
 from typing import Any
 
 from sluice.domain.cluster.state import Cluster
 from sluice.domain.scope.fences import ScopeFences
-from sluice.domain.stream.state import Stream, StreamState, StreamWorkflow
+from sluice.domain.stream.state import Restore, Stream, StreamState, StreamWorkflow
 from sluice.domain.table.state import Table, TableState
 from sluice.domain.transaction.batch import Commits
 from sluice.domain.transaction.commands import AbortReason
@@ -20,15 +20,15 @@ from sluice.domain.transaction.state import PreparedTransaction, Transaction, Tr
 from sluice.domain.workflow import Workflow, WorkflowKind
 
 
-def adapted(state: Any, base: int, now: int, prepared: Container[str], earlier: Sequence[int] = ()) -> Any:
+def adapted(state: Any, bases: tuple[int, ...], now: int, prepared: Container[str]) -> Any:
     """The state to go on with, None if there is none; the given one may be changed in place.
 
-    `now` in epoch ms; `prepared` are the transactions of the stream that no client has; `earlier` are the bases of
-    restores that were made behind the back-up.
+    `bases` are those of the restores that were made behind the back-up, and of this one. `now` in epoch ms; `prepared`
+    are the transactions of the stream that no client has.
     """
     match state:
         case Stream():
-            return _stream(state, base, now, earlier)
+            return _stream(state, bases, now)
         case Transaction():
             return _transaction(state, now)
         case PreparedRange():
@@ -45,10 +45,8 @@ def adapted(state: Any, base: int, now: int, prepared: Container[str], earlier: 
             return state
 
 
-def _stream(state: Stream, base: int, now: int, earlier: Sequence[int]) -> Stream:
-    known, workflow, next_epoch = state.next_number, state.workflow, state.history.count
-    lives = {max(next_epoch, begun) for begun in (state.base, *earlier)}
-    state.next_number, state.base, state.waiting = max(known, base), base, None
+def _stream(state: Stream, bases: tuple[int, ...], now: int) -> Stream:
+    workflow, state.waiting = state.workflow, None
     if state.state is StreamState.SEALED or (workflow and workflow.kind is WorkflowKind.DELETE_STREAM):
         return state
     if workflow is not None and workflow.replacement is not None and state.history.count == state.active + 1:
@@ -56,12 +54,10 @@ def _stream(state: Stream, base: int, now: int, earlier: Sequence[int]) -> Strea
         state.spare = tuple(sorted({*state.spare, *unnamed}))
     state.state = StreamState.RESTORING
     deletes = workflow.deletes if workflow is not None else ()
-    if workflow is not None and workflow.kind is WorkflowKind.RESTORE_STREAM:
-        # What came in the lives before it was not found out yet.
-        known, lives = workflow.unknown_from, {next_epoch, *workflow.lives, *lives}
-    state.workflow = StreamWorkflow(
-        WorkflowKind.RESTORE_STREAM, None, now, deletes=deletes, unknown_from=known, lives=tuple(sorted(lives))
-    )
+    # What came behind a restore that had not ended was not found out yet.
+    before = workflow.restore.bases if workflow is not None and workflow.restore is not None else ()
+    restore = Restore((*before, *bases))
+    state.workflow = StreamWorkflow(WorkflowKind.RESTORE_STREAM, None, now, deletes=deletes, restore=restore)
     return state
 
 

@@ -27,7 +27,7 @@ class ScopeFences(msgspec.Struct, array_like=True):
 
     positions: dict[str, int] = {}
     base: int = 0
-    """Where the numbers of the segments of what is created here begin: behind all numbers before a restore."""
+    """Where the epochs of what is created here begin: behind all that were given out before a restore."""
 
 
 class Fence(msgspec.Struct, frozen=True):
@@ -68,8 +68,8 @@ def missing_scope(reader: Reader, scope: str, context: Context) -> Decision | No
     return None
 
 
-def numbers_from(reader: Reader) -> int:
-    """Where the numbers of segments begin in the reader's partition; guarded from here on."""
+def base_of(reader: Reader) -> int:
+    """The first epoch of what is created in the reader's partition; guarded from here on."""
     fences = reader.get(fences_aggregate(reader.partition_key))
     return fences.base if isinstance(fences, ScopeFences) else 0
 

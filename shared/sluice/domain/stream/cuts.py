@@ -38,8 +38,8 @@ class RangeIndex:
 
 
 def first_epoch(stream: Stream, cut: Cut) -> int:
-    """The number of the first epoch that is not wholly before a cut of the stream; 0 for an empty one."""
-    return min(max(map(epoch_of, cut)), *map(stream.history.last_epoch, cut)) if cut else 0
+    """The number of the first epoch that is not wholly before a cut of the stream; an empty one is the begin."""
+    return min(max(map(epoch_of, cut)), *map(stream.history.last_epoch, cut)) if cut else stream.history.first
 
 
 def is_equal_or_after(stream: Stream, cut: Cut, other: Cut) -> bool:
@@ -104,7 +104,7 @@ def segments_between(stream: Stream, start: Cut, end: Cut) -> set[int]:
     """
     if start and end and not is_equal_or_after(stream, end, start):
         raise InvalidArgumentError("the second cut lies before the first")
-    begin = start or dict.fromkeys(stream.history.epoch(0).segments, 0)
+    begin = start or dict.fromkeys(stream.history.epoch(stream.history.first).segments, 0)
     until = end or dict.fromkeys(stream.active_epoch.segments, 0)
     for cut in (begin, until):
         _check_known(stream, cut)
@@ -132,12 +132,6 @@ def size_between(stream: Stream, start: Cut, end: Cut, segments: Iterable[int]) 
         until = max(end[s], 0) if s in end else max(stream.history.sealed_sizes.get(s, 0), 0)
         total += until - max(start.get(s, 0), 0)
     return total
-
-
-def is_approximate(stream: Stream, epoch: int) -> bool:
-    """Whether it is not known which segments of an epoch replaced which ones of the epoch before."""
-    assumed = stream.history.approximate
-    return bool(assumed) and (epoch in assumed or stream.history.before(epoch) in assumed)
 
 
 def _ranges(stream: Stream, segments: Iterable[int]) -> dict[int, tuple[float, float]]:
@@ -212,6 +206,6 @@ def successors(stream: Stream, segment: int) -> list[Segment]:
         return []
     replaced = stream.history.segment(segment)
     following = stream.history.segments_of(replaced_in)
-    if is_approximate(stream, replaced_in):
+    if replaced_in in stream.history.after_all:
         return following
     return [s for s in following if s.low < replaced.high and s.high > replaced.low]

@@ -15,8 +15,8 @@ from sluice.domain.decision import Context, Decide, Decision, Reader, Reply, not
 from sluice.domain.errors import InvalidArgumentError, NotFoundError
 from sluice.domain.ids import StreamId
 from sluice.domain.names import is_stream_name
-from sluice.domain.scope.fences import missing_scope, numbers_from
-from sluice.domain.segment import Segment
+from sluice.domain.scope.fences import base_of, missing_scope
+from sluice.domain.segment import Segment, segment_id
 from sluice.domain.status import Status
 from sluice.domain.stream import cuts, scale
 from sluice.domain.stream.commands import (
@@ -51,9 +51,10 @@ from sluice.domain.workflow import WorkflowKind, check_idle, last_reply, running
 _MARK_CONFIG = StreamConfig(scaling=ScalingPolicy(min_segments=1))
 
 
-def initial_segments(count: int, first: int) -> tuple[Segment, ...]:
-    """The segments of epoch 0, numbered from `first`."""
-    return tuple(Segment(first + i, low, high) for i, (low, high) in enumerate(scale.equal_ranges(count)))
+def initial_segments(count: int, epoch: int, first: int) -> tuple[Segment, ...]:
+    """The segments of a first epoch, numbered from `first`."""
+    ranges = enumerate(scale.equal_ranges(count))
+    return tuple(Segment(segment_id(epoch, first + i), low, high) for i, (low, high) in ranges)
 
 
 def decide_create(reader: Reader, command: CreateStream, context: Context) -> Decision:
@@ -87,7 +88,7 @@ def start_with_mark(
 
     `request` is the one to be answered when the stream is there.
     """
-    base = numbers_from(reader)
+    base = base_of(reader)
     wanted = ((id, config, request), (id.mark, _MARK_CONFIG, None))
     return tuple(
         StreamCreationStarted(
@@ -95,7 +96,7 @@ def start_with_mark(
             creation_id=context.request or "",
             config=its_config,
             created_at=context.now,
-            segments=initial_segments(its_config.scaling.min_segments, max(base, first_number(reader, stream))),
+            segments=initial_segments(its_config.scaling.min_segments, base, first_number(reader, stream)),
             request=its_request,
             at=context.now,
         )

@@ -221,24 +221,18 @@ class DecisionRecorded(StreamEvent, frozen=True):
     numbers: dict[str, int] = {}
 
 
-class FoundEpoch(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An epoch that the segment stores have segments of; in an `approximate` one their key ranges are assumed."""
-
-    number: int
-    segments: tuple[Segment, ...]
-    approximate: bool = False
-
-
 class StreamRestored(StreamEvent, frozen=True):
     """What happened to the stream behind the back-up that it is from is found out; see `domain.stream.restore`.
 
-    The epochs that were `found` come behind those that were known, and behind them one of the segments that it
-    `creates`. All before these are sealed, at these sizes in bytes. Without any it goes on as it was, or was `sealed`.
+    The segments that were `found`, by id, come behind those that were known, epoch by epoch. Behind all comes the epoch
+    `base` with the segments that it `creates`, and all before these are sealed, at these sizes in bytes. If it creates
+    none that epoch has the segments that were active: the stream goes on in them, or was `sealed`.
     The head is at `cut` if there is one.
     """
 
     at: int
-    found: tuple[FoundEpoch, ...] = ()
+    base: int
+    found: tuple[int, ...] = ()
     creates: tuple[Segment, ...] = ()
     sealed_sizes: dict[int, int] = {}
     sealed: bool = False

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from sluice.domain.segment import Segment, number_of, segment_id
+from sluice.domain.segment import Segment, epoch_of, number_of, segment_id
 from sluice.domain.stream import cuts
 from sluice.domain.stream.events import (
     StreamCreated,
@@ -32,14 +32,16 @@ from sluice.domain.workflow import WorkflowKind
 
 def _creation_started(_state: Any, event: StreamCreationStarted) -> Stream:
     ids = tuple([s.id for s in event.segments])
+    epoch = epoch_of(ids[0])
     return Stream(
         id=event.stream_id,
         creation_id=event.creation_id,
         state=StreamState.CREATING,
         config=event.config,
         created_at=event.created_at,
-        history=History([Epoch(0, 0, event.created_at, ids)], {s.id: s for s in event.segments}),
+        history=History([Epoch(epoch, epoch, event.created_at, ids)], {s.id: s for s in event.segments}),
         next_number=_after(ids),
+        active=epoch,
         workflow=StreamWorkflow(WorkflowKind.CREATE_STREAM, event.request, event.at),
     )
 

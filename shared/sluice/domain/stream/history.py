@@ -8,14 +8,14 @@ What lies behind the head is read rarely, so it is stored in chunks of encoded e
 time series. Every answer is the same before and after: epochs and segments are immutable, only their form changes.
 Adding an epoch costs the same however many there are. Rules: stream-and-transaction-semantics 2.2 to 2.7.
 
-Numbers of epochs grow, but not always by one: a restored stream goes on at a number that was never given out (`jumps`).
-So an epoch also has a *position*, how many come before it; chunks and searches go by positions.
+Epochs are found by their numbers, which only grow: nothing asks how far apart they are.
 """
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import takewhile
+from operator import attrgetter, itemgetter
 from typing import Any, TypeVar
 
 import msgspec
@@ -55,135 +55,141 @@ class Epoch(msgspec.Struct, frozen=True, gc=False, array_like=True):
     segments: tuple[int, ...]
 
 
+_NUMBER, _CREATED_AT, _FIRST = attrgetter("number"), attrgetter("created_at"), itemgetter(0)
+
+
 def _created_in(epoch: Epoch) -> Iterator[int]:
     return takewhile(lambda s: epoch_of(s) == epoch.number, reversed(epoch.segments))
 
 
 class _Chunk(msgspec.Struct, array_like=True):
-    """The epochs from position `first` on, and by id what lived in any of them: range, and where it was sealed.
+    """Epochs in columns, and by id what lived in any of them: its range, and the first epoch without it.
 
-    All is by position. One that outlived the chunk reads as sealed just behind `end`, the first epoch after the chunk.
+    `end` is the first epoch behind the chunk. What lived in that, too, reads as replaced just behind it.
     """
 
-    first: int
+    end: int
+    numbers: list[int]
     created_at: list[int]
     references: list[int]
     segments: dict[int, tuple[float, float, int]]
 
-    @property
-    def end(self) -> int:
-        return self.first + len(self.created_at)
+    def at(self, number: int) -> int:
+        """The index of the last epoch up to a number."""
+        return bisect_right(self.numbers, number) - 1
 
     def segment(self, id: int) -> Segment:
         low, high, _ = self.segments[id]
         return Segment(id, low, high)
 
-    def epoch(self, number: int, position: int) -> Epoch:
-        at = position - self.first
-        alive = tuple(s for s, (_, _, until) in self.segments.items() if epoch_of(s) <= number and position < until)
+    def epoch(self, number: int) -> Epoch:
+        at = self.at(number)
+        alive = tuple(s for s, (_, _, until) in self.segments.items() if epoch_of(s) <= number < until)
         return Epoch(number, self.references[at], self.created_at[at], alive)
 
     def is_past(self, segment: int) -> bool:
-        """Whether a segment of an epoch before the chunk's end was sealed in this chunk or before."""
+        """Whether a segment of an epoch before the chunk's end was replaced in this chunk or before."""
         return segment not in self.segments or self.segments[segment][2] <= self.end
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = lru_cache(_CACHED_CHUNKS)(msgspec.msgpack.Decoder(_Chunk).decode)
+_decode_chunk = lru_cache(_CACHED_CHUNKS)(msgspec.msgpack.Decoder(_Chunk).decode)
+
+
+def _decode(chunk: tuple[int, bytes]) -> _Chunk:
+    return _decode_chunk(chunk[1])
 
 
 class History(msgspec.Struct, array_like=True, gc=False):
-    """`chunks` come first, then the `recent` epochs, with all of their segments by id.
+    """`chunks` come first, each with its first number; then the `recent` epochs, with all of their segments by id.
 
     `sealed_in` is the first epoch without the segment, `sealed_sizes` are bytes; both of segments in recent epochs.
     Sizes are read from the head on only, so the sizes of others are dropped.
-    Each of `jumps` is the number of an epoch that does not follow the one before by one, and how many numbers up to it
-    were left out in all. In `approximate` epochs the key ranges of the segments are assumed, not known.
+    The segments of an epoch in `after_all` follow all of the epoch before, whatever their key ranges are.
     """
 
     recent: list[Epoch]
     segments: Mapping[int, Segment]
     sealed_in: Mapping[int, int] = NONE
     sealed_sizes: Mapping[int, int] = NONE
-    chunks: tuple[bytes, ...] = ()
-    jumps: tuple[tuple[int, int], ...] = ()
-    approximate: tuple[int, ...] = ()
+    chunks: tuple[tuple[int, bytes], ...] = ()
+    after_all: tuple[int, ...] = ()
 
     @property
-    def first_recent(self) -> int:
-        """The position of the first of the recent epochs."""
-        return len(self.chunks) * CHUNK_EPOCHS
+    def first(self) -> int:
+        """The number of the first epoch."""
+        return self.chunks[0][0] if self.chunks else self.recent[0].number
 
     @property
     def count(self) -> int:
         """One more than the newest epoch's number."""
         return self.recent[-1].number + 1
 
-    def _position(self, number: int) -> int:
-        """Where the epoch of a number stands; for a number that was left out, the epoch before."""
-        for first, left_out in reversed(self.jumps):
-            if number >= first:
-                return number - left_out
-            if number >= first - (left_out - self._left_out_before(first)):
-                return first - left_out - 1
-        return number
+    def _recent_at(self, number: int) -> int:
+        """The index of the last recent epoch up to a number; -1 if that comes before them."""
+        return bisect_right(self.recent, number, key=_NUMBER) - 1
 
-    def _left_out_before(self, first: int) -> int:
-        return max((left_out for number, left_out in self.jumps if number < first), default=0)
+    def _chunk_at(self, number: int) -> int:
+        """The index of the last chunk that begins up to a number, else of the first one."""
+        return max(bisect_right(self.chunks, number, key=_FIRST) - 1, 0)
 
-    def _number(self, position: int) -> int:
-        for first, left_out in reversed(self.jumps):
-            if position + left_out >= first:
-                return position + left_out
-        return position
+    def _chunk_of(self, number: int) -> _Chunk | None:
+        """The chunk that has the last epoch up to a number; None if that is a recent one."""
+        is_condensed = self.chunks and number < self.recent[0].number
+        return _decode(self.chunks[self._chunk_at(number)]) if is_condensed else None
 
     def has(self, number: int) -> bool:
         """Whether there is an epoch of that number."""
-        return 0 <= number < self.count and self._number(self._position(number)) == number
+        return self.first <= number and self.before(number + 1) == number
 
     def before(self, number: int) -> int:
-        """The number of the epoch before this one, which is not the first."""
-        return self._number(self._position(number) - 1)
+        """The number of the last epoch before a number that is behind the first one."""
+        chunk = self._chunk_of(number - 1)
+        return chunk.numbers[chunk.at(number - 1)] if chunk else self._recent(number - 1).number
 
     def after(self, number: int) -> int:
-        """The number of the epoch behind this one, which is not the newest."""
-        return self._number(self._position(number) + 1)
+        """The number of the first epoch behind a number that is before the newest one."""
+        chunk = self._chunk_of(number)
+        if chunk:
+            return [*chunk.numbers, chunk.end][chunk.at(number) + 1]
+        return self.recent[self._recent_at(number) + 1].number
 
     def numbers(self, first: int, last: int) -> Iterator[int]:
-        """The numbers of the epochs from one that there is to another one; none if `first` comes after `last`."""
-        if first > last:
-            return iter(())
-        return (self._number(at) for at in range(self._position(first), self._position(last) + 1))
+        """The numbers of the epochs from `first` to `last`."""
+        number = first - 1
+        while number < min(last, self.count - 1) and (number := self.after(number)) <= last:
+            yield number
 
     def epoch(self, number: int) -> Epoch:
         """The epoch of a number that there is."""
-        at = (position := self._position(number)) - self.first_recent
-        return self.recent[at] if at >= 0 else self._chunk_at(position).epoch(number, position)
+        chunk = self._chunk_of(number)
+        return chunk.epoch(number) if chunk else self._recent(number)
+
+    def _recent(self, number: int) -> Epoch:
+        return self.recent[self._recent_at(number)]
 
     def reference(self, number: int) -> int:
-        at = (position := self._position(number)) - self.first_recent
-        return self.recent[at].reference if at >= 0 else self._chunk_at(position).references[position % CHUNK_EPOCHS]
+        chunk = self._chunk_of(number)
+        return chunk.references[chunk.at(number)] if chunk else self._recent(number).reference
 
     def created_at(self, number: int) -> int:
-        return self._created_at(self._position(number))
-
-    def _created_at(self, position: int) -> int:
-        at = position - self.first_recent
-        return self.recent[at].created_at if at >= 0 else self._chunk_at(position).created_at[position % CHUNK_EPOCHS]
+        chunk = self._chunk_of(number)
+        return chunk.created_at[chunk.at(number)] if chunk else self._recent(number).created_at
 
     def epoch_at(self, time: int) -> int:
         """The number of the newest epoch created at `time`, epoch ms, or before; -1 if there is none."""
-        positions = range(self.first_recent + len(self.recent))
-        found = bisect_right(positions, time, key=self._created_at) - 1
-        return self._number(found) if found >= 0 else -1
+        if at := bisect_right(self.recent, time, key=_CREATED_AT):
+            return self.recent[at - 1].number
+        if at := bisect_right(self.chunks, time, key=lambda chunk: _decode(chunk).created_at[0]):
+            chunk = _decode(self.chunks[at - 1])
+            return chunk.numbers[bisect_right(chunk.created_at, time) - 1]
+        return -1
 
     def find(self, segment: int) -> Segment | None:
         """The segment; None if the stream never had it."""
         found = self.segments.get(segment)
-        if found is None and 0 <= (position := self._position(epoch_of(segment))) < self.first_recent:
-            chunk = self._chunk_at(position)
-            return chunk.segment(segment) if segment in chunk.segments else None
-        return found
+        chunk = self._chunk_of(epoch_of(segment)) if found is None else None
+        return chunk.segment(segment) if chunk and segment in chunk.segments else found
 
     def segment(self, segment: int) -> Segment:
         """A segment that the stream is known to have, or had."""
@@ -200,9 +206,9 @@ class History(msgspec.Struct, array_like=True, gc=False):
         """The first epoch without the segment; None if it is in the newest one, or unknown."""
         if segment in self.segments or self.find(segment) is None:
             return self.sealed_in.get(segment)
-        lived = range(self._position(epoch_of(segment)) // CHUNK_EPOCHS, len(self.chunks))
-        last = bisect_left(lived, True, key=lambda at: _decode(self.chunks[at]).is_past(segment))
-        return self._number(_decode(self.chunks[lived[last]]).segments[segment][2])
+        born = self._chunk_at(epoch_of(segment))
+        last = bisect_left(self.chunks, True, born, key=lambda chunk: _decode(chunk).is_past(segment))
+        return _decode(self.chunks[last]).segments[segment][2]
 
     def last_epoch(self, segment: int) -> int:
         """The number of the last epoch that has the segment."""
@@ -214,13 +220,16 @@ class History(msgspec.Struct, array_like=True, gc=False):
         if first > last:
             return
         yield from (self.segment(s) for s in self.epoch(first).segments)
-        at, end = self._position(first) + 1, self._position(last) + 1
-        while at < end and at < self.first_recent:
-            begin, chunk = self._number(at), self._chunk_at(at)
-            yield from (chunk.segment(s) for s in chunk.segments if begin <= epoch_of(s) <= last)
-            at = chunk.end
-        for epoch in self.recent[max(at - self.first_recent, 0) : max(end - self.first_recent, 0)]:
+        for begin, chunk in self._chunks(first, last):
+            yield from (chunk.segment(s) for s in chunk.segments if max(begin, first + 1) <= epoch_of(s) <= last)
+        for epoch in self.recent[self._recent_at(first) + 1 : self._recent_at(last) + 1]:
             yield from (self.segments[s] for s in _created_in(epoch))
+
+    def _chunks(self, first: int, last: int) -> Iterator[tuple[int, _Chunk]]:
+        """The chunks from that of epoch `first` to that of `last`, each with its first number."""
+        if first < self.recent[0].number:
+            for chunk in self.chunks[self._chunk_at(first) : self._chunk_at(last) + 1]:
+                yield chunk[0], _decode(chunk)
 
     def lives(self, first: int, last: int) -> Iterator[tuple[Segment, int | None]]:
         """The segments of the epochs from `first` to `last`, each once, in no order, with the first epoch without it.
@@ -229,44 +238,35 @@ class History(msgspec.Struct, array_like=True, gc=False):
         """
         if first > last:
             return
-        begin, end = self._position(first), self._position(last) + 1
-        at, goes_on = begin, True
-        while goes_on and at < self.first_recent:
-            chunk = self._chunk_at(at)
-            goes_on = chunk.end < end
+        goes_on = True
+        for _, chunk in self._chunks(first, self.recent[-1].number):
+            goes_on = chunk.end <= last
             for id, (low, high, until) in chunk.segments.items():
-                if until <= begin or self._position(epoch_of(id)) >= end:
+                if until <= first or epoch_of(id) > last:
                     continue
                 if until <= chunk.end:
-                    yield Segment(id, low, high), self._number(until)
+                    yield Segment(id, low, high), until
                 else:
                     goes_on = True
-            at = chunk.end
-        if not goes_on:
-            return
+            if not goes_on:
+                return
         for id, segment in self.segments.items():
             replaced_in = self.sealed_in.get(id)
-            is_past = replaced_in is not None and self._position(replaced_in) <= begin
-            if not is_past and self._position(epoch_of(id)) < end:
+            if (replaced_in is None or replaced_in > first) and epoch_of(id) <= last:
                 yield segment, replaced_in
 
     def copy(self) -> "History":
         """The same, which nothing changes any more: what is shared with it never changes."""
-        return History(
-            list(self.recent),
-            dict(self.segments),
-            dict(self.sealed_in),
-            dict(self.sealed_sizes),
-            self.chunks,
-            self.jumps,
-            self.approximate,
+        return msgspec.structs.replace(
+            self,
+            recent=list(self.recent),
+            segments=dict(self.segments),
+            sealed_in=dict(self.sealed_in),
+            sealed_sizes=dict(self.sealed_sizes),
         )
 
     def add(self, epoch: Epoch, creates: Iterable[Segment], seals: Iterable[int]) -> None:
         """Add the newest epoch: `creates` came into it, and the one before it was the last one of `seals`."""
-        if epoch.number != self.count:
-            left_out = epoch.number - (self.first_recent + len(self.recent))
-            self.jumps = (*self.jumps, (epoch.number, left_out))
         self.recent.append(epoch)
         self.segments = _grown(self.segments, {s.id: s for s in creates})
         self.sealed_in = _grown(self.sealed_in, dict.fromkeys(seals, epoch.number))
@@ -276,29 +276,26 @@ class History(msgspec.Struct, array_like=True, gc=False):
 
     def condense(self, head: int) -> None:
         """Bring epochs before number `head` into chunks, as far as they fill them."""
-        whole = (self._position(head) - self.first_recent) // CHUNK_EPOCHS * CHUNK_EPOCHS
+        whole = self._recent_at(head) // CHUNK_EPOCHS * CHUNK_EPOCHS
         if whole <= 0:
             return
-        first = self.first_recent
-        chunks = [self._chunk(first + at, self.recent[at : at + CHUNK_EPOCHS]) for at in range(0, whole, CHUNK_EPOCHS)]
+        chunks = [self._chunk(at) for at in range(0, whole, CHUNK_EPOCHS)]
         past = [s for chunk in chunks for s in chunk.segments if chunk.is_past(s)]
         self.segments = _without(self.segments, past)
         self.sealed_in = _without(self.sealed_in, past)
         self.sealed_sizes = _without(self.sealed_sizes, past)
-        self.chunks = (*self.chunks, *map(_encode, chunks))
+        self.chunks = (*self.chunks, *((chunk.numbers[0], _encode(chunk)) for chunk in chunks))
         del self.recent[:whole]
 
-    def _chunk(self, first: int, epochs: list[Epoch]) -> _Chunk:
-        beyond = first + len(epochs) + 1
+    def _chunk(self, at: int) -> _Chunk:
+        """A chunk of the recent epochs from an index on; there are more behind them."""
+        epochs, end = self.recent[at : at + CHUNK_EPOCHS], self.recent[at + CHUNK_EPOCHS].number
         segments = {}
         for s in sorted({s for epoch in epochs for s in epoch.segments}):
-            segment, sealed_in = self.segments[s], self.sealed_in.get(s)
-            until = beyond if sealed_in is None else min(self._position(sealed_in), beyond)
-            segments[s] = segment.low, segment.high, until
-        return _Chunk(first, [e.created_at for e in epochs], [e.reference for e in epochs], segments)
-
-    def _chunk_at(self, position: int) -> _Chunk:
-        return _decode(self.chunks[position // CHUNK_EPOCHS])
+            segment = self.segments[s]
+            segments[s] = segment.low, segment.high, min(self.sealed_in.get(s, end + 1), end + 1)
+        numbers, times = [e.number for e in epochs], [e.created_at for e in epochs]
+        return _Chunk(end, numbers, times, [e.reference for e in epochs], segments)
 
 
 def _grown(mapping: Mapping[int, V], more: Mapping[int, V]) -> Mapping[int, V]:

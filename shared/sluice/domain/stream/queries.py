@@ -26,7 +26,7 @@ def epoch_segments(stream: Stream, epoch: int) -> list[Segment]:
 
 def head(stream: Stream) -> dict[int, int]:
     """Where reading begins: segment ids with offsets, -1 for a segment the head has not reached."""
-    return dict(stream.cut) if stream.cut else dict.fromkeys(stream.history.epoch(0).segments, 0)
+    return dict(stream.cut) if stream.cut else dict.fromkeys(stream.history.epoch(stream.history.first).segments, 0)
 
 
 def is_current(stream: Stream, segment: int) -> bool:
@@ -39,13 +39,12 @@ def successors_with_predecessors(stream: Stream, segment: int) -> list[tuple[Seg
     """What replaced the segment, each with all the segments it replaced itself.
 
     Empty for a segment that is active or unknown, or whose stream was sealed: clients read that as "stream sealed".
-    Where key ranges are assumed, each replaced all of them: a reader begins behind everything that was before.
     """
     replaced_in = stream.history.replaced_in(segment)
     if replaced_in is None:
         return []
     before = stream.history.segments_of(stream.history.before(replaced_in))
-    if cuts.is_approximate(stream, replaced_in):
+    if replaced_in in stream.history.after_all:
         every = sorted(p.id for p in before)
         return [(successor, every) for successor in cuts.successors(stream, segment)]
     index = cuts.RangeIndex(before)

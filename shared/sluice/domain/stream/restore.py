@@ -2,28 +2,27 @@
 
 While none of its last segments is sealed or missing, nothing was: the stream goes on with them. Else it was scaled,
 rolled, sealed or truncated. The stores know segments by name and say how long each is and whether it is sealed. They do
-not know key ranges. Names are numbers, which were given out in order; so those that came later are found by asking.
+not know key ranges. Names have an epoch and a number, both given out in order; so what came later is found by asking.
 
-A found epoch is the segments that were created in it. Where their numbers are those of an earlier epoch, their ranges
-are that one's. Else they are assumed, and the epoch is *approximate*: a reader begins with it when it has read all
-segments before it, so events of one key stay in order whatever the true ranges were. Behind what was found comes an
-epoch of new numbers, with the ranges that the back-up knew, and everything before it is sealed.
+A found epoch is the segments that were created in it, and their key ranges are assumed. A reader begins with them when
+it has read all segments before them, so events of one key stay in order whatever the true ranges were. Behind what was
+found comes an epoch with the ranges that the back-up knew, and everything before it is sealed.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
+from itertools import groupby
 from typing import Any
 
 import msgspec
 
 from sluice.domain.decision import Context, Decision, Reader
 from sluice.domain.errors import StreamRestoringError
-from sluice.domain.ids import StreamId
 from sluice.domain.segment import Segment, epoch_of, number_of, segment_id
 from sluice.domain.stream import cuts
-from sluice.domain.stream.events import FoundEpoch, StreamRestored
-from sluice.domain.stream.history import Epoch
+from sluice.domain.stream.events import StreamRestored
+from sluice.domain.stream.history import Epoch, History
 from sluice.domain.stream.scale import equal_ranges
-from sluice.domain.stream.state import Stream, StreamState, find_stream
+from sluice.domain.stream.state import Restore, Stream, StreamState, find_stream
 from sluice.domain.workflow import WorkflowKind, running_as
 
 MAX_EPOCHS_APART = 48
@@ -32,20 +31,16 @@ MAX_NUMBERS_APART = 32
 """Likewise numbers of segments: those between were deleted, or given out and not created."""
 
 
-class Outcome(msgspec.Struct, frozen=True):
-    """What the stores said: see `StreamRestored`."""
-
-    found: tuple[FoundEpoch, ...] = ()
-    creates: tuple[Segment, ...] = ()
-    sealed_sizes: dict[int, int] = {}
-    sealed: bool = False
-    cut: dict[int, int] = {}
-
-
 def check_restored(stream: Stream | None) -> None:
     """Raises StreamRestoringError while nothing can be said of the stream's segments."""
     if stream is not None and stream.state is StreamState.RESTORING:
         raise StreamRestoringError(f"{stream.id} is being restored")
+
+
+def restore_of(stream: Stream) -> Restore:
+    """What the workflow of a stream that is being restored knows."""
+    assert stream.workflow is not None and stream.workflow.restore is not None
+    return stream.workflow.restore
 
 
 def last_segments(stream: Stream) -> set[int]:
@@ -59,88 +54,57 @@ def was_changing(stream: Stream) -> bool:
     return stream.history.count > stream.active + 1
 
 
-def repeated_numbers(stream: Stream, of_transactions: Iterable[int]) -> set[int]:
-    """The numbers that a roll behind the back-up may have used once more: of the last and of transactions' epochs."""
-    known = filter(stream.history.has, of_transactions)
-    epochs = {stream.active, stream.history.count - 1, *known}
-    return {number_of(s) for epoch in epochs for s in stream.history.epoch(epoch).segments}
+def repeated_numbers(stream: Stream, epochs: Iterable[int]) -> set[int]:
+    """The numbers that a roll behind the back-up may have used once more: of the last epochs, and of transactions'."""
+    history = stream.history
+    rolled = {stream.active, history.count - 1, *filter(history.has, epochs)}
+    return {number_of(s) for epoch in rolled for s in history.epoch(epoch).segments}
 
 
-def candidates(numbers: Iterable[int], after: int) -> list[int]:
-    """The ids that segments of these numbers may have in the epochs behind number `after`."""
-    epochs = range(after + 1, after + 1 + MAX_EPOCHS_APART)
+def candidates(numbers: Iterable[int], first: int) -> list[int]:
+    """The ids that segments of these numbers may have in epochs from number `first` on."""
+    epochs = range(first, first + MAX_EPOCHS_APART)
     return [segment_id(epoch, number) for number in sorted(numbers) for epoch in epochs]
 
 
-def arranged(stream: Stream, found: Iterable[int]) -> tuple[FoundEpoch, ...]:
-    """The epochs of found segments, in order, each with key ranges that cover everything."""
-    ranges = {number_of(s): stream.history.segment(s) for s in _known(stream)}
-    epochs: dict[int, list[int]] = {}
-    for s in sorted(found):
-        epochs.setdefault(epoch_of(s), []).append(s)
-    return tuple(_arranged(number, ids, ranges) for number, ids in sorted(epochs.items()))
-
-
-def _known(stream: Stream) -> Iterable[int]:
-    history = stream.history
-    first = history.epoch(cuts.first_epoch(stream, stream.cut)).number
-    return (s.id for s in history.within(first, history.count - 1))
-
-
-def _arranged(number: int, ids: Sequence[int], ranges: Mapping[int, Segment]) -> FoundEpoch:
-    copies = [(ranges[number_of(s)], s) for s in ids if number_of(s) in ranges]
-    segments = tuple(Segment(s, known.low, known.high) for known, s in copies)
-    if len(copies) == len(ids) and _tile(segments):
-        return FoundEpoch(number, segments)
-    bounds = equal_ranges(len(ids))
-    return FoundEpoch(number, tuple(Segment(s, *bound) for s, bound in zip(ids, bounds, strict=True)), approximate=True)
-
-
-def _tile(segments: Iterable[Segment]) -> bool:
-    reached = 0.0
-    for segment in sorted(segments, key=lambda s: s.low):
-        if segment.low != reached:
-            return False
-        reached = segment.high
-    return reached == 1.0
-
-
-def next_segments(stream: Stream) -> tuple[Segment, ...]:
+def next_segments(stream: Stream, found: Iterable[int]) -> tuple[Segment, ...]:
     """The segments of the epoch behind everything, with the ranges that the back-up knew last."""
     newest = stream.history.segments_of(stream.history.count - 1)
-    epoch, first = stream.base, stream.next_number
-    return tuple(Segment(segment_id(epoch, first + i), s.low, s.high) for i, s in enumerate(newest))
+    base, first = restore_of(stream).bases[-1], max(stream.next_number, _after(found))
+    return tuple(Segment(segment_id(base, first + i), s.low, s.high) for i, s in enumerate(newest))
 
 
-def finish_restore(reader: Reader, context: Context, id: StreamId, outcome: Outcome) -> Decision:
-    stream = running_as(WorkflowKind.RESTORE_STREAM, find_stream(reader, id))
+def _after(segments: Iterable[int]) -> int:
+    return max(map(number_of, segments), default=-1) + 1
+
+
+def finish_restore(reader: Reader, context: Context, restored: StreamRestored) -> Decision:
+    """Record what was found out."""
+    stream = running_as(WorkflowKind.RESTORE_STREAM, find_stream(reader, restored.stream_id))
     if stream is None:
         return Decision()
-    restored = StreamRestored(
-        *id,
-        at=max(context.now, stream.history.created_at(stream.history.count - 1) + 1),
-        found=outcome.found,
-        creates=outcome.creates,
-        sealed_sizes=outcome.sealed_sizes,
-        sealed=outcome.sealed,
-        cut=outcome.cut,
-    )
-    return Decision((restored,))
+    at = max(context.now, stream.history.created_at(stream.history.count - 1) + 1)
+    return Decision((msgspec.structs.replace(restored, at=at),))
 
 
 def evolve_restored(state: Stream, event: StreamRestored) -> Stream:
     history, at = state.history, event.at
-    added = [(e.number, e.segments) for e in event.found]
-    if event.creates:
-        added.append((epoch_of(event.creates[0].id), event.creates))
-    for number, segments in added:
-        before = history.epoch(history.count - 1)
-        history.add(Epoch(number, number, at, tuple(s.id for s in segments)), segments, before.segments)
-        state.next_number = max(state.next_number, *(number_of(s.id) + 1 for s in segments))
+    for number, found in groupby(event.found, epoch_of):
+        ids = tuple(found)
+        segments = tuple(Segment(s, low, high) for s, (low, high) in zip(ids, equal_ranges(len(ids)), strict=True))
+        _replace_all(history, number, at, segments)
+        history.after_all = (*history.after_all, number)
         at += 1
-    history.approximate = (*history.approximate, *(e.number for e in event.found if e.approximate))
+    if event.creates:
+        if event.found:
+            history.after_all = (*history.after_all, event.base)
+        _replace_all(history, event.base, at, event.creates)
+    else:
+        newest = history.epoch(history.count - 1)
+        history.add(Epoch(event.base, newest.reference, at, newest.segments), (), ())
     history.record_sizes(event.sealed_sizes)
-    state.active = history.count - 1
+    state.next_number = max(state.next_number, _after([*event.found, *(s.id for s in event.creates)]))
+    state.active = event.base
     state.state = StreamState.SEALED if event.sealed else StreamState.ACTIVE
     state.workflow = None
     if event.cut:
@@ -149,6 +113,11 @@ def evolve_restored(state: Stream, event: StreamRestored) -> Stream:
         state.cut = event.cut
         history.condense(cuts.first_epoch(state, state.cut))
     return state
+
+
+def _replace_all(history: History, number: int, at: int, segments: tuple[Segment, ...]) -> None:
+    before = history.epoch(history.count - 1)
+    history.add(Epoch(number, number, at, tuple(s.id for s in segments)), segments, before.segments)
 
 
 EVOLVE: dict[type, Any] = {StreamRestored: evolve_restored}

@@ -33,17 +33,18 @@ class StreamState(Enum):
     """A back-up knew it; what happened to it since is being found out, so nothing is said of its segments."""
 
 
-class StreamWorkflow(Workflow):
-    """`deletes` are the segments a truncation leaves behind, `replacement` what a scale or an update puts there.
+class Restore(msgspec.Struct, frozen=True, array_like=True):
+    """Each restore that was made behind the back-up had epochs go on at a number of its own; the last one is this."""
 
-    `unknown_from` is the first segment number that the back-up of a stream that is being restored did not know. `lives`
-    has for each life of the system behind the back-up the first epoch that the stream may have been given in it.
-    """
+    bases: tuple[int, ...]
+
+
+class StreamWorkflow(Workflow):
+    """`deletes` are the segments a truncation leaves behind, `replacement` what a scale or an update puts there."""
 
     deletes: tuple[int, ...] = ()
     replacement: Replacement | None = None
-    unknown_from: int = 0
-    lives: tuple[int, ...] = ()
+    restore: Restore | None = None
 
 
 YIELD_MS = 5_000
@@ -131,13 +132,11 @@ class Stream(msgspec.Struct, array_like=True, gc=False):
     """The last decision of each kind that was new."""
     actions: Mapping[DecisionKind, RecordedDecision] = NONE
     """The last decision of each kind that acts."""
-    base: int = 0
-    """Numbers of epochs that are given out from now on are not below it; see `domain.restoring`."""
 
     @property
     def next_epoch(self) -> int:
         """The number of the epoch that will come behind the active one."""
-        return max(self.active + 1, self.base)
+        return self.active + 1
 
     @property
     def active_epoch(self) -> Epoch:

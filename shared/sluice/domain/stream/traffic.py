@@ -133,12 +133,11 @@ def unforwarded(stream: Stream) -> dict[int, int]:
 
 def carried_cut(stream: Stream) -> dict[int, int]:
     """Where the stream may be truncated: over the newest epoch before which everything has been passed on."""
-    history, done = stream.history, cuts.first_epoch(stream, stream.cut)
-    while done < stream.active:
-        last = (s for s in history.epoch(done).segments if history.replaced_in(s) == history.after(done))
+    history = stream.history
+    for done in history.numbers(cuts.first_epoch(stream, stream.cut), stream.active):
+        last = (s for s in history.epoch(done).segments if history.last_epoch(s) == done)
         if not all(_is_done(stream, s) for s in last):
             break
-        done = history.after(done)
     return {s: position(stream, s) for s in history.epoch(done).segments}
 
 

@@ -6,7 +6,7 @@ from sluice.domain.config import MAX_KEY_LENGTH, MAX_SEGMENTS
 from sluice.domain.decision import Context, Decide, Decision, Reader, nothing_to_delete, refuse
 from sluice.domain.ids import TableId
 from sluice.domain.names import is_user_name
-from sluice.domain.scope.fences import missing_scope, numbers_from
+from sluice.domain.scope.fences import base_of, missing_scope
 from sluice.domain.status import Status
 from sluice.domain.stream.decide import initial_segments
 from sluice.domain.table import events as ev
@@ -36,13 +36,13 @@ def decide_create(reader: Reader, command: CreateTable, context: Context) -> Dec
     if length > MAX_KEY_LENGTH:
         return refuse(Status.FAILURE, f"keys have at most {MAX_KEY_LENGTH} bytes, both parts together, not {length}")
     gone = reader.get(command.aggregate)
-    first = max(numbers_from(reader), gone.next_number if isinstance(gone, DeletedTable) else 0)
+    first = gone.next_number if isinstance(gone, DeletedTable) else 0
     started = ev.TableCreationStarted(
         *command.table_id,
         creation_id=context.request or "",
         config=command.config,
         created_at=context.now,
-        segments=initial_segments(count, first),
+        segments=initial_segments(count, base_of(reader), first),
         request=context.request,
         at=context.now,
     )
