@@ -43,7 +43,7 @@ export class Grown {
     this.active = [...this.active.filter((row) => !gone.includes(row)), ...ranges.map((one) => this.born(epoch, one))];
   }
 
-  /** Commit a transaction of an older epoch: duplicates of its segments, then of the active ones. @param {number} epoch */
+  /** Commit a transaction of an older epoch: copies of its segments, then of the active ones. @param {number} epoch */
   roll(epoch) {
     const present = this.epochs[this.epochs.length - 1].reference;
     const old = this.rows.filter((row) => row.bornEpoch <= epoch && !(row.endEpoch >= 0 && row.endEpoch <= epoch));

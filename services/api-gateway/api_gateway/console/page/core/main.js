@@ -1,5 +1,5 @@
 /** The frame of the page: header, navigation, the page that the address names, dialogs, the live region. */
-import {html, render, signal, useEffect, useErrorBoundary, useRef, useState} from './html.js';
+import {html, render, signal, useEffect, useRef, useState} from './html.js';
 import {href, navigate, pageKey, place, routes} from './router.js';
 import {routes as all} from './routes.js';
 import {bindKeys} from './keys.js';
@@ -10,7 +10,7 @@ import {clockTime} from './format.js';
 import {Header, Nav, openSearch, openTime} from '../parts/header.js';
 import {Dialogs} from '../parts/dialog.js';
 import {LiveRegion, say} from '../parts/announce.js';
-import {Failed, Skeleton} from '../parts/panel.js';
+import {Contained, Skeleton} from '../parts/panel.js';
 /** @import {PageModule} from './types.d.ts' */
 
 /** @type {Map<string, PageModule>} */
@@ -118,17 +118,8 @@ function Outlet() {
     return html`<div class="state bad" role="alert"><p><b>This page could not be loaded.</b> ${problem.message}</p>
     <button type="button" onClick=${() => location.reload()}>Reload</button></div>`;
   if (!module) return html`<div class="page"><${Skeleton} lines=${8} /></div>`;
-  return html`<${Contained} key=${`${route.path} ${Object.values(params).join('/')}`}><${module.default}
-    params=${params} query=${query} at=${moment} /><//>`;
-}
-
-/** @param {{children?: any}} props */
-function Contained({children}) {
-  const [error, reset] = useErrorBoundary((caught) => console.error(caught));
-  if (!error) return children;
-  if (error.name === 'Problem') return html`<div class="page"><${Failed} problem=${error} retry=${reset} /></div>`;
-  return html`<div class="state bad" role="alert"><p><b>This page could not be drawn.</b> ${String(error.message)}</p>
-    <button type="button" onClick=${reset}>Try again</button></div>`;
+  const key = `${route.path} ${Object.values(params).join('/')}`;
+  return html`<${Contained} key=${key} what="page"><${module.default} ...${{params, query, at: moment}} /><//>`;
 }
 
 routes.value = all;

@@ -50,18 +50,18 @@ export default function ClusterPage({query, at}) {
       ]),
     [containers.data, held.items],
   );
-  const spans = html`<${Choice} label="Span" small=${true} value=${span[0]} options=${SPAN_WORDS}
+  const spans = html`<${Choice} label="Span" small value=${span[0]} options=${SPAN_WORDS}
     onChange=${(name) => setQuery({span: name === '6h' ? '' : name})} />`;
 
   return html`<div class="page">
     <div class="title"><h1>Cluster</h1><span class="tools"><${Cli} line="sluice member list" />
       <${Cli} line="sluice container list" /></span></div>
     <${TimeSlider} name="cluster" query=${{key: 'cluster'}} />
-    <${Panel} title="Members" of=${members} empty=${(data) => data.items.length === 0}
+    <${Panel} title="Members" of=${members}
       emptyText="No instance is known.">
       ${(data) => html`<${Members} items=${data.items} partitions=${partitions.data?.items} isPast=${isPast}
         chosen=${query.member} />`}<//>
-    <${Panel} title="Containers" of=${containers} empty=${(data) => data.items.length === 0}
+    <${Panel} title="Containers" of=${containers}
       emptyText="There are no containers.">
       ${(data) => html`<${Containers} data=${data} marks=${marks} query=${query} />`}<//>
     <${Panel} title="Who held which container" tools=${spans}>
@@ -70,7 +70,7 @@ export default function ClusterPage({query, at}) {
     ${
       isPast
         ? null
-        : html`<${Panel} title="Partitions" of=${partitions} empty=${(data) => data.items.length === 0}
+        : html`<${Panel} title="Partitions" of=${partitions}
           emptyText="Kafka has none of Sluice's topics yet.">
       ${(data) => html`<${PartitionsByTopic} items=${data.items} at=${data.at} />`}<//>`
     }
@@ -87,7 +87,7 @@ export default function ClusterPage({query, at}) {
 function Members({items, partitions, isPast, chosen}) {
   return html`<table class="plain"><thead><tr><th scope="col">Service</th><th scope="col">Instance</th>
     <th scope="col">Ready</th><th scope="col">Last heartbeat</th><th scope="col">Up for</th>
-      <th scope="col">Endpoints</th>${partitions ? html`<th scope="col">Partitions it owns</th>` : null}</tr></thead>
+    <th scope="col">Endpoints</th>${partitions ? html`<th scope="col">Partitions it owns</th>` : null}</tr></thead>
     <tbody>${items.map(
       (one) => html`<tr key=${`${one.service}/${one.instance}`}
         class=${chosen === `${one.service}/${one.instance}` ? 'chosen' : ''}>
@@ -200,7 +200,7 @@ function Bands({search, bounds, marks}) {
       hint="Numbers are those of the stores above; hatched: no store held it. Drag to look closer, 0 shows all." />`
         : null
     }
-    <${SearchState} search=${search} what="holding" forward=${true}>
+    <${SearchState} search=${search} what="holding" forward>
       <${Empty} text="The journal has no container map in this span." cli="sluice container list" /><//>`;
 }
 
@@ -220,5 +220,5 @@ function Departures({search, span}) {
           ? html`<p class="muted">None left in ${duration(span)}.</p>`
           : null
     }
-    ${search.complete ? null : html`<${SearchState} search=${search} what="membership" forward=${true} />`}`;
+    ${search.complete ? null : html`<${SearchState} search=${search} what="membership" forward />`}`;
 }

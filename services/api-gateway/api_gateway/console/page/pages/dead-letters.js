@@ -11,6 +11,7 @@ import {Age, AggregateLink, RequestLink, Time} from '../parts/link.js';
 import {Panel} from '../parts/panel.js';
 import {drop, replay} from './letter-actions.js';
 import {bytesOf, hexLines, letterGroups, letterKey} from './letter-values.js';
+import {Choice} from '../parts/choice.js';
 /** @import {Filters} from '../core/types.d.ts' */
 /** @import {DeadLetterItem} from 'api' */
 
@@ -46,9 +47,9 @@ export default function DeadLetters({query}) {
         onChange=${() => setQuery({settled: settled ? '' : 'yes'})} /> also those replayed or dropped</label>
         <${Cli} line=${settled ? cli`dead-letter list --settled` : cli`dead-letter list`} /></span></div>
     ${NAMED.test(query.letter ?? '') ? html`<${Named} key=${query.letter} name=${query.letter} />` : null}
-    <${Panel} of=${letters} class="bare" flush=${true} lines=${6} empty=${(data) => data.items.length === 0}
+    <${Panel} of=${letters} class="bare" flush lines=${6}
       emptyText="Records that no service could handle are listed here, by their cause. There are none."
-        emptyCli=${cli`dead-letter list --settled`}>${(data) => html`
+      emptyCli=${cli`dead-letter list --settled`}>${(data) => html`
       ${groups.map(
         (group, index) => html`<${Group} key=${group.key} group=${group}
         isOpen=${index === 0 || groups.length < 4} />`,
@@ -85,8 +86,8 @@ async function read(settled, pages, signal) {
 function Named({name}) {
   const [partition, offset] = name.split('/');
   const letter = useResource(under`dead-letters/${partition}/${offset}`);
-  return html`<${Panel} title=${`Dead letter ${name}`} of=${letter} class="letters" flush=${true} lines=${2}>
-    ${(/** @type {DeadLetterItem} */ data) => html`<ul><${One} letter=${data} isOpen=${true}
+  return html`<${Panel} title=${`Dead letter ${name}`} of=${letter} class="letters" flush lines=${2}>
+    ${(/** @type {DeadLetterItem} */ data) => html`<ul><${One} letter=${data} isOpen
       selected=${false} /></ul>`}<//>`;
 }
 
@@ -118,10 +119,10 @@ function Group({group, isOpen}) {
         ? null
         : html`<div class="tools">${
             chosen.length > 0
-              ? html`<${ActionButton} small=${true}
+              ? html`<${ActionButton} small
                 allowed=${group.topic ? mayChange('deadLetters') : {allowed: false, why: 'it comes from no topic'}}
-                  onClick=${() => void replay(chosen)}>Replay${all}<//>
-      <${ActionButton} small=${true} danger=${true} allowed=${mayChange('deadLetters')}
+                onClick=${() => void replay(chosen)}>Replay${all}<//>
+      <${ActionButton} small danger allowed=${mayChange('deadLetters')}
         onClick=${() => void drop(chosen)}>Drop${all}<//>`
               : html`<span class="muted">All of these are settled.</span>`
           }</div>`
@@ -129,7 +130,7 @@ function Group({group, isOpen}) {
     <ul>${letters.slice(0, most).map(
       (letter) => html`<${One} key=${letterKey(letter)} letter=${letter} isOpen=${false}
       selected=${selected.has(letterKey(letter))}
-        toggle=${letters.length > 1 ? () => toggle(letterKey(letter)) : undefined} />`,
+      toggle=${letters.length > 1 ? () => toggle(letterKey(letter)) : undefined} />`,
     )}</ul>
     ${
       letters.length > most
@@ -151,10 +152,10 @@ function One({letter, isOpen, selected, toggle}) {
           : html`<input type="checkbox"
         aria-label=${`choose ${key}`} checked=${selected} onChange=${toggle} />`
       }
-      <button type="button" class="small quiet id" aria-expanded=${open ? 'true' : 'false'}
+      <button type="button" class="small quiet id" aria-expanded=${String(open)}
         onClick=${() => setOpen(!open)}><span aria-hidden="true">${open ? '▾' : '▸'}</span> ${key}</button>
       <${Time} at=${letter.at} /><span class="cut" title=${letter.key}><${Key} text=${letter.key} /></span>
-        <span class="muted cut" title=${letter.service}>${letter.service}</span>
+      <span class="muted cut" title=${letter.service}>${letter.service}</span>
       ${
         letter.settled
           ? html`<${Badge} tone=${letter.settled === 'replayed' ? 'ok' : 'idle'}>
@@ -164,9 +165,9 @@ function One({letter, isOpen, selected, toggle}) {
       ${
         letter.settled
           ? null
-          : html`<span class="row end"><${ActionButton} small=${true}
+          : html`<span class="row end"><${ActionButton} small
         allowed=${letter.topic ? mayChange('deadLetters') : {allowed: false, why: 'it comes from no topic'}}
-          onClick=${() => void replay([letter])}>Replay<//><${ActionButton} small=${true} danger=${true}
+        onClick=${() => void replay([letter])}>Replay<//><${ActionButton} small danger
             allowed=${mayChange('deadLetters')} onClick=${() => void drop([letter])}>Drop<//></span>`
       }
     </div>${open ? html`<${Value} letter=${letter} />` : null}</li>`;
@@ -192,15 +193,12 @@ function Value({letter}) {
   const isCut = shown.length < text.length || (form === 'hex' && lines.length * 16 < value.length);
   const forms = [...(decoded ? ['decoded'] : []), ...(letter.encoding === 'text' ? ['text'] : []), 'hex'];
   return html`<div class="value"><p class="reason">${letter.reason.slice(0, SHOWN_REASON)}</p>
-    <div class="row"><span class="choice" role="group" aria-label="shown as">
-      ${forms.map(
-        (one) => html`<button type="button" key=${one} aria-pressed=${form === one ? 'true' : 'false'}
-        onClick=${() => setForm(one)}>${one}</button>`,
-      )}</span>
+    <div class="row"><${Choice} label="shown as" value=${form} options=${forms.map((one) => [one, one])}
+      onChange=${setForm} />
       <span class="muted num">${bytes(value.length)}</span>
-        ${decoded?.request ? html`<span class="muted">request <${RequestLink} id=${decoded.request} /></span>` : null}
+      ${decoded?.request ? html`<span class="muted">request <${RequestLink} id=${decoded.request} /></span>` : null}
       <span class="spread"></span><${Copy} text=${shown} label="copy value" />
-        <${Cli} line=${cli`dead-letter show ${letterKey(letter)}`} /></div>
+      <${Cli} line=${cli`dead-letter show ${letterKey(letter)}`} /></div>
     <pre tabindex="0" aria-label="value">${shown}</pre>
     ${
       isCut

@@ -1,7 +1,7 @@
 /** What the automatics decided and refused, of all streams: by kind, code and span. */
 import '../parts/past-style.js';
-import {SPANS} from '../parts/choice.js';
-import {html, onText, useMemo, useState} from '../core/html.js';
+import {SPANS, SPAN_WORDS, Select} from '../parts/choice.js';
+import {html, useMemo, useState} from '../core/html.js';
 import {duration} from '../core/format.js';
 import {setQuery} from '../core/router.js';
 import {cli, Cli} from '../parts/cli.js';
@@ -24,6 +24,7 @@ export default function Decisions({query, at}) {
   const bounds = useBounds(at, span[1], turn);
   const search = useSearch('decisions', {kind: query.kind, code: query.code, ...bounds});
   const items = useMemo(() => [...search.items].sort((one, other) => other.at - one.at), [search.items]);
+  const codes = Object.entries(CODES).map(([code, {words}]) => [code, words]);
 
   return html`<div class="page">
     <div class="title"><h1>Decisions</h1><span class="tools">
@@ -31,21 +32,15 @@ export default function Decisions({query, at}) {
     <p class="muted">What scaling and retention decided of every stream, and why. A decision is recorded when it differs
       from the one before.</p>
     <form class="filters" onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
-      <label>Kind <select value=${query.kind ?? ''} onChange=${onText((text) => setQuery({kind: text}))}>
-        <option value="">both</option>
-        ${Object.entries(KINDS).map(([kind, words]) => html`<option key=${kind} value=${kind}>${words}</option>`)}
-      </select></label>
-      <label>Decision <select value=${query.code ?? ''} onChange=${onText((text) => setQuery({code: text}))}>
-        <option value="">any</option>
-        ${Object.entries(CODES).map(([code, {words}]) => html`<option key=${code} value=${code}>${words}</option>`)}
-      </select></label>
-      <label>Span <select value=${span[0]} onChange=${onText((text) => setQuery({span: text}))}>
-        ${SPANS.map(([name, ms]) => html`<option key=${name} value=${name}>${duration(ms)}</option>`)}
-      </select></label>
+      <label>Kind <${Select} value=${query.kind ?? ''} options=${[['', 'both'], ...Object.entries(KINDS)]}
+        onChange=${(kind) => setQuery({kind})} /></label>
+      <label>Decision <${Select} value=${query.code ?? ''} options=${[['', 'any'], ...codes]}
+        onChange=${(code) => setQuery({code})} /></label>
+      <label>Span <${Select} value=${span[0]} options=${SPAN_WORDS} onChange=${(span) => setQuery({span})} /></label>
       ${at === null ? html`<button type="button" onClick=${() => setTurn(turn + 1)}>Search anew</button>` : null}
     </form>
     <${Panel} title="Newest first">
-      <${DecisionList} items=${items} streams=${true} />
+      <${DecisionList} items=${items} streams />
       <${SearchState} search=${search} what="decision" bounds=${`in ${duration(span[1])}`}>
         <${Empty} text=${NOTHING}
           cli=${cli`stream create demo/orders --retain time=1h..2d`} />

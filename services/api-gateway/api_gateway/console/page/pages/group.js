@@ -48,7 +48,7 @@ export default function Group({params: {scope, group}, at}) {
       <${State} state=${found.data?.state} />
       <span class="tools">
         <${Cli} line=${at === null ? cli`reader-group show ${name}` : cli`reader-group show ${name} --at ${at}`} />
-        <${ActionButton} danger=${true} onClick=${remove}
+        <${ActionButton} danger onClick=${remove}
           allowed=${allowedOf(found.data, 'delete')}>Delete<//></span></div>
     <${TimeSlider} name=${`reader group ${name}`} query=${{key: `group:${name}`}} />
     <${Panel} title="Reader group" of=${found}

@@ -37,7 +37,7 @@ const COLUMNS = [
 export default function Groups({query}) {
   return html`<${ListInScopes} query=${query} title="Reader groups" page="groups" kind="readergroups" columns=${COLUMNS}
     command="reader-group" placeholder="name of a group or a stream"
-      also=${(/** @type {GroupItem} */ row) => row.streams}
+    also=${(/** @type {GroupItem} */ row) => row.streams}
     emptyText="No reader group. Readers that share a stream form one."
     emptyCli=${cli`reader-group create ${'demo/readers'} --stream ${'demo/orders'}`} />`;
 }

@@ -37,7 +37,7 @@ export default function OneTable({params: {scope, table}, at}) {
     <div class="title"><h1><span class="muted"><${ScopeLink} scope=${scope} />/</span>${table}</h1>
       <${State} state=${found.data?.state} unreachable=${found.data?.unreachable?.segments} />
       <span class="tools"><${Cli} line=${at === null ? cli`table show ${name}` : cli`table show ${name} --at ${at}`} />
-        <${ActionButton} danger=${true} onClick=${remove}
+        <${ActionButton} danger onClick=${remove}
           allowed=${allowedOf(found.data, 'delete')}>Delete<//></span></div>
     <${TimeSlider} name=${`table ${name}`} query=${{key: `table:${name}`}} />
     <${Panel} title="Table" of=${found}

@@ -24,7 +24,7 @@ export default function Overview() {
   const overview = useOverview();
   return html`<div class="page overview">
     <div class="title"><h1>Overview</h1><span class="tools"><${Cli} line=${cli`workflow list`} /></span></div>
-    <${Panel} of=${overview} class="bare" flush=${true} lines=${4}>
+    <${Panel} of=${overview} class="bare" flush lines=${4}>
       ${(data) => html`<${Sentence} data=${data} /><${Figures} data=${data} />`}<//>
     <${Demonstrated} isEmpty=${overview.data?.counts?.scopes === 0} />
     <div class="halves"><div><${Failing} count=${overview.data?.workflows?.failing} />
@@ -67,7 +67,7 @@ function Sentence({data}) {
         oldestFailing
           ? html`<p class="muted">Oldest: ${words(oldestFailing.kind)} of <${AggregateLink}
         aggregate=${oldestFailing.aggregate}
-          kind=${false} /> for <${Age} at=${oldestFailing.since} />.</p>`
+        kind=${false} /> for <${Age} at=${oldestFailing.since} />.</p>`
           : null
       }</div>
   </section>`;
@@ -98,7 +98,7 @@ function Figures({data}) {
       counts.scopes === 0
         ? html`<${Empty}
       text="There is no scope yet. Streams, reader groups and tables live in scopes."
-        cli=${cli`scope create demo`} />`
+      cli=${cli`scope create demo`} />`
         : null
     }`;
 }
@@ -110,20 +110,19 @@ function Failing({count: failing}) {
     of: ['cluster'],
     every: 5000,
   });
-  return html`<${Panel} title="Failing work" of=${work} flush=${true}
+  return html`<${Panel} title="Failing work" of=${work} flush
     tools=${
       failing
         ? html`<a href=${href('/workflows', {state: 'failing', group: 'error'})}>all ${failing}, by
       error</a>`
         : null
-    }
-    empty=${(data) => data.items.length === 0} emptyText="No workflow is failing.">${(data) =>
+    } emptyText="No workflow is failing.">${(data) =>
       html`<ul class="list">${data.items.map(
         (/** @type {WorkflowItem} */ item) => html`
       <li key=${item.aggregate}><div><b>${words(item.kind)}</b> <${AggregateLink} aggregate=${item.aggregate}
         kind=${false} /><span class="muted"> for <${Age} at=${item.since} />, ${count(item.attempts, 'attempt')}</span>
         <p class="bad clamp" title=${item.lastError}>${cause(item)}</p></div>
-        <${ActionButton} small=${true} allowed=${allowedOf(item, 'retry')}
+        <${ActionButton} small allowed=${allowedOf(item, 'retry')}
           onClick=${async () => (await import('../parts/actions.js')).retryWorkflow(item)}>Retry now<//></li>`,
       )}</ul>`}<//>`;
 }
@@ -137,7 +136,7 @@ function cause({waitsFor, lastError}) {
 /** @param {{data: OverviewModel | undefined}} props */
 function Hot({data}) {
   const hot = data?.hotStreams ?? [];
-  return html`<${Panel} title="Hot streams" flush=${true}>${
+  return html`<${Panel} title="Hot streams" flush>${
     data === undefined
       ? null
       : hot.length === 0
@@ -189,7 +188,7 @@ function Activity() {
     <${Panel} title="Changes and commits">
       <${Rates} totals=${totals.current} since=${since.current} />
     <//>
-    <${Panel} title="Last changes" flush=${true} tools=${html`<a href=${href('/journal')}>journal</a>`}>
+    <${Panel} title="Last changes" flush tools=${html`<a href=${href('/journal')}>journal</a>`}>
       ${
         seen.length === 0
           ? html`<${Empty} text="Changes are listed here as they come. None has come since this page was opened." />`

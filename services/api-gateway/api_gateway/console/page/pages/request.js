@@ -17,6 +17,7 @@ import {Empty, Panel} from '../parts/panel.js';
 import {Picture} from '../parts/picture.js';
 import {isVoid, timeline, timelineRows} from '../pictures/timeline.js';
 import {Plain} from '../parts/plain.js';
+import {Choice} from '../parts/choice.js';
 /** @import {Filters} from '../core/types.d.ts' */
 /** @import {RequestHistory, StepModel} from 'api' */
 
@@ -85,7 +86,7 @@ function Request({id, query}) {
     <${Panel} title="History" tools=${html`<${Further} since=${since} />`} of=${found}
       gone=${(problem) => html`<${Empty} text=${problem.detail} cli=${cli`trace ${id} --since 1d`} />`}
       empty=${(data) => data.steps.length === 0 && data.complete !== false}
-        emptyText=${html`No record since ${time(sinceMs)} belongs to this request.`}
+      emptyText=${html`No record since ${time(sinceMs)} belongs to this request.`}
           emptyCli=${cli`trace ${id} --since 30d`}>
       ${(trace) => html`<${History} trace=${trace} />`}<//>
   </div>`;
@@ -93,12 +94,9 @@ function Request({id, query}) {
 
 /** @param {{since: string}} props */
 function Further({since}) {
-  return html`<span class="muted">look back</span><span class="choice" role="group" aria-label="How far back">
-    ${FURTHER.map(
-      ([value, words]) => html`
-    <button key=${value} type="button" class="small" aria-pressed=${String(value === since)}
-      onClick=${() => setQuery({since: value})}>${words}</button>`,
-    )}</span>`;
+  return html`<span class="muted">look back</span><${Choice} label="How far back" small value=${since}
+    options=${FURTHER}
+    onChange=${(value) => setQuery({since: value})} />`;
 }
 
 /** @param {{trace: RequestHistory}} props */
@@ -178,10 +176,10 @@ function Steps({trace, chosen, unfolded}) {
       ${steps.map(
         (step) => html`<tr key=${`${step.topic} ${step.partition} ${step.offset} ${step.entry ?? -1}`}
           ref=${step === chosen ? row : undefined}
-            class=${`${step === chosen ? 'chosen' : ''} ${isVoid(step) ? 'void' : ''}`}>
+          class=${`${step === chosen ? 'chosen' : ''} ${isVoid(step) ? 'void' : ''}`}>
       <td class="num" title=${exact(step.at)}>${time(step.at)}
         <small>.${String(step.at % 1000).padStart(3, '0')}</small></td><td class="num">+${step.sinceStart} ms</td>
-          <td class="num">${step.took} ms</td>
+        <td class="num">${step.took} ms</td>
       <td>${isVoid(step) ? html`<${Badge} tone="warn">${step.what}<//>` : step.what}</td>
       <td class="id">${step.topic.replace(/^sluice\./, '')} ${step.partition}@${step.offset}</td><td class="id">
         ${step.by.split('/').at(-1)}</td>

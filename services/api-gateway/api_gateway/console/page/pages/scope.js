@@ -19,14 +19,14 @@ export default function Scope({params: {scope}}) {
   const found = useResource(under`scopes/${scope}`, {of: [`scope:${scope}`], past: true});
   return html`<div class="page">
     <div class="title"><h1><span class="muted">scope</span> ${scope}</h1>
-      <span class="tools"><${Cli} line=${cli`scope show ${scope}`} /><${ActionButton} danger=${true}
+      <span class="tools"><${Cli} line=${cli`scope show ${scope}`} /><${ActionButton} danger
         allowed=${found.problem?.kind === 'missing' ? {allowed: false, why: 'it is not there'} : mayChange('root')}
-          onClick=${() => void deleteScope(scope, true)}>Delete with everything…<//></span></div>
+        onClick=${() => void deleteScope(scope, true)}>Delete with everything…<//></span></div>
     <${TimeSlider} name=${`scope:${scope}`} path="journal" query=${{key: scope}} />
     <${Panel} title="What is in it" of=${found}
       gone=${(problem) => html`<${Gone} problem=${problem}>
         <a href=${href('/journal', {key: `scope:${scope}`, from: '-7d'})}>What became of it</a>
-          <${Cli} line=${cli`scope create ${scope}`} /><//>`}>${(data) => html`
+        <${Cli} line=${cli`scope create ${scope}`} /><//>`}>${(data) => html`
       <dl class="facts">
         <dt>Streams</dt><dd><a href=${href('/streams', {scope})}>${number(data.streams)}</a></dd>
         <dt>Reader groups</dt><dd><a href=${href('/groups', {scope})}>

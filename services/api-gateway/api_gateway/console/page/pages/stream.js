@@ -58,11 +58,11 @@ export default function StreamPage({params: {scope, stream}, query, at}) {
   return html`<div class="page stream-page">
     <div class="title"><h1><span class="muted"><${ScopeLink} scope=${scope} />/</span>${stream}</h1>
       <${State} state=${data?.state} unreachable=${data?.unreachable?.segments} />
-        ${(data?.config?.tags ?? []).map((/** @type {string} */ tag) => html`<${Tag} key=${tag} text=${tag} />`)}
+      ${(data?.config?.tags ?? []).map((/** @type {string} */ tag) => html`<${Tag} key=${tag} text=${tag} />`)}
       <span class="tools"><${Cli} line=${show} />
-        <${ActionButton} danger=${true} allowed=${allowedOf(data, 'seal')}
+        <${ActionButton} danger allowed=${allowedOf(data, 'seal')}
           onClick=${() => sealStream(scope, stream)}>Seal…<//>
-        <${ActionButton} danger=${true} allowed=${allowedOf(data, 'delete')}
+        <${ActionButton} danger allowed=${allowedOf(data, 'delete')}
           onClick=${() => deleteStream(scope, stream)}>Delete…<//></span></div>
     ${data ? html`<${Status} data=${data} live=${live} />` : null}
     <${TimeSlider} name=${`stream ${name}`} path=${`${path}/history`} />
@@ -163,7 +163,7 @@ function Tab({scope, stream, data, etag, query, at, then}) {
     return live
       ? html`<${Later} key="transactions"
         load=${() => import('./transactions.js').then((found) => found.StreamTransactions)}
-          props=${{scope, stream, transaction: query.transaction}} />`
+        props=${{scope, stream, transaction: query.transaction}} />`
       : html`<p class="muted">Transactions are known only as they are now.</p>`;
   }
   return html`<${Later} key="why" load=${() => import('./why.js').then((found) => found.WhyTab)}
@@ -199,9 +199,9 @@ function SegmentsTab({scope, stream, data, then}) {
     () => topology.data && modelOf(topology.data, then === null ? {} : {at: then, head: data.headCut}),
     [topology.data, then],
   );
-  return html`<${Panel} title="Segments that are written to" flush=${true} of=${topology}
+  return html`<${Panel} title="Segments that are written to" flush of=${topology}
     tools=${html`<${Cli} line=${cli`stream segments ${`${scope}/${stream}`}`} />`}>
     ${() => html`<${Segments} scope=${scope} stream=${stream} model=${model} rates=${rates} stores=${stores}
-      activeOnly=${true} />`}
+      activeOnly />`}
   <//>`;
 }

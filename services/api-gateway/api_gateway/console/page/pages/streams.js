@@ -10,6 +10,7 @@ import {Age} from '../parts/link.js';
 import {Empty, Failed, Panel, Skeleton} from '../parts/panel.js';
 import {column, Table} from '../parts/table.js';
 import {chosen, listKey, MAX_ROWS, StreamList} from './stream-list.js';
+import {Select} from '../parts/choice.js';
 /** @import {Filters} from '../core/types.d.ts' */
 /** @import {Column} from '../parts/types.d.ts' */
 /** @import {StreamRow} from './types.d.ts' */
@@ -109,8 +110,7 @@ export default function Streams({query}) {
     <div class="filters" role="search">
       <input type="search" aria-label="Text in scope, name or tags" placeholder="scope, name or tag" value=${q}
         onInput=${onText((text) => setQuery({q: text}))} />
-      <select aria-label="State" value=${state} onChange=${onText((text) => setQuery({state: text}))}>
-        ${STATES.map(([value, label]) => html`<option key=${value} value=${value}>${label}</option>`)}</select>
+      <${Select} label="State" value=${state} options=${STATES} onChange=${(text) => setQuery({state: text})} />
       <input type="text" aria-label="Scope" placeholder="scope" size="14" value=${scope}
         onChange=${onText((text) => setQuery({scope: text.trim()}))} />
       <input type="text" aria-label="Tag" placeholder="tag" size="12" value=${tag}
@@ -134,7 +134,7 @@ export default function Streams({query}) {
           : null
       }
     </div>
-    <${Panel} class="fill" flush=${true}>
+    <${Panel} class="fill" flush>
       ${
         problem && list.rows.size === 0
           ? html`<${Failed} problem=${problem} retry=${() => list.load()} />`
@@ -145,12 +145,12 @@ export default function Streams({query}) {
                 ? html`<${Empty} text=${`None of ${count(there, 'stream')} is like that.`} />`
                 : html`<${Empty}
                   text="Streams are listed here, each with its state and what is being done with it. There is none yet."
-                    cli=${cli`stream create demo/orders --segments 4`} />`
+                  cli=${cli`stream create demo/orders --segments 4`} />`
               : html`<${Table} label="Streams" rows=${rows} columns=${COLUMNS}
                 rowKey=${(/** @type {StreamRow} */ row) => row.key}
-                  open=${(/** @type {StreamRow} */ row) => href(['streams', row.scope, row.name])}
+                open=${(/** @type {StreamRow} */ row) => href(['streams', row.scope, row.name])}
             sort=${sort} onSort=${(/** @type {string} */ next) => setQuery({sort: next === 'name' ? '' : next})}
-              marks=${list.marks} rowClass=${(/** @type {StreamRow} */ row) => (row.gone ? 'gone' : '')}
+            marks=${list.marks} rowClass=${(/** @type {StreamRow} */ row) => (row.gone ? 'gone' : '')}
             onVisible=${(/** @type {StreamRow[]} */ seen) => (list.visible = new Set(seen.map((row) => row.key)))} />`
       }
     <//>

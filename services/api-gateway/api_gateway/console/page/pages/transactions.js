@@ -44,14 +44,14 @@ export default function Transactions({query}) {
     <div class="title"><h1>Transactions</h1></div>
     <p class="muted">Streams whose transactions have not ended, those with the most waiting commits first; choose one
       for its queue.</p>
-    <${Panel} title="Streams" of=${streams} flush=${true} empty=${(data) => data.items.length === 0}
+    <${Panel} title="Streams" of=${streams} flush
       emptyText="No transaction is open or waits for its commit." emptyCli=${cli`transaction begin ${'demo/orders'}`}>
       ${(data) => html`<${Table} label="Streams with transactions" rows=${data.items} columns=${STREAMS}
         rowKey=${(row) => row.stream}
         open=${(row) => href('/transactions', {stream: row.stream})}
-          rowClass=${(row) => (row.stream === chosen ? 'chosen' : '')} />`}
+        rowClass=${(row) => (row.stream === chosen ? 'chosen' : '')} />`}
     <//>
-    ${chosen ? html`<${StreamTransactions} key=${chosen} ...${split(chosen)} heading=${true} />` : null}
+    ${chosen ? html`<${StreamTransactions} key=${chosen} ...${split(chosen)} heading />` : null}
   </div>`;
 }
 
@@ -72,13 +72,13 @@ export function StreamTransactions({scope, stream, heading = false, transaction}
     <div class="columns">
       <${Panel} title="Commits, in order" of=${commits}>
         ${(data) => html`<${Queue} scope=${scope} stream=${stream} data=${data} />`}<//>
-      <${Panel} title="Open, by lease left" of=${open} flush=${true} empty=${(data) => data.items.length === 0}
+      <${Panel} title="Open, by lease left" of=${open} flush
         emptyText="No transaction is open." emptyCli=${cli`transaction begin ${`${scope}/${stream}`} --lease 30s`}>
         ${(data) => html`<${Open} scope=${scope} stream=${stream} data=${data} transaction=${transaction}
           description=${description} />`}<//>
     </div>
     <${Panel} title="How they ended, per 5 min" of=${summary}>${(data) => html`<${Outcomes} data=${data} />`}<//>
-    <${Panel} title="Ended lately" of=${ended} flush=${true} empty=${(data) => data.items.length === 0}
+    <${Panel} title="Ended lately" of=${ended} flush
       emptyText="None has ended that is remembered: a day, or 20,000 later ones.">
       ${(data) => html`<${Table} label="Transactions that ended" height=${240} rows=${data.items}
         columns=${ENDED(scope, stream)} rowKey=${(row) => row.id} />`}<//>
@@ -234,7 +234,7 @@ function Acts({scope, stream, row, description}) {
       cli: cli`transaction ping ${name} ${row.id} --lease ${`${row.leaseMs}ms`}`,
     });
   const button = (/** @type {string} */ label, /** @type {() => void} */ onClick, right = label) =>
-    html`<${ActionButton} small=${true} danger=${label === 'abort'} onClick=${onClick}
+    html`<${ActionButton} small danger=${label === 'abort'} onClick=${onClick}
       allowed=${allowedOf(description, right)}>${label}<//>`;
   return html`<span class="acts">${button('commit', commit)}${button('extend', ping, 'commit')}
     ${button('abort', abort)}</span>`;

@@ -74,7 +74,7 @@ export function WhatIf({scope, stream, description, etag, query}) {
   const body = {...other, since: `-${want.sinceMs}ms`};
   const possible = want.kind === 'retention' || config.scaling.type !== 'fixed';
   const found = useWhatIf(possible ? under`scopes/${scope}/streams/${stream}/what-if` : null, body);
-  const tools = html`<${Choice} label="Which policy" small=${true} value=${want.kind}
+  const tools = html`<${Choice} label="Which policy" small value=${want.kind}
     options=${['scaling', 'retention'].map((one) => [one, one])}
     onChange=${(kind) => setQuery({if: kind})} />`;
 
@@ -106,11 +106,11 @@ function ScalingSliders({want, config}) {
     <${Slider} label="Minimum" values=${steps(SEGMENTS, want.minSegments, config.minSegments)} value=${want.minSegments}
       present=${config.minSegments}
       words=${(/** @type {number} */ value) => count(value, 'segment')}
-        onChange=${(/** @type {number} */ value) => setQuery({ifMin: value})} />
+      onChange=${(/** @type {number} */ value) => setQuery({ifMin: value})} />
     <${Slider} label="Factor" values=${steps(FACTORS, want.scaleFactor)} value=${want.scaleFactor}
       present=${Math.max(config.scaleFactor, 2)}
       words=${(/** @type {number} */ value) => `into ${value} at most`}
-        onChange=${(/** @type {number} */ value) => setQuery({ifFactor: value})} />
+      onChange=${(/** @type {number} */ value) => setQuery({ifFactor: value})} />
     <${Slider} label="Cool-down" values=${steps(PAUSES, want.cooldownMs)} value=${want.cooldownMs}
       present=${COOLDOWN_MS}
       words=${duration} onChange=${(/** @type {number} */ value) => setQuery({ifPause: value})} />
@@ -130,9 +130,9 @@ function RetentionSliders({want, config}) {
   const same = config?.type === want.type;
   const round = isTime ? AGES : SIZES;
   return html`
-    <div class="slider"><span aria-hidden="true">By</span><${Choice} label="By" small=${true} value=${want.type}
+    <div class="slider"><span aria-hidden="true">By</span><${Choice} label="By" small value=${want.type}
       options=${[['time', 'age'], ['size', 'size']]}
-        onChange=${(ifType) => setQuery({ifType, ifKeep: '', ifMost: ''})} /></div>
+      onChange=${(ifType) => setQuery({ifType, ifKeep: '', ifMost: ''})} /></div>
     <${Slider} label="Keep at least" values=${steps(round, want.min)} value=${want.min}
       present=${same ? config.min : undefined} words=${words}
       onChange=${(value) => setQuery({ifKeep: String(value), ifMost: String(value > want.max ? value : want.max)})} />

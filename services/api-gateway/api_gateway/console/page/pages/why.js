@@ -2,7 +2,7 @@
  * Why a stream is as it is: what was decided on its scaling and retention, and beside it what another policy would do.
  */
 import '../parts/past-style.js';
-import {html, onText, useMemo} from '../core/html.js';
+import {html, useMemo} from '../core/html.js';
 import {under} from '../core/api.js';
 import {setQuery} from '../core/router.js';
 import {cli, Cli} from '../parts/cli.js';
@@ -12,6 +12,7 @@ import {Empty, Panel} from '../parts/panel.js';
 import {SearchState} from '../parts/search-state.js';
 import {useBounds, useSearch} from '../parts/searching.js';
 import {WhatIf} from './what-if.js';
+import {Select} from '../parts/choice.js';
 /** @import {Filters} from '../core/types.d.ts' */
 /** @import {OfStream} from './types.d.ts' */
 /** @import {StreamDescription} from 'api' */
@@ -33,15 +34,13 @@ export function WhyTab({scope, stream, description, etag, query, at}) {
     () => search.items.filter((one) => kind === '' || one.kind === kind).sort((one, other) => other.at - one.at),
     [search.items, kind],
   );
-  const tools = html`<select aria-label="Kind of decision" value=${kind}
-    onChange=${onText((text) => setQuery({decided: text}))}>
-    <option value="">all</option>
-    ${Object.entries(KINDS).map(([name, words]) => html`<option key=${name} value=${name}>${words}</option>`)}
-  </select>`;
+  const tools = html`<${Select} label="Kind of decision" value=${kind}
+    options=${[['', 'all'], ...Object.entries(KINDS)]}
+    onChange=${(decided) => setQuery({decided})} />`;
 
   return html`<div class="why-tab">
     <${Panel} title="Decided" tools=${tools}>
-      <${DecisionList} items=${items} scrolls=${true} />
+      <${DecisionList} items=${items} scrolls />
       <${SearchState} search=${search} what="decision" bounds="in 7 d">
         <${Empty} text=${NOTHING}
           cli=${cli`decision list ${scope}/${stream}`} />

@@ -14,6 +14,7 @@ import {AggregateLink, aggregateHref, Age, ContainerLink, StoreLink, Until} from
 import {Panel} from '../parts/panel.js';
 import {STEPS} from '../parts/steps.js';
 import {groupsOf} from './workflow-groups.js';
+import {Choice, Select} from '../parts/choice.js';
 /** @import {Filters} from '../core/types.d.ts' */
 /** @import {Tone} from '../parts/types.d.ts' */
 /** @import {Wait, WorkflowItem} from 'api' */
@@ -61,9 +62,9 @@ export default function Workflows({query}) {
       ${LANES.map(([name, , tone]) => {
         const number = items.filter((item) => item.state === name).length;
         return number || state === name
-          ? html`<button type="button" key=${name} class="mark" aria-pressed=${state === name ? 'true' : 'false'}
+          ? html`<button type="button" key=${name} class="mark" aria-pressed=${String(state === name)}
             title=${state === name ? 'show all lanes' : 'show this lane alone'}
-              onClick=${() => setQuery({state: state === name ? '' : name})}>
+            onClick=${() => setQuery({state: state === name ? '' : name})}>
           <${Badge} tone=${tone}>${number} ${name}<//></button>`
           : null;
       })}${
@@ -76,16 +77,15 @@ export default function Workflows({query}) {
     <div class="filters" role="search">
       <input type="search" aria-label="Text in name, kind, step or error" placeholder="name, kind, step or error"
         value=${q} onInput=${onText((text) => setQuery({q: text}))} />
-      <select aria-label="Kind" value=${kind} onChange=${onText((text) => setQuery({kind: text}))}>
-        <option value="">all kinds</option>
-          ${kinds.map((one) => html`<option key=${one} value=${one}>${words(one)}</option>`)}</select>
+      <${Select} label="Kind" value=${kind} options=${[['', 'all kinds'], ...kinds.map((one) => [one, words(one)])]}
+        onChange=${(text) => setQuery({kind: text})} />
       <input type="text" aria-label="Scope" placeholder="scope" size="12" value=${scope}
         onInput=${onText((text) => setQuery({scope: text.trim()}))} />
       <${Choice} label="Grouped by" value=${group}
         options=${[['', 'no groups'], ['error', 'error'], ['kind', 'kind'], ['store', 'store'], ['scope', 'scope']]}
-          onChange=${(/** @type {string} */ next) => setQuery({group: next})} />
+        onChange=${(/** @type {string} */ next) => setQuery({group: next})} />
     </div>
-    <${Panel} of=${work} class="fill bare" flush=${true} lines=${8}>${(data) => html`
+    <${Panel} of=${work} class="fill bare" flush lines=${8}>${(data) => html`
       ${data.next ? html`<div class="banner warn">These are the ${LIMIT} oldest; filters show others.</div>` : null}
       <div class="board" ref=${board}>
         ${lanes.map(
@@ -103,18 +103,6 @@ function line({kind, scope, state, q}) {
     .filter(([, value]) => value)
     .map(([name, value]) => ` --${name} ${quoted(value ?? '')}`);
   return `sluice workflow list${options.join('')}`;
-}
-
-/**
- * Buttons of which one is chosen.
- * @param {{label: string, value: string, options: string[][], onChange: (value: string) => void}} props
- */
-function Choice({label, value, options, onChange}) {
-  return html`<span class="choice" role="group" aria-label=${label}>${options.map(
-    ([name, text]) => html`
-    <button type="button" key=${name} aria-pressed=${name === value ? 'true' : 'false'} onClick=${() => onChange(name)}>
-      ${text}</button>`,
-  )}</span>`;
 }
 
 /**
@@ -173,7 +161,7 @@ function More({left, onClick}) {
 /** @param {{items: WorkflowItem[], why?: string}} props */
 function RetryAll({items, why}) {
   const chosen = items.slice(0, MAX_RETRIED);
-  return html`<${ActionButton} small=${true} allowed=${mayChange('workflows')}
+  return html`<${ActionButton} small allowed=${mayChange('workflows')}
     onClick=${() => void retryWorkflows(chosen, why)}
     title=${items.length > chosen.length ? `the ${MAX_RETRIED} oldest of ${items.length}` : undefined}>
     Retry ${chosen.length === items.length ? 'all' : 'the first'} ${chosen.length}<//>`;
@@ -219,10 +207,10 @@ function Card({item, lane}) {
           ${
             item.state === 'running'
               ? null
-              : html`<${ActionButton} small=${true} allowed=${allowedOf(item, 'retry')}
+              : html`<${ActionButton} small allowed=${allowedOf(item, 'retry')}
             onClick=${() => void retryWorkflow(item)}>Retry now<//>`
           }
-      <${ActionButton} small=${true} allowed=${cancel} onClick=${() => void cancelWorkflow(item)}>Cancel<//>
+      <${ActionButton} small allowed=${cancel} onClick=${() => void cancelWorkflow(item)}>Cancel<//>
       ${cancel && !cancel.allowed && cancel.why ? html`<span class="muted why">${cancel.why}</span>` : null}</footer>`
         : null
     }
@@ -264,7 +252,7 @@ function Ended({items}) {
       }) => html`<article class="card" key=${item.id || item.aggregate}><div class="head"><b>${words(item.kind)}</b>
         <span class="muted"><${Age} at=${at} /> ago</span></div>
       <div class="what"><${AggregateLink} aggregate=${item.aggregate} /></div>
-        <div class="muted">took ${duration(at - item.since)}</div></article>`,
+      <div class="muted">took ${duration(at - item.since)}</div></article>`,
     )}</section>`;
 }
 

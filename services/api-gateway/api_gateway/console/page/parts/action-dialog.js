@@ -74,7 +74,7 @@ export function ActionDialog({action, end}) {
     (!action.confirm || typed === action.confirm) && !impossible && !(action.dryRun && effects === undefined);
   return html`<dialog ref=${box} class="action" data-busy=${state.step === 'sent' ? '' : undefined}
     aria-labelledby="action-title" onClose=${end}
-      onCancel=${(/** @type {Event} */ event) => state.step === 'sent' && event.preventDefault()}>
+    onCancel=${(/** @type {Event} */ event) => state.step === 'sent' && event.preventDefault()}>
     <form method="dialog" onSubmit=${(/** @type {SubmitEvent} */ event) => {
       event.preventDefault();
       if (state.step !== 'asks') box.current?.close();
@@ -173,7 +173,8 @@ function Outcome({action, state}) {
         comes when it is done.</div>`;
   if (state.step === 'done') {
     const request = state.reply?.request || state.reply?.data?.request || '';
-    return html`<div class="outcome ok" role="status">${state.ended ?? (state.reply && action.done?.(state.reply)) ?? html`<b>Done.</b>`}
+    return html`<div class="outcome ok" role="status">
+      ${state.ended ?? (state.reply && action.done?.(state.reply)) ?? html`<b>Done.</b>`}
       ${request ? html`<p>Request <${RequestLink} id=${request} /></p>` : null}</div>`;
   }
   const {problem} = state;

@@ -1,5 +1,5 @@
 /** Buttons of which one is chosen. */
-import {html} from '../core/html.js';
+import {html, onText} from '../core/html.js';
 import {duration} from '../core/format.js';
 
 /**
@@ -26,3 +26,15 @@ export const SPANS = [
 
 /** The same with their words, for a choice. */
 export const SPAN_WORDS = SPANS.map(([name, ms]) => /** @type {[string, string]} */ ([name, duration(ms)]));
+
+/**
+ * A list of which one is chosen.
+ * @param {{value: string, options: [string, string][], onChange: (value: string) => void, label?: string}} props
+ *   `label`:
+ *   where no other one stands before it
+ */
+export function Select({value, options, onChange, label}) {
+  const option = (/** @type {[string, string]} */ [name, text]) =>
+    html`<option key=${name} value=${name}>${text}</option>`;
+  return html`<select aria-label=${label} value=${value} onChange=${onText(onChange)}>${options.map(option)}</select>`;
+}

@@ -4,6 +4,13 @@ import {under} from '../core/api.js';
 import {href} from '../core/router.js';
 import {act} from './dialog.js';
 import {cli} from './cli.js';
+import {Select} from './choice.js';
+
+const SCALINGS = [
+  ['fixed', 'by hand: a fixed number of segments'],
+  ['events', 'by itself, at a rate of events per second'],
+  ['kbytes', 'by itself, at a rate of kilobytes per second'],
+];
 
 const shown = signal(/** @type {{scope: string} | null} */ (null));
 
@@ -61,10 +68,7 @@ function Form({scope, end}) {
     <h2 id="create-title">Create a stream</h2>
     <label class="field">Scope and name<input type="text" required placeholder="demo/orders" autocomplete="off"
       spellcheck=${false} value=${name} onInput=${onText((text) => setName(text.trim()))} /></label>
-    <label class="field">Scaling<select value=${type} onChange=${onText(setType)}>
-      <option value="fixed">by hand: a fixed number of segments</option>
-        <option value="events">by itself, at a rate of events per second</option>
-          <option value="kbytes">by itself, at a rate of kilobytes per second</option></select></label>
+    <label class="field">Scaling<${Select} value=${type} options=${SCALINGS} onChange=${setType} /></label>
     <div class="grid">${figure(type === 'fixed' ? 'Segments' : 'At least so many segments', segments, setSegments)}
       ${
         type === 'fixed'

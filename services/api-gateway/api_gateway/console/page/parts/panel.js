@@ -2,45 +2,21 @@
  * A part of a page with data of its own, and each state that these can have: loading (a skeleton after 150 ms), empty
  * (what would be here, and the command that makes one), stale, refused, gone, failed. Panels fail alone.
  *
- *     html`<${Panel} title="Members" of=${useResource('members')} empty=${(data) => data.items.length === 0}
+ *     html`<${Panel} title="Members" of=${useResource('members')}
  *       emptyText="No service has reported." emptyCli=${cli`cluster members`}>${(data) => html`…`}<//>`
  */
 import {html, useErrorBoundary, useEffect, useState} from '../core/html.js';
 import {clockTime} from '../core/format.js';
+import {Problem} from '../core/api.js';
 import {Cli} from './cli.js';
 import {RequestLink} from './link.js';
 /** @import {ResourceView} from '../core/types.d.ts' */
+/** @import {PanelProps} from './types.d.ts' */
 
 const SKELETON_MS = 150;
 
-/**
- * @param {object} props
- * @param {any} [props.title] a heading; without one the panel has a head only to say that its data are old
- * @param {ResourceView} [props.of] where the data come from; without it children are drawn as they are
- * @param {(data: any) => boolean} [props.empty]
- * @param {any} [props.emptyText] what would be here
- * @param {string} [props.emptyCli] the command that makes one
- * @param {any} [props.tools] on the right of the head
- * @param {string} [props.class]
- * @param {boolean} [props.flush] whether the content goes to the edges
- * @param {number} [props.lines] of the skeleton
- * @param {(problem: import('../core/api.js').Problem) => any} [props.gone] the tombstone, for what is not there (any
- *   more)
- * @param {any} props.children a function of the data, or elements
- */
-export function Panel({
-  title,
-  of,
-  empty,
-  emptyText,
-  emptyCli,
-  tools,
-  class: name = '',
-  flush = false,
-  lines = 3,
-  gone,
-  children,
-}) {
+/** @param {PanelProps} props */
+export function Panel({title, of, tools, class: name = '', flush = false, children, ...content}) {
   const isOld = Boolean(of?.problem) && of?.data !== undefined;
   return html`<section class=${`panel ${name} ${flush ? 'flush' : ''}`}
     aria-busy=${of?.loading && of.data === undefined ? 'true' : undefined}>
@@ -51,34 +27,39 @@ export function Panel({
         : null
     }
     <div class="content">
-      <${Contained} retry=${of?.reload}>
-        ${of ? html`<${Content} ...${{of, empty, emptyText, emptyCli, lines, gone, children}} />` : children}
+      <${Contained} what="part" retry=${of?.reload}>
+        ${of ? html`<${Content} ...${content} of=${of}>${children}<//>` : children}
       <//>
     </div>
   </section>`;
 }
 
-/** @param {any} props */
+/** @param {PanelProps & {of: ResourceView}} props */
 function Content({of, empty, emptyText, emptyCli, lines, gone, children}) {
   if (of.problem?.kind === 'missing') return gone ? gone(of.problem) : html`<${Gone} problem=${of.problem} />`;
   if (of.data === undefined)
     return of.problem
       ? html`<${Failed} problem=${of.problem} retry=${of.reload} />`
       : html`<${Skeleton} lines=${lines} />`;
-  if (empty?.(of.data)) return html`<${Empty} text=${emptyText} cli=${emptyCli} />`;
+  const isEmpty = empty ? empty(of.data) : emptyText && of.data.items.length === 0;
+  if (isEmpty) return html`<${Empty} text=${emptyText} cli=${emptyCli} />`;
   return children(of.data);
 }
 
-/** What could not be drawn stays within its panel. @param {{retry?: () => void, children?: any}} props */
-function Contained({retry, children}) {
+/**
+ * What could not be drawn stays within its panel, or its page.
+ * @param {{what: string, retry?: () => void, children?: any}} props
+ */
+export function Contained({what, retry, children}) {
   const [error, reset] = useErrorBoundary((caught) => console.error(caught));
   if (!error) return children;
   const again = () => {
     reset();
     retry?.();
   };
+  if (error instanceof Problem) return html`<${Failed} problem=${error} retry=${again} />`;
   return html`<div class="state bad" role="alert"><p>
-    <b>This part could not be drawn.</b> ${String(error.message ?? error)}</p>
+    <b>This ${what} could not be drawn.</b> ${String(error.message)}</p>
     <button type="button" onClick=${again}>Try again</button></div>`;
 }
 

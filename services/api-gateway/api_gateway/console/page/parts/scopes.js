@@ -9,6 +9,7 @@ import {number} from '../core/format.js';
 import {Cli, quoted} from './cli.js';
 import {Panel} from './panel.js';
 import {Table, column} from './table.js';
+import {Select} from './choice.js';
 /** @import {ResourceView} from '../core/types.d.ts' */
 /** @import {Column, InScope} from './types.d.ts' */
 /** @import {ScopeItem} from 'api' */
@@ -74,10 +75,10 @@ async function page(scope, kind, after, signal) {
 
 /** @param {{scopes: string[], scope: string | undefined}} props */
 function ScopeChoice({scopes, scope}) {
-  return html`<label>Scope <select value=${scope ?? ''} onChange=${onText((text) => setQuery({scope: text}))}>
-    <option value="">all</option>
-    ${scopes.map((name) => html`<option key=${name} value=${name}>${name}</option>`)}
-  </select></label>`;
+  const options = [['', 'all'], ...scopes.map((name) => [name, name])];
+  return html`<label>Scope <${Select} value=${scope ?? ''} options=${options}
+    onChange=${(text) => setQuery({scope: text})} />
+  </label>`;
 }
 
 /** The column of names, each a link to its page. @param {string} page @param {string} title */
@@ -120,7 +121,7 @@ export function ListInScopes({query, title, page, kind, columns, command, placeh
         ${found.cut}</span>`
       }
     </div>
-    <${Panel} of=${found} flush=${true} class="fill" empty=${(data) => data.items.length === 0}
+    <${Panel} of=${found} flush class="fill"
       emptyText=${emptyText} emptyCli=${emptyCli}>
       ${() => html`<${Table} label=${title} rows=${rows} columns=${columns}
         rowKey=${(row) => `${row.scope}/${row.name}`}

@@ -65,13 +65,13 @@ export function Search({close}) {
     onClick=${(/** @type {MouseEvent} */ event) => event.target === box.current && box.current?.close()}>
     <input type="text" role="combobox" aria-expanded="true" aria-controls="hits"
       aria-activedescendant=${hits.length > 0 ? `hit-${active}` : undefined} aria-label="Search" autocomplete="off"
-        spellcheck=${false}
+      spellcheck=${false}
       placeholder="stream, request, 4.#epoch.1, 3/118, seal demo/orders …" value=${text} onInput=${onText(setText)}
-        onKeyDown=${onKeyDown} />
+      onKeyDown=${onKeyDown} />
     <div role="listbox" id="hits" aria-label="Hits">${hits.map(
       (hit, index) => html`<div role="option" id=${`hit-${index}`} key=${`${hit.type} ${hit.name} ${hit.address ?? ''}`}
-        aria-selected=${index === active ? 'true' : 'false'} aria-disabled=${hit.why ? 'true' : undefined}
-          title=${hit.why}
+        aria-selected=${String(index === active)} aria-disabled=${hit.why ? 'true' : undefined}
+        title=${hit.why}
         onMouseMove=${() => index !== active && setActive(index)} onClick=${() => follow(hit)}>
         <span class="kind">${hit.type}</span><span class="cut">${hit.name}</span><span class="detail cut">
           ${hit.why ?? hit.detail}</span></div>`,

@@ -78,7 +78,7 @@ function Choice({name, path, query}) {
       )}</span>
     <${Picture} make=${tickPicture} model=${model}
       options=${{onOpen: (/** @type {number} */ ms) => take(ms + 1), label: `What happened to ${name}`}}
-        hint="Each tick is a record; press one to see how it was right after it." />
+      hint="Each tick is a record; press one to see how it was right after it." />
     <div class="track">
       <input type="range" min="0" max=${STEPS} value=${value} aria-label=${`Moment of ${name}`} aria-valuetext=${words}
         onInput=${(event) => setDragged(from + (Number(event.currentTarget.value) / STEPS) * span)}

@@ -12,7 +12,7 @@
 import {html, useEffect, useLayoutEffect, useRef, useState} from '../core/html.js';
 import {navigate} from '../core/router.js';
 import {useKey} from '../core/keys.js';
-/** @import {Column} from './types.d.ts' */
+/** @import {Column, TableProps} from './types.d.ts' */
 
 export const ROW_PX = 30;
 const MAX_ROWS = 60;
@@ -20,39 +20,8 @@ const MARK_MS = 2000;
 /** Of a column whose width is not in px. */
 const LEAST_PX = 200;
 
-/**
- * @param {object} props
- * @param {string} props.label for readers of the screen
- * @param {any[]} props.rows
- * @param {Column[]} props.columns
- * @param {(row: any) => string} props.rowKey
- * @param {(row: any) => string | null} [props.open] the link behind Enter and a click
- * @param {string} [props.sort] key of the column, with a leading "-" downwards
- * @param {(sort: string) => void} [props.onSort]
- * @param {Map<string, number>} [props.marks] when rows changed, epoch ms by key: they are marked for 2 s
- * @param {string | number} [props.height] as CSS; else as high as its rows, at most the window
- * @param {number} [props.total] of all rows, where more are to come
- * @param {(row: any) => string} [props.rowClass]
- * @param {(rows: any[]) => void} [props.onVisible] gets the rows that are in the document, after each drawing
- * @param {Set<string>} [props.selected] with `onSelect` the first column has boxes
- * @param {(selected: Set<string>) => void} [props.onSelect]
- */
-export function Table({
-  label,
-  rows,
-  columns,
-  rowKey,
-  open,
-  sort,
-  onSort,
-  marks,
-  height,
-  total,
-  rowClass,
-  selected,
-  onSelect,
-  onVisible,
-}) {
+/** @param {TableProps} props */
+export function Table({label, rows, columns, rowKey, open, sort, onSort, marks, height, rowClass, onVisible}) {
   const box = useRef(/** @type {HTMLDivElement | null} */ (null));
   const [top, setTop] = useState(0);
   const [visible, setVisible] = useState(20);
@@ -118,7 +87,6 @@ export function Table({
     else if (event.key === 'Home') go(0);
     else if (event.key === 'End') go(rows.length - 1);
     else if (event.key === 'Enter' && row) follow(row);
-    else if (event.key === ' ' && row && onSelect) toggle(rowKey(row));
     else return;
     event.preventDefault();
   }
@@ -127,13 +95,6 @@ export function Table({
   function onClick(event, row) {
     if (/** @type {Element} */ (event.target).closest('a, button, input, label') || getSelection()?.toString()) return;
     follow(row);
-  }
-
-  /** @param {string} key */
-  function toggle(key) {
-    const next = new Set(selected);
-    if (!next.delete(key)) next.add(key);
-    onSelect?.(next);
   }
 
   useKey('j', 'next row', step);
@@ -147,14 +108,13 @@ export function Table({
   const style = height === undefined ? undefined : `height:${typeof height === 'number' ? `${height}px` : height}`;
   return html`<div class="table" ref=${box} tabindex="0" role="region" aria-label=${label} style=${style}
     onScroll=${(event) => setTop(event.currentTarget.scrollTop)} onKeyDown=${onKeyDown}>
-    <table style=${`min-width:${least}px`} aria-rowcount=${(total ?? rows.length) + 1}>
-      <colgroup>${onSelect ? html`<col class="narrow" />` : null}
+    <table style=${`min-width:${least}px`} aria-rowcount=${rows.length + 1}>
+      <colgroup>
         ${columns.map(
           (one) => html`<col key=${one.key}
           style=${one.width && one.width !== 'auto' ? `width:${one.width}` : undefined} />`,
         )}</colgroup>
       <thead><tr aria-rowindex="1">
-        ${onSelect ? html`<th scope="col"><span class="away">chosen</span></th>` : null}
         ${columns.map((one) => html`<${Head} key=${one.key} column=${one} sort=${sort} onSort=${onSort} />`)}
       </tr></thead>
       <tbody>
@@ -167,13 +127,7 @@ export function Table({
           const style = `${state} ${rowClass?.(row) ?? ''}`;
           return html`<tr key=${key} aria-rowindex=${number + 2} tabindex="-1"
             onClick=${(/** @type {MouseEvent} */ event) => onClick(event, row)} onFocus=${() => setActive(number)}
-              class=${style}>
-            ${
-              onSelect
-                ? html`<td class="narrow"><input type="checkbox" aria-label=${key} checked=${selected?.has(key)}
-              onChange=${() => toggle(key)} /></td>`
-                : null
-            }
+            class=${style}>
             ${columns.map((one) => html`<td key=${one.key} class=${one.num ? 'num' : ''}>${one.cell(row)}</td>`)}
           </tr>`;
         })}

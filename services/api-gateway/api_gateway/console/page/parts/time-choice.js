@@ -35,7 +35,7 @@ export function TimeChoice({close}) {
       <div class="row">
         ${AGO.map((one) => html`<button type="button" key=${one} onClick=${() => show(one)}>${one}</button>`)}
           <button type="button" onClick=${() => show(null)}>now</button><span class="spread"></span>
-            <button type="submit" class="primary" disabled=${!text || isWrong}>Show</button></div>
+          <button type="submit" class="primary" disabled=${!text || isWrong}>Show</button></div>
     </form>
     <label class="check"><input type="checkbox" checked=${utc.value}
       onChange=${() => setUtc(!utc.value)} /> times in UTC</label>

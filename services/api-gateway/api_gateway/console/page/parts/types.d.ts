@@ -1,5 +1,5 @@
 import type {Problem} from '../core/api.js';
-import type {Query, Reply} from '../core/types.d.ts';
+import type {Query, Reply, ResourceView} from '../core/types.d.ts';
 
 export type Hit = {type: string; name: string; detail?: string; address?: string; run?: () => unknown; why?: string};
 
@@ -93,3 +93,47 @@ export type Progress =
   | {step: 'sent'; since: number; progress?: any}
   | {step: 'done'; reply?: Reply; ended?: any}
   | {step: 'refused' | 'unknown'; problem: Problem};
+
+export interface PanelProps {
+  /** a heading; without one the panel has a head only to say that its data are old */
+  title?: any;
+  /** where the data come from; without it children are drawn as they are */
+  of?: ResourceView;
+  /** without it, a list of no items is */
+  empty?: (data: any) => boolean;
+  /** what would be here */
+  emptyText?: any;
+  /** the command that makes one */
+  emptyCli?: string;
+  /** on the right of the head */
+  tools?: any;
+  class?: string;
+  /** whether the content goes to the edges */
+  flush?: boolean;
+  /** of the skeleton */
+  lines?: number;
+  /** the tombstone, for what is not there (any more) */
+  gone?: (problem: Problem) => any;
+  /** a function of the data, or elements */
+  children: any;
+}
+
+export interface TableProps<R = any> {
+  /** for readers of the screen */
+  label: string;
+  rows: R[];
+  columns: Column<R>[];
+  rowKey: (row: R) => string;
+  /** the link behind Enter and a click */
+  open?: (row: R) => string | null;
+  /** key of the column, with a leading "-" downwards */
+  sort?: string;
+  onSort?: (sort: string) => void;
+  /** when rows changed, epoch ms by key: they are marked for 2 s */
+  marks?: Map<string, number>;
+  /** as CSS; else as high as its rows, at most the window */
+  height?: string | number;
+  rowClass?: (row: R) => string;
+  /** gets the rows that are in the document, after each drawing */
+  onVisible?: (rows: R[]) => void;
+}

@@ -10,40 +10,13 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
+/** Round spans between ticks, ms. */
 const STEPS = [
-  1,
-  2,
-  5,
-  10,
-  20,
-  50,
-  100,
-  200,
-  500,
-  SECOND,
-  2 * SECOND,
-  5 * SECOND,
-  10 * SECOND,
-  15 * SECOND,
-  30 * SECOND,
-  MINUTE,
-  2 * MINUTE,
-  5 * MINUTE,
-  10 * MINUTE,
-  15 * MINUTE,
-  30 * MINUTE,
-  HOUR,
-  2 * HOUR,
-  3 * HOUR,
-  6 * HOUR,
-  12 * HOUR,
-  DAY,
-  2 * DAY,
-  7 * DAY,
-  14 * DAY,
-  30 * DAY,
-  90 * DAY,
-  365 * DAY,
+  ...[1, 2, 5, 10, 20, 50, 100, 200, 500],
+  ...[1, 2, 5, 10, 15, 30].map((one) => one * SECOND),
+  ...[1, 2, 5, 10, 15, 30].map((one) => one * MINUTE),
+  ...[1, 2, 3, 6, 12].map((one) => one * HOUR),
+  ...[1, 2, 7, 14, 30, 90, 365].map((one) => one * DAY),
 ];
 
 /**

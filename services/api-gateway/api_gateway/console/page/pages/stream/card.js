@@ -165,7 +165,7 @@ function Merge({scope, stream, model, rect, allowed}) {
   if (!neighbours.length) return null;
   return html`<div class="row"><span class="muted">Merge with</span>
     ${neighbours.map(
-      ([where, other]) => html`<${ActionButton} key=${where} small=${true} allowed=${allowed}
+      ([where, other]) => html`<${ActionButton} key=${where} small allowed=${allowed}
       onClick=${() => merge(/** @type {number} */ (other))}>
         ${nameOf(model, /** @type {number} */ (other))}, ${where}…<//>`,
     )}

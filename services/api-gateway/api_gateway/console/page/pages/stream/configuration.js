@@ -12,6 +12,7 @@ import {Panel} from '../../parts/panel.js';
 import {updateStream} from './actions.js';
 import {configOf, draftOf, problemsOf} from './config-draft.js';
 import {retentionText, scalingText} from './config-words.js';
+import {Select} from '../../parts/choice.js';
 /** @import {Draft, Exact, OfStream} from '../types.d.ts' */
 /** @import {StreamConfiguration, StreamDescription, StreamSettings} from 'api' */
 
@@ -57,6 +58,17 @@ function Shown({config}) {
   </dl>`;
 }
 
+const SCALINGS = [
+  ['fixed', 'nothing: a fixed number of segments'],
+  ['events', 'events a second'],
+  ['kbytes', 'kilobytes a second'],
+];
+const RETENTIONS = [
+  ['none', 'nothing: everything is kept'],
+  ['size', 'size, in bytes'],
+  ['time', 'age, in milliseconds'],
+];
+
 /** @param {OfStream & {from: {config: StreamConfiguration, etag: string}, isOld: boolean, onEnd: () => void}} props */
 function Editor({scope, stream, from, isOld, onEnd}) {
   const [draft, setDraft] = useState(() => draftOf(from.config));
@@ -90,20 +102,15 @@ function Editor({scope, stream, from, isOld, onEnd}) {
         : null
     }
     <fieldset><legend>Scaling</legend>
-      <label class="field">By<select value=${draft.scaling}
-        onChange=${onText((text) => set({scaling: /** @type {Draft['scaling']} */ (text)}))}>
-        <option value="fixed">nothing: a fixed number of segments</option>
-          <option value="events">events a second</option>
-            <option value="kbytes">kilobytes a second</option></select></label>
+      <label class="field">By<${Select} value=${draft.scaling} options=${SCALINGS}
+        onChange=${(scaling) => set({scaling})} /></label>
       ${isFixed ? null : field('targetRate', `${rates} a second and segment`)}
       ${isFixed ? null : field('scaleFactor', 'Split into at most', 'segments')}
       ${field('minSegments', isFixed ? 'Segments' : 'Segments at least')}
     </fieldset>
     <fieldset><legend>Retention</legend>
-      <label class="field">By<select value=${draft.retention}
-        onChange=${onText((text) => set({retention: /** @type {Draft['retention']} */ (text)}))}>
-        <option value="none">nothing: everything is kept</option><option value="size">size, in bytes</option>
-          <option value="time">age, in milliseconds</option></select></label>
+      <label class="field">By<${Select} value=${draft.retention} options=${RETENTIONS}
+        onChange=${(retention) => set({retention})} /></label>
       ${
         draft.retention === 'none'
           ? null
@@ -185,7 +192,7 @@ function Compare({scope, stream, edited, wanted}) {
     <tbody>${lines.map(
       ([what, text]) => html`<tr key=${what}><th scope="row">${what}</th><td>${text(edited)}</td>
       <td class=${text(edited) === text(now) ? '' : 'warn'}>${text(now)}</td>
-        <td class=${text(edited) === text(wanted) ? '' : 'differs'}>${text(wanted)}</td></tr>`,
+      <td class=${text(edited) === text(wanted) ? '' : 'differs'}>${text(wanted)}</td></tr>`,
     )}</tbody></table>
     <p class="muted">Nothing has happened. Leave the dialog and the editor to edit it as it is now.</p>`;
 }

@@ -22,6 +22,7 @@ import {Legend, Overlays} from './legend.js';
 import {useHistory} from './rate-history.js';
 import {Segments} from './segments.js';
 import {Stage} from './stage.js';
+import {Choice, Select} from '../../parts/choice.js';
 /** @import {Filters} from '../../core/types.d.ts' */
 /** @import {Range} from '../../pictures/types.d.ts' */
 /** @import {OfStream} from '../types.d.ts' */
@@ -47,7 +48,7 @@ export function TopologyPanel({scope, stream, description, query, at}) {
   const detail = useResource(part ? `${base}/topology` : null, {of, when: isStructural, query: part ?? {}, keep: true});
   return html`<${Panel} title="Topology" class="picture-panel" of=${topology} lines=${9}
     tools=${html`<${Choices} query=${query} />`}
-      empty=${(data) => data.segments.id.length === 0} emptyText="The stream has no segment yet: it is being created.">
+    empty=${(data) => data.segments.id.length === 0} emptyText="The stream has no segment yet: it is being created.">
     ${(data) => html`<${Shown} scope=${scope} stream=${stream} answer=${(part && detail.data) || data}
       since=${data.epochs.at[0]} description=${description} query=${query} at=${at} />`}
   <//>`;
@@ -71,44 +72,17 @@ function partOf({x, view}) {
 /** Time or epochs, picture or table. @param {{query: Filters}} props */
 function Choices({query}) {
   const axis = query.x === 'epoch' ? 'epoch' : '';
-  const choice = (
-    /** @type {string} */ label,
-    /** @type {[string, string][]} */ of,
-    /** @type {string} */ now,
-    /** @type {(value: string) => void} */ set,
-  ) =>
-    html`<span class="choice" role="group" aria-label=${label}>
-      ${of.map(
-        ([value, text]) => html`<button key=${value} type="button" aria-pressed=${String(value === now)}
-        onClick=${() => set(value)}>${text}</button>`,
-      )}</span>`;
-  return html`${choice(
-    'Across',
-    [
-      ['', 'Time'],
-      ['epoch', 'Epochs'],
-    ],
-    axis,
-    (x) => setQuery({x, view: ''}),
-  )}
-    ${choice(
-      'Shown as',
-      [
-        ['', 'Picture'],
-        ['table', 'Table'],
-      ],
-      query.as === 'table' ? 'table' : '',
-      (as) => setQuery({as}),
-    )}`;
+  const as = query.as === 'table' ? 'table' : '';
+  return html`<${Choice} label="Across" value=${axis} options=${[['', 'Time'], ['epoch', 'Epochs']]}
+      onChange=${(x) => setQuery({x, view: ''})} />
+    <${Choice} label="Shown as" value=${as} options=${[['', 'Picture'], ['table', 'Table']]}
+      onChange=${(as) => setQuery({as})} />`;
 }
 
-/** @param {{query: Filters}} props */
-function overlaysOf({query}) {
-  return new Set(
-    query.show === undefined
-      ? OVERLAYS.filter((one) => one.on).map((one) => one.name)
-      : query.show.split(',').filter(Boolean),
-  );
+/** @param {string | undefined} shown as the address has it */
+function overlaysOf(shown) {
+  if (shown !== undefined) return new Set(shown.split(',').filter(Boolean));
+  return new Set(OVERLAYS.filter((one) => one.on).map((one) => one.name));
 }
 
 /**
@@ -118,19 +92,14 @@ function overlaysOf({query}) {
 function Shown({scope, stream, answer, since, description, query, at}) {
   const live = at === null;
   const folds = query.fold !== 'no';
+  const then = at === null ? {} : {at, head: description.headCut, subscribers: description.subscribers};
   const model = useMemo(
-    () =>
-      modelOf(
-        answer,
-        at === null
-          ? {fold: folds, since}
-          : {fold: folds, since, at, head: description?.headCut, subscribers: description?.subscribers},
-      ),
+    () => modelOf(answer, {fold: folds, since, ...then}),
     [answer, since, at, folds, at === null ? null : description],
   );
   const standard = model.target ? 'rate' : 'store';
   const mode = MODES.find((one) => one.mode === query.color)?.mode ?? standard;
-  const on = useMemo(() => overlaysOf({query}), [query.show]);
+  const on = useMemo(() => overlaysOf(query.show), [query.show]);
   const rates = useRates(scope, stream, live);
   const history = useHistory(scope, stream, live && Boolean(description?.config?.retention), model.since);
   const stores = useStores(scope, stream);
@@ -210,7 +179,7 @@ function Shown({scope, stream, answer, since, description, query, at}) {
         <${Stage} model=${model} mode=${mode} facts=${facts} extras=${extras} overlays=${on} about=${about}
           live=${live && !model.sealed} canDivide=${live && allowed?.allowed !== false}
           pinned=${pinned} sought=${query.key ?? ''} address=${addresses.address} onAddress=${addresses.send}
-            onPin=${pin} onDivide=${divide} onReady=${(one) => (picture.current = one)} label=${label} />
+          onPin=${pin} onDivide=${divide} onReady=${(one) => (picture.current = one)} label=${label} />
       </div>
       ${
         pinned >= 0
@@ -264,8 +233,8 @@ function Controls({model, mode, on, query, journal, picture, live, description, 
     setQuery({show: [...next].join(',') || ','});
   }
   return html`<div class="picture-controls">
-    <label>Colour <select value=${mode} onChange=${onText((text) => setQuery({color: text}))}>
-      ${MODES.map((one) => html`<option key=${one.mode} value=${one.mode}>${one.label}</option>`)}</select></label>
+    <label>Colour <${Select} value=${mode} options=${MODES.map((one) => [one.mode, one.label])}
+      onChange=${(color) => setQuery({color})} /></label>
     <button type="button" aria-expanded=${String(opened)}
       onClick=${() => setOpened(!opened)}>Overlays <span class="muted num">${on.size}</span></button>
     <${SeekKey} query=${query} model=${model} />
@@ -338,9 +307,9 @@ function PasteCut({query, model, live, allowed, scope, stream}) {
       }} />
     ${
       live
-        ? html`<${ActionButton} danger=${true}
+        ? html`<${ActionButton} danger
       allowed=${why || !cut ? {allowed: false, why: why || 'paste a cut first'} : allowed}
-        onClick=${() => cut && truncateStream(scope, stream, cut)}>Truncate here…<//>`
+      onClick=${() => cut && truncateStream(scope, stream, cut)}>Truncate here…<//>`
         : null
     }</div>
     ${why ? html`<p class="bad" role="status">${why}</p>` : null}</div>`;
@@ -375,7 +344,8 @@ function Notes({model, query, journal}) {
         : null
     }
     <p>${count(model.count, 'segment')} in ${count(model.epochs.count, 'epoch')}
-      ${` over ${duration(model.now - model.since)}`}${model.folded && `, ${number(model.duplicates)} duplicates folded`}.
+      ${` over ${duration(model.now - model.since)}`}
+        ${model.folded && `, ${number(model.duplicates)} duplicates folded`}.
       Drag to move, Ctrl and wheel to zoom, drag on the key axis to choose
         keys${query.as ? '' : ', drag a dividing line at now to scale'}.</p>
   </div>`;
