@@ -16,10 +16,10 @@ let beforeAt = 0;
 
 /**
  * Bind keys, "r" or "g s". Gives what ends it.
- * @param {string} keys @param {string} what @param {(event: KeyboardEvent) => void} run
- * @param {string} [group] in the list of all keys
+ * @param {string} keys @param {string} what @param {string} group in the list of all keys
+ * @param {(event: KeyboardEvent) => void} run
  */
-export function bindKeys(keys, what, run, group = 'On this page') {
+export function bindKeys(keys, what, group, run) {
   const binding = {keys, what, run, group};
   bindings.value = [...bindings.peek(), binding];
   return () => {
@@ -32,7 +32,7 @@ export function bindKeys(keys, what, run, group = 'On this page') {
  * @param {string} keys @param {string} what @param {(event: KeyboardEvent) => void} run
  */
 export function useKey(keys, what, run) {
-  useEffect(() => bindKeys(keys, what, run), [keys, run]);
+  useEffect(() => bindKeys(keys, what, 'On this page', run), [keys, run]);
 }
 
 const PRESSES = ['Enter', ' '];

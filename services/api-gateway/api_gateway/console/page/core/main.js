@@ -1,5 +1,5 @@
 /** The frame of the page: header, navigation, the page that the address names, dialogs, the live region. */
-import {html, render, signal, useEffect, useRef, useState} from './html.js';
+import {html, render, signal, useEffect, useRef, useState, useLater} from './html.js';
 import {href, navigate, pageKey, place, routes} from './router.js';
 import {routes as all} from './routes.js';
 import {bindKeys} from './keys.js';
@@ -63,12 +63,9 @@ function Banners() {
 /** The page that the address names, or the login where the gateway wants one. */
 function Entrance() {
   const me = useMe();
-  const [Login, setLogin] = useState(/** @type {any} */ (null));
   // Without credentials the gateway says that it wants some; it refuses those that count no more.
   const isWanted = me.problem?.kind === 'login' || (me.data?.authentication === true && !me.data.principal);
-  useEffect(() => {
-    if (isWanted) void import('../parts/login.js').then((found) => setLogin(() => found.Login));
-  }, [isWanted]);
+  const Login = useLater(isWanted, () => import('../parts/login.js'))?.Login;
   return isWanted ? Login && html`<${Login} />` : html`<${Outlet} />`;
 }
 
@@ -123,29 +120,18 @@ function Outlet() {
 }
 
 routes.value = all;
-for (const route of all) {
-  if (route.key)
-    bindKeys(`g ${route.key}`, `go to ${route.label?.toLowerCase()}`, () => navigate(href(route.path)), 'Pages');
+for (const {path, key, label} of all) {
+  if (key) bindKeys(`g ${key}`, `go to ${label?.toLowerCase()}`, 'Pages', () => navigate(href(path)));
 }
-bindKeys('/', 'search', openSearch, 'Everywhere');
-bindKeys('t', 'time: now or a past moment', openTime, 'Everywhere');
-bindKeys(
-  'p',
-  'pause or go on',
-  () => {
-    paused.value = !paused.value;
-    say(paused.value ? 'paused' : 'live again');
-  },
-  'Everywhere',
-);
-bindKeys(
-  '?',
-  'all keys',
-  async () => {
-    help.value = (await import('../parts/help.js')).Help;
-  },
-  'Everywhere',
-);
+bindKeys('/', 'search', 'Everywhere', openSearch);
+bindKeys('t', 'time: now or a past moment', 'Everywhere', openTime);
+bindKeys('p', 'pause or go on', 'Everywhere', () => {
+  paused.value = !paused.value;
+  say(paused.value ? 'paused' : 'live again');
+});
+bindKeys('?', 'all keys', 'Everywhere', async () => {
+  help.value = (await import('../parts/help.js')).Help;
+});
 
 const root = /** @type {HTMLElement} */ (document.getElementById('page'));
 root.replaceChildren();

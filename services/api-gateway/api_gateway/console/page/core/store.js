@@ -12,7 +12,7 @@ import {effect, signal, useEffect, useMemo, useRef} from './html.js';
 import {api, address, Problem} from './api.js';
 import {onChanged, paused} from './live.js';
 import {at} from './time.js';
-/** @import {Answers, ResourceOptions, ResourceState, ResourceView} from './types.d.ts' */
+/** @import {Answers, Query, ResourceOptions, ResourceState, ResourceView} from './types.d.ts' */
 
 const EVERY_MS = 500;
 /** So many times as long as a call took nothing is asked after it. */
@@ -160,6 +160,19 @@ effect(() => {
   if (!paused.value && dirty.size > 0) flush();
 });
 
+/** @param {string} path @param {Query | undefined} query @param {ResourceOptions} options */
+function keyOf(path, query, {of = []}) {
+  return `${address(path, query).href}|${of.join()}`;
+}
+
+/** The data of a GET, one for all that show them. @param {string} path @param {ResourceOptions} [options] */
+export function resourceOf(path, options = {}) {
+  const key = keyOf(path, options.query, options);
+  const found = resources.get(key) ?? new Resource(key, path, options);
+  resources.set(key, found);
+  return found;
+}
+
 /**
  * The data of a GET, for the component that calls this. `path` null: nothing is fetched yet.
  * @template {keyof Answers} P
@@ -175,16 +188,8 @@ effect(() => {
 /** @param {string | null} path @param {ResourceOptions} [options] @returns {ResourceView} */
 export function useResource(path, options = {}) {
   const query = options.past && at.value ? {...options.query, at: at.value} : options.query;
-  const key = path === null ? '' : `${address(path, query).href}|${(options.of ?? []).join()}`;
-  const resource = useMemo(() => {
-    if (path === null) return null;
-    let found = resources.get(key);
-    if (!found) {
-      found = new Resource(key, path, {...options, query});
-      resources.set(key, found);
-    }
-    return found;
-  }, [key]);
+  const key = path === null ? '' : keyOf(path, query, options);
+  const resource = useMemo(() => path && resourceOf(path, {...options, query}), [key]);
   useEffect(() => {
     if (!resource) return undefined;
     resource.begin();

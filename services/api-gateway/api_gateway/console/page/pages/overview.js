@@ -1,5 +1,5 @@
 /** Is anything wrong? First a sentence, then what needs attention, figures, and what is happening now. */
-import {html, useEffect, useMemo, useRef, useState} from '../core/html.js';
+import {html, useEffect, useMemo, useRef, useState, useLater} from '../core/html.js';
 import {chainEnd, count, number, perS, words} from '../core/format.js';
 import {onChanged, paused} from '../core/live.js';
 import {href} from '../core/router.js';
@@ -38,11 +38,8 @@ export default function Overview() {
  */
 function Demonstrated({isEmpty}) {
   const {data} = useResource('demonstration', {every: 5000});
-  const [Demonstration, setDemonstration] = useState(/** @type {any} */ (null));
   const isWanted = isEmpty || Boolean(data?.running);
-  useEffect(() => {
-    if (isWanted) void import('../parts/demonstration.js').then((found) => setDemonstration(() => found.Demonstration));
-  }, [isWanted]);
+  const Demonstration = useLater(isWanted, () => import('../parts/demonstration.js'))?.Demonstration;
   return isWanted && Demonstration ? html`<${Demonstration} isEmpty=${isEmpty} />` : null;
 }
 

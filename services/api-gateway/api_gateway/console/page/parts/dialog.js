@@ -2,7 +2,7 @@
  * Actions: their buttons, and whether they are offered. `act` opens the dialog that every action goes through, see
  * `action-dialog.js`.
  */
-import {html, signal, useEffect, useState} from '../core/html.js';
+import {html, signal, useLater} from '../core/html.js';
 import {liveState} from '../core/live.js';
 import {inPast} from '../core/time.js';
 /** @import {Action} from './types.d.ts' */
@@ -73,10 +73,7 @@ export function allowedOf(description, action) {
 
 /** The place of the dialog, once on the page; its module is loaded with the first action. */
 export function Dialogs() {
-  const [Dialog, setDialog] = useState(/** @type {any} */ (null));
   const shown = current.value;
-  useEffect(() => {
-    if (shown && !Dialog) void import('./action-dialog.js').then((found) => setDialog(() => found.ActionDialog));
-  }, [shown]);
+  const Dialog = useLater(Boolean(shown), () => import('./action-dialog.js'))?.ActionDialog;
   return shown && Dialog ? html`<${Dialog} key=${shown.action.title} ...${shown} />` : null;
 }

@@ -4,7 +4,7 @@
  * A picture draws on it and says what a point or a key means; the surface knows nothing of either. It draws at most
  * once a frame.
  */
-/** @import {Drawing} from './types.d.ts' */
+/** @import {Drawing, Listeners} from './types.d.ts' */
 
 const DRAG_FROM_PX = 5;
 const HINT =
@@ -107,105 +107,66 @@ export class Surface {
     themed.observe(document.documentElement, {attributes: true, attributeFilter: ['class', 'data-theme', 'style']});
     signal.addEventListener('abort', () => themed.disconnect());
 
-    canvas.addEventListener(
-      'keydown',
-      (event) => {
-        if (event.ctrlKey || event.metaKey || event.altKey) return;
-        if (drawing.key(event)) {
-          event.preventDefault();
-          event.stopPropagation();
-          this.changed();
-        }
+    this._on({
+      keydown: (event) => {
+        if (event.ctrlKey || event.metaKey || event.altKey || !drawing.key(event)) return;
+        event.preventDefault();
+        event.stopPropagation();
       },
-      {signal},
-    );
-    for (const [type, focused] of /** @type {[string, boolean][]} */ ([
-      ['focus', true],
-      ['blur', false],
-    ])) {
-      canvas.addEventListener(
-        type,
-        () => {
-          this.focused = focused && canvas.matches(':focus-visible');
-          drawing.focus(this.focused);
-          this.changed();
-        },
-        {signal},
-      );
-    }
-    this._listenToPointer(signal);
+      focus: () => this._focus(canvas.matches(':focus-visible')),
+      blur: () => this._focus(false),
+      pointerleave: () => drawing.hover(NaN, NaN),
+      dblclick: () => drawing.reset(),
+      wheel: (event) => {
+        if (!event.ctrlKey) return;
+        event.preventDefault();
+        drawing.zoom(event.offsetX, event.deltaY < 0 ? 0.8 : 1.25);
+      },
+    });
+    this._listenToDrags();
   }
 
-  /** @param {AbortSignal} signal */
-  _listenToPointer(signal) {
+  /** Listen on the canvas, and draw behind each event. @param {Listeners} listeners */
+  _on(listeners) {
+    for (const [type, listener] of Object.entries(listeners)) {
+      const draws = (/** @type {any} */ event) => {
+        listener(event);
+        this.changed();
+      };
+      this.canvas.addEventListener(type, draws, {signal: this._ends.signal, passive: false});
+    }
+  }
+
+  /** @param {boolean} focused */
+  _focus(focused) {
+    this.focused = focused;
+    this.drawing.focus(focused);
+  }
+
+  _listenToDrags() {
     const {canvas, drawing} = this;
     let began = NaN;
-    canvas.addEventListener(
-      'pointerdown',
-      (event) => {
+    const end = () => {
+      began = NaN;
+      this.stretch = null;
+    };
+    this._on({
+      pointerdown: (event) => {
         if (event.button !== 0) return;
         began = event.offsetX;
         canvas.setPointerCapture(event.pointerId);
       },
-      {signal},
-    );
-    canvas.addEventListener(
-      'pointermove',
-      (event) => {
-        if (Math.abs(event.offsetX - began) >= DRAG_FROM_PX) {
-          this.stretch = [Math.min(began, event.offsetX), Math.max(began, event.offsetX)];
-        } else if (this.stretch === null) {
-          drawing.hover(event.offsetX, event.offsetY);
-        }
-        this.changed();
+      pointermove: ({offsetX, offsetY}) => {
+        const isDrag = Math.abs(offsetX - began) >= DRAG_FROM_PX;
+        if (isDrag) this.stretch = [Math.min(began, offsetX), Math.max(began, offsetX)];
+        else if (this.stretch === null) drawing.hover(offsetX, offsetY);
       },
-      {signal},
-    );
-    canvas.addEventListener(
-      'pointerup',
-      (event) => {
+      pointerup: ({offsetX, offsetY}) => {
         if (this.stretch !== null) drawing.select(this.stretch[0], this.stretch[1]);
-        else if (!Number.isNaN(began)) drawing.press(event.offsetX, event.offsetY);
-        began = NaN;
-        this.stretch = null;
-        this.changed();
+        else if (!Number.isNaN(began)) drawing.press(offsetX, offsetY);
+        end();
       },
-      {signal},
-    );
-    canvas.addEventListener(
-      'pointercancel',
-      () => {
-        began = NaN;
-        this.stretch = null;
-        this.changed();
-      },
-      {signal},
-    );
-    canvas.addEventListener(
-      'pointerleave',
-      () => {
-        drawing.hover(NaN, NaN);
-        this.changed();
-      },
-      {signal},
-    );
-    canvas.addEventListener(
-      'dblclick',
-      () => {
-        drawing.reset();
-        this.changed();
-      },
-      {signal},
-    );
-    canvas.addEventListener(
-      'wheel',
-      (event) => {
-        if (!event.ctrlKey) return;
-        event.preventDefault();
-        drawing.zoom(event.offsetX, event.deltaY < 0 ? 0.8 : 1.25);
-        this.changed();
-      },
-      {signal, passive: false},
-    );
+      pointercancel: end,
+    });
   }
 }
