@@ -28,6 +28,7 @@ from unit.gateway.system import CONTAINERS, PARTITIONS
 
 import api_gateway
 from api_gateway.console.demonstration import Demonstration
+from api_gateway.console.feed.feeds import Feeds
 from api_gateway.edge.reads import Reads
 from api_gateway.edge.security.browsers import Browsers, Calls
 from api_gateway.edge.security.guard import Guard
@@ -133,7 +134,7 @@ class PageGateway:
 
     async def stop(self) -> None:
         # As in the service: feeds end before the server, which would wait for them.
-        await self.world.backend.feeds.stop()
+        await self.world.parts[Feeds].stop()
         await self._server.stop()
         for task in self._tasks:
             task.cancel()

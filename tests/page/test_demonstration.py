@@ -17,7 +17,7 @@ WAITS = (sys.executable, "-c", "import sys; sys.stdin.read()")
 
 @pytest.fixture(scope="module")
 def demonstration() -> Demonstration:
-    return Demonstration("127.0.0.1:9", lambda: time.time_ns() // 1_000_000, program=WAITS)
+    return Demonstration(lambda: "127.0.0.1:9", lambda: time.time_ns() // 1_000_000, program=WAITS)
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from page.gateway import InThread, in_thread
 from page.sample_data import Size
 from playwright.sync_api import expect
 
-from api_gateway.edge.security.rest_permissions import SLUICE
+from api_gateway.console.permissions import RULES
 from api_gateway.edge.security.rules import READ_UPDATE
 from api_gateway.settings import PageMode
 
@@ -70,7 +70,7 @@ def test_the_gateway_refuses_each_change_of_a_page_but_none_of_a_program(read_on
         (method, re.sub(r"\{(\w+)\}", lambda found: NAMES[found[1]], path))
         for method, _, path in (
             operation.partition(" ")
-            for operation, rule in SLUICE.items()
+            for operation, rule in RULES.items()
             if rule is not None and rule.level is READ_UPDATE
         )
     ]

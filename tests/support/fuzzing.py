@@ -11,7 +11,7 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
-from api_gateway.edge.security.rest_permissions import REST
+from api_gateway.app import RULES
 from api_gateway.pravega.server import INTERFACE
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -24,7 +24,7 @@ HANG_S = 0.3
 Conversation = Callable[[random.Random], bytes]
 
 _RPCS = [method.name for method in INTERFACE.methods]
-_PATHS = [operation.split(" ", 1) for operation in REST]
+_PATHS = [operation.split(" ", 1) for operation in RULES]
 _NAMES = ("sc", "st", "..", "%2e%2e", "a" * 300, "_system", "\u00e9", "a%2Fb", "0", "-1", "null", "%00", "a;b", "${x}")
 
 

@@ -13,19 +13,24 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.routing import compile_path
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-import api_gateway.console.rest as console
-import api_gateway.pravega.rest as pravega
+from api_gateway.console import rest as console
 from api_gateway.console.page_files import page_routes
-from api_gateway.edge.rest.backend import Backend
+from api_gateway.console.permissions import RULES as CONSOLE_RULES
+from api_gateway.edge.containers import Containers
+from api_gateway.edge.health import Health
+from api_gateway.edge.heartbeats import LastHeartbeats
+from api_gateway.edge.reads import Reads
 from api_gateway.edge.rest.boundary import empty_answer, problem_answer
 from api_gateway.edge.rest.failures import Failure, failure_of
+from api_gateway.edge.rest.parts import Parts
 from api_gateway.edge.rest.places import Places
 from api_gateway.edge.security.browsers import Browsers
 from api_gateway.edge.security.guard import Guard
 from api_gateway.edge.security.sessions import Sessions
 from api_gateway.openapi import describe
-from api_gateway.pravega.rest.health import HealthTree
-from api_gateway.settings import PageMode
+from api_gateway.pravega import rest as pravega
+from api_gateway.pravega.rest.permissions import RULES as PRAVEGA_RULES
+from api_gateway.settings import PageMode, Serves
 from sluice.runtime import Runtime
 from sluice.telemetry.health import health_routes
 from sluice.telemetry.http import HttpTelemetry
@@ -39,6 +44,22 @@ IN_A_THREAD = 32 * 1024
 
 ANY_BROWSER = Browsers()
 
+RULES = {**PRAVEGA_RULES, **CONSOLE_RULES}
+"""The permissions that the calls of both interfaces need, by method and path; None: for everyone."""
+
+OPEN_PATHS = (
+    "/livez",
+    "/readyz",
+    "/metrics",
+    "/",
+    "/openapi.json",
+    "/docs",
+    "/docs-files",
+    "/ui",
+    "/ui/{version}/{file:path}",
+)
+"""What is outside both interfaces is for everyone: health and metrics of the process, the description, its page."""
+
 
 def build_app(
     runtime: Runtime,
@@ -46,6 +67,7 @@ def build_app(
     guard: Guard | None = None,
     browsers: Browsers = ANY_BROWSER,
     sessions: Sessions | None = None,
+    serves: Serves = Serves.ALL,
 ) -> FastAPI:
     """An application that knows the health of the process and answers 503 to all else, until `open_app`.
 
@@ -61,22 +83,23 @@ def build_app(
         redoc_url=None,
         redirect_slashes=False,
     )
-    app.state.backend = None
+    app.state.parts = None
     app.state.guard = guard
     app.state.places = Places(connections)
     app.state.browsers = browsers
     app.state.sessions = sessions
-    app.state.health = HealthTree(runtime.checks, runtime.degraded)
+    app.state.health = Health(runtime.checks, runtime.degraded)
     app.add_middleware(AsPravegaRoutes)
     app.add_middleware(Compressed)
     app.add_middleware(BrowserCheck, browsers=browsers)
     app.add_middleware(HttpTelemetry)
     app.router.routes.extend(health_routes(runtime.checks, runtime.facts, runtime.degraded, runtime.outages))
-    for router in (*pravega.ROUTERS, *console.ROUTERS):
+    routers = (*(pravega.ROUTERS if serves.pravega else ()), *(console.ROUTERS if serves.console else ()))
+    for router in routers:
         app.include_router(router)
     app.router.routes.extend(page_routes(browsers.mode))
     app.add_exception_handler(HTTPException, _unrouted)
-    describe(app, has_page=browsers.mode is not PageMode.OFF)
+    describe(app, RULES, serves, has_page=browsers.mode is not PageMode.OFF)
     return app
 
 
@@ -136,15 +159,15 @@ class BrowserCheck:
         await self._app(scope, receive, send)
 
 
-def open_app(app: FastAPI, backend: Backend) -> None:
-    """Answer from now on."""
-    app.state.backend = backend
-    app.state.health.open(backend)
+def open_app(app: FastAPI, parts: Parts) -> None:
+    """Answer from now on, with these parts."""
+    app.state.parts = parts
+    app.state.health.open(parts[Reads], parts[Containers], parts[LastHeartbeats])
 
 
 async def close_app(app: FastAPI, grace_s: float) -> None:
     """Answer 503 from now on. Calls in progress get `grace_s` to end: while the journal is followed they can."""
-    app.state.backend = None
+    app.state.parts = None
     await app.state.places.calls.until_free(grace_s)
 
 

@@ -1,27 +1,31 @@
 """Where the gateway is put together."""
 
 import time
+from typing import Any
 
 from fastapi import FastAPI
 
+from api_gateway import metrics
 from api_gateway.app import build_app, close_app, open_app
-from api_gateway.console.dead_letters import dead_letters_of
-from api_gateway.console.demonstration import Demonstration, why_not
+from api_gateway.console.dead_letters import DeadLetters, dead_letters_of
+from api_gateway.console.demonstration import Demonstration, grpc_address, why_not
 from api_gateway.console.feed.feeds import Feeds, Hello
 from api_gateway.console.feed.watch import ChangeWatch
 from api_gateway.console.group_readers import GroupReaders
-from api_gateway.console.lookback import LookbackHelper
+from api_gateway.console.lookback import Lookback, LookbackHelper
 from api_gateway.console.overview import Overview
 from api_gateway.console.page_files import version_of_page
-from api_gateway.console.partitions import partitions_of
+from api_gateway.console.partitions import Partitions, partitions_of
 from api_gateway.console.rates import Rates
-from api_gateway.console.statistics import follow_statistics
+from api_gateway.console.statistics import Statistics, follow_statistics
 from api_gateway.console.tally import Tally
 from api_gateway.console.what_ifs import WhatIfs
-from api_gateway.edge.heartbeats import follow_heartbeats
+from api_gateway.edge.containers import Containers
+from api_gateway.edge.group_states import GroupStates
+from api_gateway.edge.heartbeats import LastHeartbeats, follow_heartbeats
 from api_gateway.edge.reads import Reads
 from api_gateway.edge.requests import Requests
-from api_gateway.edge.rest.backend import Backend
+from api_gateway.edge.rest.parts import Parts
 from api_gateway.edge.security.authentication import OIDC_KEYS, authentication_of
 from api_gateway.edge.security.browsers import browsers_of
 from api_gateway.edge.security.guard import Guard
@@ -42,12 +46,17 @@ from api_gateway.pravega.handlers.tokens import TokenHandlers
 from api_gateway.pravega.handlers.transactions import TransactionHandlers
 from api_gateway.pravega.server import ControllerServer
 from api_gateway.settings import GatewaySettings, PageMode
+from sluice.engine.ports import Clock
 from sluice.policies.rules import Rules
+from sluice.pravega.store import SegmentStore
 from sluice.runtime import Runtime, run_service
 from sluice.security.tokens import NO_SIGNER, TokenSigner
 from sluice.security.watched import SecurityConfigError
 from sluice.settings import settings_of
 from sluice.workflows.data_plane import connect
+
+CONSOLE = "console"
+"""The name of the service in a process that serves nothing of Pravega: no client is sent to a member of that name."""
 
 
 def handlers(
@@ -74,58 +83,73 @@ async def start(runtime: Runtime, settings: GatewaySettings, app: FastAPI) -> No
     requests = Requests(runtime, settings.max_pending, settings.request_timeout_s)
     # Behind all that takes calls: REST can still say what goes on.
     runtime.stack.callback(requests.end)
-    served = handlers(reads, requests, settings, runtime.tokens)
-    server = ControllerServer(served, settings.max_calls, app.state.guard, channel_options(settings))
+    if settings.serves.pravega:
+        await _serve_grpc(runtime, settings, app.state.guard, handlers(reads, requests, settings, runtime.tokens))
+    store, worker = connect(runtime, settings.store_timeout_s), Worker()
+    parts: dict[Any, Any] = {
+        Reads: reads,
+        Requests: requests,
+        Clock: runtime.clock,
+        SegmentStore: store,
+        Worker: worker,
+        Containers: Containers(reads, settings.container_count),
+        LastHeartbeats: follow_heartbeats(runtime),
+        GroupStates: GroupStates(store, reads, worker),
+    }
+    metrics.CONSOLE.set(settings.serves.console)
+    if settings.serves.console:
+        parts |= await _console(runtime, settings, parts, app.state.places.feeds)
+    open_app(app, parts)
+    runtime.stack.push_async_callback(close_app, app, settings.stop_grace_s)
+    if settings.serves.console:
+        # First of all, and long before the HTTP server, which would wait for the feeds.
+        runtime.stack.push_async_callback(parts[Feeds].stop)
+    runtime.endpoints["rest"] = settings.rest_endpoint
+
+
+async def _serve_grpc(
+    runtime: Runtime, settings: GatewaySettings, guard: Guard | None, served: dict[str, Handler]
+) -> None:
+    server = ControllerServer(served, settings.max_calls, guard, channel_options(settings))
     # Reported until the process ends, for the HTTP server is the last to stop.
     runtime.checks["grpc"] = server.problem
     runtime.stack.push_async_callback(server.stop, settings.stop_grace_s)
     await server.start(settings.host, settings.grpc_port, runtime.identity)
+    runtime.endpoints[PROTOCOL] = settings.grpc_endpoint
+
+
+async def _console(runtime: Runtime, settings: GatewaySettings, parts: Parts, max_feeds: int) -> Parts:
+    """What the routes for operators need beside the parts that all have."""
+    journal, clock, reads, store = runtime.journal, runtime.clock, parts[Reads], parts[SegmentStore]
     refusal = why_not(secured=settings.auth_enabled or runtime.identity is not None)
-    demonstration = Demonstration(settings.grpc_endpoint, runtime.clock.now_ms, refusal)
+    demonstration = Demonstration(lambda: grpc_address(reads.cluster()), clock.now_ms, refusal)
     runtime.stack.push_async_callback(demonstration.close)
-    letters = dead_letters_of(
-        settings.kafka_client(),
-        runtime.producer,
-        settings.partitions,
-        runtime.source,
-        runtime.clock,
-        runtime.journal.chance,
-    )
-    watch = ChangeWatch(runtime.journal)
+    kafka = settings.kafka_client()
+    letters = dead_letters_of(kafka, runtime.producer, settings.partitions, runtime.source, clock, journal.chance)
+    watch = ChangeWatch(journal)
     hello = Hello(settings.cluster_name, await version_of_page(settings.page_mode))
     lookback = LookbackHelper(settings.instance)
     runtime.stack.push_async_callback(lookback.stop)
-    store, worker = connect(runtime, settings.store_timeout_s), Worker()
     rates = Rates(store, reads.known_stream)
     runtime.stack.push_async_callback(rates.stop)
-    backend = Backend(
-        reads=reads,
-        requests=requests,
-        store=store,
-        dead_letters=letters,
-        last_heartbeats=follow_heartbeats(runtime),
-        statistics=follow_statistics(runtime),
-        demonstration=demonstration,
-        container_count=settings.container_count,
-        clock=runtime.clock,
-        cluster=settings.cluster_name,
-        feeds=Feeds(watch, runtime.clock, hello, app.state.places.feeds),
-        overview=Overview(runtime.journal, Tally(runtime.journal, watch), letters, runtime.clock),
-        partitions=partitions_of(settings.kafka_client(), settings.partitions, runtime.clock),
-        lookback=lookback,
-        rates=rates,
-        what_ifs=WhatIfs(Rules.of(settings.scale_cooldown_s, settings.retention_tick_s, settings.retention_pause_s)),
-        readers=GroupReaders(store, reads, worker, runtime.clock, lookback),
-        worker=worker,
-    )
-    runtime.stack.push_async_callback(backend.partitions.stop)
-    runtime.stack.push_async_callback(backend.overview.stop)
-    open_app(app, backend)
-    runtime.stack.push_async_callback(close_app, app, settings.stop_grace_s)
-    # First of all, and long before the HTTP server, which would wait for the feeds.
-    runtime.stack.push_async_callback(backend.feeds.stop)
-    runtime.endpoints[PROTOCOL] = settings.grpc_endpoint
-    runtime.endpoints["rest"] = settings.rest_endpoint
+    partitions = partitions_of(kafka, settings.partitions, clock)
+    runtime.stack.push_async_callback(partitions.stop)
+    overview = Overview(journal, Tally(journal, watch), letters, clock)
+    runtime.stack.push_async_callback(overview.stop)
+    rules = Rules.of(settings.scale_cooldown_s, settings.retention_tick_s, settings.retention_pause_s)
+    return {
+        DeadLetters: letters,
+        Statistics: follow_statistics(runtime),
+        Demonstration: demonstration,
+        Hello: hello,
+        Feeds: Feeds(watch, clock, hello, max_feeds),
+        Overview: overview,
+        Partitions: partitions,
+        Lookback: lookback,
+        Rates: rates,
+        WhatIfs: WhatIfs(rules),
+        GroupReaders: GroupReaders(parts[GroupStates], store, reads, parts[Worker], clock, lookback),
+    }
 
 
 def guard_of(runtime: Runtime, settings: GatewaySettings) -> Guard | None:
@@ -161,7 +185,10 @@ def main() -> None:
     def serve(runtime: Runtime) -> FastAPI:
         guard = guard_of(runtime, settings)
         sessions = sessions_of(settings, runtime.tokens)
-        apps.append(build_app(runtime, settings.max_http_connections, guard, browsers_of(settings), sessions))
+        apps.append(
+            build_app(runtime, settings.max_http_connections, guard, browsers_of(settings), sessions, settings.serves)
+        )
         return apps[0]
 
-    run_service(SERVICE, settings, lambda runtime: start(runtime, settings, apps[0]), serve)
+    name = SERVICE if settings.serves.pravega else CONSOLE
+    run_service(name, settings, lambda runtime: start(runtime, settings, apps[0]), serve)

@@ -1,10 +1,11 @@
-"""The description of both interfaces at /openapi.json, complete enough to generate clients from.
+"""The description of what is served, at /openapi.json, complete enough to generate clients from.
 
 FastAPI describes what its routes say; added here is what is true of all of them: what a refusal looks like, what the
 guard before them refuses, and that nothing is ever refused with 422.
 """
 
 import asyncio
+from collections.abc import Mapping
 from functools import cache
 from http import HTTPStatus
 from importlib.resources import files
@@ -20,7 +21,8 @@ from starlette.routing import Mount, Route
 from api_gateway.console.page_files import SAFE_HEADERS, PageFile, file_answer, file_of
 from api_gateway.edge.rest.boundary import PROBLEM_TYPE, Problem
 from api_gateway.edge.security.guard import Guard
-from api_gateway.edge.security.rest_permissions import rule_of
+from api_gateway.edge.security.rules import Rule
+from api_gateway.settings import Serves
 
 _ABOUT = """\
 The interfaces of Sluice, a controller of Pravega, over HTTP.
@@ -59,21 +61,24 @@ PATHS = {
     "alive": "/livez",
     "ready": "/readyz",
     "metrics": "/metrics",
+    "page": "/ui/",
 }
 """What is served, for a caller who has the address alone."""
 
 
-def describe(app: FastAPI, *, has_page: bool = True) -> None:
+def describe(app: FastAPI, rules: Mapping[str, Rule | None], serves: Serves, *, has_page: bool) -> None:
     """Have the application describe itself: at /openapi.json for programs, at /docs for users; at / where all that is.
 
-    It takes a second to put together, which a thread does at the first request.
+    `rules` are those of its routes, by method and path. It takes a second to put together, which a thread does at the
+    first request.
     """
 
-    paths = {**PATHS, "page": "/ui/"} if has_page else PATHS
+    has = {"pravega": serves.pravega, "sluice": serves.console, "page": has_page}
+    paths = {name: path for name, path in PATHS.items() if has.get(name, True)}
 
     def described() -> dict[str, Any]:
         if app.openapi_schema is None:
-            app.openapi_schema = _description(app)
+            app.openapi_schema = _description(app, rules)
         return app.openapi_schema
 
     async def index(_request: Request) -> Response:
@@ -136,9 +141,10 @@ def _refused(path: str) -> dict[str, Any]:
     }
 
 
-def _description(app: FastAPI) -> dict[str, Any]:
+def _description(app: FastAPI, rules: Mapping[str, Rule | None]) -> dict[str, Any]:
     schema = get_openapi(title=app.title, version=app.version, description=_ABOUT, routes=app.routes)
-    schema["tags"] = [{"name": name, "description": text} for name, text in TAGS]
+    used = {tag for operations in schema["paths"].values() for one in operations.values() for tag in one["tags"]}
+    schema["tags"] = [{"name": name, "description": text} for name, text in TAGS if name in used]
     schemas = schema.setdefault("components", {}).setdefault("schemas", {})
     guard: Guard | None = app.state.guard
     wants_credentials = guard is not None and guard.wants_credentials
@@ -147,7 +153,7 @@ def _description(app: FastAPI) -> dict[str, Any]:
     for path, operations in schema["paths"].items():
         for method, operation in operations.items():
             operation["responses"].pop("422", None)
-            if (rule := rule_of((method.upper(),), path)) is not None:
+            if (rule := rules[f"{method.upper()} {path}"]) is not None:
                 operation["responses"] |= _refused(path)
                 if wants_credentials:
                     # An empty one at the end says that credentials may be left out.

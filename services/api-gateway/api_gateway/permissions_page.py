@@ -5,7 +5,9 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from api_gateway.edge.security.rest_permissions import OPEN_PATHS, PRAVEGA, SLUICE
+import api_gateway.console.permissions as console
+import api_gateway.pravega.rest.permissions as pravega
+from api_gateway.app import OPEN_PATHS
 from api_gateway.edge.security.rules import Rule
 from api_gateway.pravega.permissions import RPCS
 
@@ -49,10 +51,10 @@ def page() -> str:
             *_items(RPCS),
             "\ngRPC's own health and reflection services are open.\n",
             "## Pravega's REST interface\n",
-            *_items(PRAVEGA),
+            *_items(pravega.RULES),
             "\nThe health of components is shown without details where authentication is on.\n",
             "## Sluice's REST interface\n",
-            *_items(SLUICE),
+            *_items(console.RULES),
             "\n" + textwrap.fill(f"Open is what is outside both interfaces: {open_paths}.", _WIDTH) + "\n",
         ]
     )

@@ -11,6 +11,24 @@ from sluice.security.watched import Watched
 from sluice.settings import Count, HostName, PolicySettings, Port, Seconds, SecondsOrZero
 
 
+class Serves(StrEnum):
+    """What a process serves."""
+
+    ALL = "all"
+    PRAVEGA = "pravega"
+    CONSOLE = "console"
+
+    @property
+    def pravega(self) -> bool:
+        """Pravega's interfaces: gRPC, and REST at /v1."""
+        return self is not Serves.CONSOLE
+
+    @property
+    def console(self) -> bool:
+        """What operators use: REST at /sluice/v1, and the page."""
+        return self is not Serves.PRAVEGA
+
+
 class PageMode(StrEnum):
     """What the page is served for."""
 
@@ -21,6 +39,9 @@ class PageMode(StrEnum):
 
 class GatewaySettings(PolicySettings):
     """Clients get the published address to connect to; by default the port is the one listened on.
+
+    `serves` says what this process is for: `pravega`, the interfaces of Pravega's controller; `console`, what operators
+    use, /sluice/v1 and the page, in a process that no client of Pravega waits for; or `all`.
 
     `health_port` is that of all that is served over HTTP, the REST interfaces included; `store_timeout_s` bounds each
     question to a segment store. `max_pending` bounds the requests that wait for a reply, a quarter of them of one user
@@ -46,6 +67,7 @@ class GatewaySettings(PolicySettings):
     is served as on `health_port`: browsers open no port 10080.
     """
 
+    serves: Serves = Serves.ALL
     health_port: Port = 10080
     grpc_port: Port = 9090
     grpc_published_host: HostName = "127.0.0.1"
@@ -111,6 +133,8 @@ class GatewaySettings(PolicySettings):
     @property
     def page_mode(self) -> PageMode:
         """What the page may do."""
+        if not self.serves.console:
+            return PageMode.OFF
         if self.page is not None:
             return self.page
         return PageMode.ON if self.auth_enabled or self.is_loopback else PageMode.READ_ONLY

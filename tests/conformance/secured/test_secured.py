@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from support.documents import DOCS
 
+from api_gateway.app import RULES as REST_RULES
 from api_gateway.edge.security.authentication import authentication_of
 from api_gateway.edge.security.guard import Guard
-from api_gateway.edge.security.rest_permissions import REST
 from api_gateway.pravega.permissions import RPCS as RULES
 from api_gateway.settings import GatewaySettings
 from conformance.case import CALLED_TARGETS, PEER
@@ -200,7 +200,7 @@ def test_what_is_needed_otherwise_is_on_the_page_of_differences_with_its_reason(
 def test_every_operation_is_called() -> None:
     assert {operation.id.partition(" ")[0] for operation in RPCS} == set(RULES)
     called = [operation.id.partition("?")[0] for operation in CALLS] + [f"GET {path}" for path in OPEN]
-    known = {rule: re.compile(re.sub(r"\{\w+\}", "[^/]+", rule)) for rule in REST}
+    known = {rule: re.compile(re.sub(r"\{\w+\}", "[^/]+", rule)) for rule in REST_RULES}
     missed = {rule for rule, pattern in known.items() if not any(map(pattern.fullmatch, called))}
     # The original has the one only with metrics switched on; the other is open to whoever has a browser's session.
     assert missed == {"GET /prometheus", "DELETE /sluice/v1/session"}

@@ -5,8 +5,9 @@ import sys
 import pytest
 from support.wait import SOON_S, eventually_async
 
-from api_gateway.console.demonstration import Demonstration, DemonstrationState, why_not
+from api_gateway.console.demonstration import Demonstration, DemonstrationState, grpc_address, why_not
 from api_gateway.edge.rest.failures import RefusedError
+from sluice.domain.cluster.state import Cluster, Member
 
 _WAITS = (sys.executable, "-c", "import sys; sys.stdin.read()")
 _FAILS = (sys.executable, "-c", "import sys; print('no such controller', file=sys.stderr); sys.exit(1)")
@@ -14,7 +15,7 @@ _STAYS = (sys.executable, "-c", "import time; time.sleep(1000)")
 
 
 def _demonstration(program: tuple[str, ...], refusal: str = "", leaves_s: float = SOON_S) -> Demonstration:
-    return Demonstration("127.0.0.1:9090", lambda: 1_700, refusal, program, leaves_s)
+    return Demonstration(lambda: "127.0.0.1:9090", lambda: 1_700, refusal, program, leaves_s)
 
 
 async def test_one_that_was_started_runs_until_it_is_stopped() -> None:
@@ -50,3 +51,17 @@ async def test_where_there_can_be_none_it_is_refused_with_the_reason() -> None:
     with pytest.raises(RefusedError, match="credentials"):
         await demonstration.start()
     assert demonstration.state.refusal == reason
+
+
+async def test_it_calls_a_gateway_that_has_said_where_it_serves_grpc() -> None:
+    silent, console = Member("api-gateway", "a", {}, 1), Member("console", "c", {"rest": "console:10080"}, 1)
+    assert grpc_address(Cluster(members={"a": silent, "c": console})) is None
+    gateway = Member("api-gateway", "b", {"grpc": "gateway:9090"}, 1)
+    assert grpc_address(Cluster(members={"a": silent, "b": gateway, "c": console})) == "gateway:9090"
+
+
+async def test_while_no_gateway_is_known_it_cannot_be_started() -> None:
+    demonstration = Demonstration(lambda: None, lambda: 1_700, program=_WAITS)
+    with pytest.raises(RefusedError, match="no gateway"):
+        await demonstration.start()
+    assert not demonstration.state.running

@@ -10,13 +10,15 @@ import httpx
 import jwt
 import pytest
 from fastapi import FastAPI
+from support.ports import free_port
 
 from api_gateway import main
 from api_gateway.app import build_app
 from api_gateway.edge.errors import OverloadedError
+from api_gateway.edge.security.browsers import browsers_of
 from api_gateway.edge.security.rules import Rule
 from api_gateway.pravega.server import ControllerServer
-from api_gateway.settings import GatewaySettings
+from api_gateway.settings import GatewaySettings, Serves
 from sluice.controller_api import controller_pb2 as pb
 from sluice.controller_api.controller_pb2_grpc import ControllerServiceStub
 from sluice.memory.broker import MemoryBroker
@@ -112,6 +114,30 @@ async def test_a_gateway_with_a_password_file_asks_for_credentials_on_both_ports
         answer = await ControllerServiceStub(channel).getDelegationToken(info, metadata=tuple(admin.items()))
         assert answer.delegationToken == ""
         assert (await client.get("/sluice/v1/containers", headers=admin)).status_code == 200
+    await runtime.stack.aclose()
+
+
+@pytest.mark.parametrize(
+    ("serves", "found", "missing"),
+    [
+        (Serves.CONSOLE, ("/sluice/v1/scopes", "/ui/"), "/v1/scopes"),
+        (Serves.PRAVEGA, ("/v1/scopes", "/ping"), "/sluice/v1/scopes"),
+    ],
+)
+async def test_a_process_that_serves_one_interface_has_nothing_of_the_other(
+    serves: Serves, found: tuple[str, ...], missing: str
+) -> None:
+    settings = GatewaySettings(kafka_bootstrap=UNREACHABLE, host="127.0.0.1", grpc_port=free_port(), serves=serves)
+    runtime = Runtime("any", settings, MemoryConnections(MemoryGroups(MemoryBroker())))
+    app = build_app(runtime, settings.max_http_connections, None, browsers_of(settings), None, serves)
+    await main.start(runtime, settings, app)
+    assert ("grpc" in runtime.checks, "grpc" in runtime.endpoints) == (serves.pravega, serves.pravega)
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as client:
+        assert [(await client.get(path)).status_code for path in (*found, missing)] == [200, 200, 404]
+        assert {path.split("/")[1] for path in (await client.get("/openapi.json")).json()["paths"]} <= {
+            path.split("/")[1] for path in found
+        } | {"prometheus"}
+        assert ("page" in (await client.get("/")).json()["paths"]) is serves.console
     await runtime.stack.aclose()
 
 

@@ -4,25 +4,22 @@ From the group's state segment, which its readers write, and the lengths of the 
 found is shared for two seconds, so that many who look cost no more than one. Since when something is unread, sampled
 cuts say; that is looked up in the past and holds for half a minute. Belongs to the event loop.
 
-What is shared knows no caller: what one may not read has to be left out of the answer. How many groups are looked at
-side by side has a bound, for each may take memory and the worker.
+What is shared knows no caller: what one may not read has to be left out of the answer.
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Coroutine, Mapping
-from contextlib import ExitStack
+from collections.abc import Collection, Mapping
 from functools import partial
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
 from api_gateway.console.lengths import lengths_of
 from api_gateway.console.lookback import Lookback
-from api_gateway.edge.group_state import GroupState, StateError, read_group_state
+from api_gateway.edge.group_state import GroupState, StateError
+from api_gateway.edge.group_states import GroupStates
 from api_gateway.edge.reads import Reads
-from api_gateway.edge.security.guard import calling
-from api_gateway.edge.shares import Shares
 from api_gateway.edge.worker import Worker
 from sluice.domain.config import ReaderGroupConfig
 from sluice.domain.ids import GroupId, StreamId
@@ -37,9 +34,6 @@ from sluice.pravega.store import SegmentStore
 T = TypeVar("T")
 
 SHARED_S = 2.0
-MAX_LOOKS = 100
-LOOK_CONCURRENCY = 8
-"""How many groups are looked at side by side; other looks wait."""
 MAX_STREAMS = 100
 """In how many streams of a group it is counted what is unread."""
 MAX_AGE_STREAMS = 20
@@ -94,33 +88,32 @@ class _Arranged(msgspec.Struct, frozen=True):
 class GroupReaders:
     """Finds the readers of groups."""
 
-    def __init__(self, store: SegmentStore, reads: Reads, worker: Worker, clock: Clock, lookback: Lookback) -> None:
+    def __init__(
+        self,
+        states: GroupStates,
+        store: SegmentStore,
+        reads: Reads,
+        worker: Worker,
+        clock: Clock,
+        lookback: Lookback,
+    ) -> None:
+        self._states = states
         self._lookback = lookback
         self._store = store
         self._reads = reads
         self._worker = worker
         self._clock = clock
-        self._states: dict[GroupId, asyncio.Task[GroupState | None]] = {}
         self._readers: dict[GroupId, asyncio.Task[Readers]] = {}
         self._ages: dict[tuple[GroupId, StreamId], int | None] = {}
-        self._shares = Shares(MAX_LOOKS, "looks at reader groups")
-        self._turns = asyncio.Semaphore(LOOK_CONCURRENCY)
-
-    async def state(self, id: GroupId) -> GroupState | None:
-        """What readers wrote, as it is now; None before the first one.
-
-        Raises StateError, NotFoundError if there is no stream of it, SegmentStoreError, OverloadedError,
-        QuotaExceededError.
-        """
-        return await self._shared(self._states, id, 0.0, partial(self._state, id))
 
     async def find(self, id: GroupId, group: ReaderGroup | None) -> Readers:
         """As of a moment ago at most. Without `group`, which old clients do not create, only its stream is there.
 
-        Before the first reader has written a state, the group is at its start. Raises as `state`.
+        Before the first reader has written a state, the group is at its start. Raises as
+        `GroupStates.state`.
         """
         config = group.config if group is not None else None
-        return await self._shared(self._readers, id, SHARED_S, partial(self._find, id, config))
+        return await self._states.shared(self._readers, id, SHARED_S, partial(self._find, id, config))
 
     async def age(self, id: GroupId, readers: Readers, streams: Collection[StreamId]) -> int | None:
         """For how long the oldest of what is unread of these streams was written, in ms, as of half a minute ago.
@@ -144,36 +137,8 @@ class GroupReaders:
         asyncio.get_running_loop().call_later(AGE_SHARED_S, self._ages.pop, key, None)
         return age
 
-    async def _shared(
-        self,
-        kept: "dict[GroupId, asyncio.Task[T]]",
-        id: GroupId,
-        for_s: float,
-        work: Callable[[], Coroutine[Any, Any, T]],
-    ) -> T:
-        """What the work finds, for all who ask while it does, and for some seconds more."""
-        found = kept.get(id)
-        if found is None:
-            place = ExitStack()
-            place.enter_context(self._shares.taken())
-            found = kept[id] = asyncio.ensure_future(self._look(place, work))
-            found.add_done_callback(partial(_keep, kept, id, for_s))
-        # One caller that leaves does not end it for the others.
-        return await asyncio.shield(found)
-
-    async def _look(self, place: ExitStack, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """It is for all who ask, so for no caller, whose permissions and share would count."""
-        with place, calling(None):
-            async with self._turns:
-                return await work()
-
-    async def _state(self, id: GroupId) -> GroupState | None:
-        stream = await self._reads.stream(id.state_stream)
-        (segment, *_) = stream.active_epoch.segments
-        return await read_group_state(self._store, self._worker, segment_name(*id.state_stream, segment))
-
     async def _find(self, id: GroupId, config: ReaderGroupConfig | None) -> Readers:
-        state = await self._state(id)
+        state = await self._states.read(id)
         at = self._clock.now_ms()
         if state is not None:
             found = await self._worker.run(partial(_arranged, state))
@@ -217,17 +182,6 @@ class GroupReaders:
             totals[stream] += max(length - at, 0)
         unread = {stream: Unread(total, positions[stream]) for stream, total in totals.items()}
         return unread, len(found) == len(arranged.positions) and len(lengths) == len(growing)
-
-
-def _keep(kept: "dict[GroupId, asyncio.Task[T]]", id: GroupId, for_s: float, found: "asyncio.Task[T]") -> None:
-    """Forget in some seconds what was found now; without any before its callers go on."""
-    if not found.cancelled():
-        # A failure is for those who wait; asyncio need not report that they have left.
-        found.exception()
-    if for_s > 0:
-        found.get_loop().call_later(for_s, kept.pop, id)
-    else:
-        del kept[id]
 
 
 def _arranged(state: GroupState) -> _Arranged:

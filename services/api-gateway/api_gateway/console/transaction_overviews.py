@@ -5,12 +5,13 @@ that; so an overview of outcomes walks over 40,000 at most, and lets other tasks
 """
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from heapq import nlargest
 from itertools import islice
 
 import msgspec
 
+from api_gateway.edge.reads import Reads
 from sluice.domain.ids import StreamId
 from sluice.domain.transaction.batch import CommitBatch, find_commits, why_not_now
 from sluice.domain.transaction.commands import AbortReason
@@ -102,8 +103,16 @@ def _count(bucket: Outcomes, ended: EndedTransaction) -> None:
     setattr(bucket, name, getattr(bucket, name) + 1)
 
 
-def live_streams(view: PartitionView) -> list[WaitingStream]:
-    """The streams of a partition with transactions that have not ended, in no order."""
+async def live_streams(reads: Reads) -> AsyncIterator[WaitingStream]:
+    """The streams with transactions that have not ended, in no order; other tasks run between partitions."""
+    await reads.everything()
+    for view in reads.views():
+        for one in _live_streams(view):
+            yield one
+        await asyncio.sleep(0)
+
+
+def _live_streams(view: PartitionView) -> list[WaitingStream]:
     return [
         _waiting_stream(view, StreamId.of(name), index)
         for name, index in view.projections()

@@ -4,7 +4,6 @@ Behind the barrier the view holds all that was acknowledged before the read bega
 is returned here belongs to the fold and may change at the next await: take out what is needed before.
 """
 
-import asyncio
 import heapq
 import itertools
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -12,7 +11,6 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from api_gateway.console.transaction_overviews import WaitingStream, live_streams
 from api_gateway.edge.slices import Slices
 from sluice.domain.cluster.state import Cluster, cluster_of
 from sluice.domain.decision import Reader
@@ -208,14 +206,6 @@ class Reads:
     def view(self, key: str) -> PartitionView:
         """The view of the key's partition, without a barrier."""
         return self._journal.reader(key)
-
-    async def live_transactions(self) -> AsyncIterator[WaitingStream]:
-        """The streams with transactions that have not ended, in no order; other tasks run between partitions."""
-        await self._journal.barrier(self._everywhere)
-        for view in self._journal.views():
-            for one in live_streams(view):
-                yield one
-            await asyncio.sleep(0)
 
     async def _barrier_with_scope(self, scope: str, key: str) -> None:
         """Raises NotFoundError if there is no such scope."""

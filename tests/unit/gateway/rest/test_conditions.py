@@ -7,6 +7,7 @@ from unit.gateway.rest.test_sluice_others import BODY, RG
 from unit.gateway.rest.test_sluice_streams import ST, S, problem
 from unit.gateway.rest.world import World
 
+from api_gateway.edge.requests import Requests
 from sluice.domain.config import ScalingPolicy, StreamConfig
 from sluice.domain.reader_group.commands import UpdateReaderGroup
 from sluice.domain.stream.commands import UpdateStream
@@ -49,7 +50,7 @@ async def test_an_update_that_the_gateway_could_not_see_is_found_by_the_decision
 
 def between_read_and_decision(world: World, stream: str) -> None:
     """Have another caller update the stream once the gateway has compared ETags."""
-    requests = world.app.state.backend.requests
+    requests = world.parts[Requests]
     submit = requests.submit
 
     async def submitted(command: Any, *, id: str) -> Any:

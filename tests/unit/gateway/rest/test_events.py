@@ -13,6 +13,7 @@ from unit.gateway.rest.world import MAX_FEEDS, World
 
 from api_gateway.console import rates
 from api_gateway.console.feed import feeds
+from api_gateway.console.feed.feeds import Feeds
 from api_gateway.console.rest.events import resource_of_subject
 from api_gateway.edge.shares import Shares
 from sluice.telemetry.health import STOP_GRACE_S, HttpServer
@@ -56,7 +57,7 @@ async def test_a_gateway_with_fifty_pages_stops_at_once_and_says_goodbye(
         pages = [await follow(unused_tcp_port) for _ in range(PAGES)]
         assert sample("sluice_feeds") == PAGES
         began = loop.time()
-        await world.backend.feeds.stop()
+        await world.parts[Feeds].stop()
         await server.stop()
         assert loop.time() - began < MAX_S
     for reader, writer in pages:
@@ -104,7 +105,7 @@ async def test_what_is_no_feed_is_refused(world: World, query: str) -> None:
 
 
 async def test_a_feed_too_many_is_refused_and_counted(world: World) -> None:
-    opened = [world.backend.feeds.open(("*",)) for _ in range(MAX_FEEDS)]
+    opened = [world.parts[Feeds].open(("*",)) for _ in range(MAX_FEEDS)]
     refused = sample("sluice_feeds_refused_total")
     answer = await world.call("GET", PATH)
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")

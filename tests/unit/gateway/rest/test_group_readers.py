@@ -13,10 +13,12 @@ from unit.gateway.rest.test_sluice_streams import S, problem
 from unit.gateway.rest.world import World
 
 from api_gateway.console import group_readers
-from api_gateway.console.group_readers import GroupReaders
-from api_gateway.edge import group_state
+from api_gateway.edge import group_state, group_states
 from api_gateway.edge.errors import QuotaExceededError
+from api_gateway.edge.group_states import GroupStates
+from api_gateway.edge.reads import Reads
 from api_gateway.edge.security.guard import calling
+from api_gateway.edge.worker import Worker
 from sluice.domain.errors import NotFoundError
 from sluice.domain.ids import GroupId
 from sluice.domain.stream.retention import RetentionReport, SizedCut
@@ -196,9 +198,9 @@ async def test_callers_of_pravegas_interface_at_one_time_share_one_look(
 
 
 async def test_one_user_has_a_quarter_of_the_looks_at_most(group: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(group_readers, "MAX_LOOKS", 4)
-    backend, goes_on, measure = group.backend, asyncio.Event(), group.store.segment_info
-    readers = GroupReaders(group.store, backend.reads, backend.worker, backend.clock, backend.lookback)
+    monkeypatch.setattr(group_states, "MAX_LOOKS", 4)
+    goes_on, measure = asyncio.Event(), group.store.segment_info
+    states = GroupStates(group.store, group.parts[Reads], group.parts[Worker])
 
     async def late(name: str) -> SegmentInfo:
         await goes_on.wait()
@@ -206,14 +208,14 @@ async def test_one_user_has_a_quarter_of_the_looks_at_most(group: World, monkeyp
 
     monkeypatch.setattr(group.store, "segment_info", late)
     with calling(Caller("reader", lambda _resource: Permission.NONE)):
-        first = asyncio.ensure_future(readers.state(GroupId("sc", "rg")))
+        first = asyncio.ensure_future(states.state(GroupId("sc", "rg")))
         await asyncio.sleep(0)
         with pytest.raises(QuotaExceededError):
-            await readers.state(GroupId("sc", "other"))
+            await states.state(GroupId("sc", "other"))
         goes_on.set()
         assert await first is None
         with pytest.raises(NotFoundError):
-            await readers.state(GroupId("sc", "other"))
+            await states.state(GroupId("sc", "other"))
 
 
 async def test_many_callers_share_one_look(group: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,8 +13,8 @@ from api_gateway.console.dead_letters import LetterCounts
 from api_gateway.console.feed import watch
 from api_gateway.console.overview import Counts, FailingWorkflow, Found, Workflows, judged
 from api_gateway.console.tally import Tally
+from api_gateway.edge.health import SERVICES
 from api_gateway.edge.heartbeats import CURRENT_MS
-from api_gateway.pravega.rest.health import SERVICES
 from sluice.domain.cluster.events import ContainersUnresponsive, MemberJoined
 from sluice.domain.ids import StreamId
 from sluice.domain.stream.commands import DecisionKind

@@ -9,6 +9,7 @@ import pytest
 from support.wait import SOON_S, eventually_async
 from unit.gateway.rest.world import World
 
+from api_gateway.edge.reads import Reads
 from sluice.domain.config import RetentionPolicy, RetentionType, ScalingPolicy, StreamConfig
 from sluice.domain.decision import Reply
 from sluice.domain.ids import StreamId
@@ -153,7 +154,7 @@ async def test_a_stream_is_created_described_and_updated(world: World, scope: st
 
 
 async def test_a_stream_created_meanwhile_is_updated(world: World, stream: str) -> None:
-    reads: Any = world.app.state.backend.reads
+    reads: Any = world.parts[Reads]
 
     async def sees_none(_id: StreamId) -> None:
         return None

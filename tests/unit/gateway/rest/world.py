@@ -14,15 +14,18 @@ from api_gateway.console.demonstration import Demonstration
 from api_gateway.console.feed.feeds import Feeds, Hello
 from api_gateway.console.feed.watch import ChangeWatch
 from api_gateway.console.group_readers import GroupReaders
+from api_gateway.console.lookback import Lookback
 from api_gateway.console.overview import Overview
 from api_gateway.console.partitions import Partitions
 from api_gateway.console.rates import Rates
 from api_gateway.console.statistics import Statistics
 from api_gateway.console.tally import Tally
+from api_gateway.console.what_ifs import WhatIfs
+from api_gateway.edge.containers import Containers
+from api_gateway.edge.group_states import GroupStates
 from api_gateway.edge.heartbeats import LastHeartbeats
 from api_gateway.edge.reads import Reads
 from api_gateway.edge.requests import Requests
-from api_gateway.edge.rest.backend import Backend
 from api_gateway.edge.security.browsers import Browsers
 from api_gateway.edge.security.guard import Guard
 from api_gateway.edge.security.sessions import Sessions
@@ -30,7 +33,7 @@ from api_gateway.edge.worker import Worker
 from api_gateway.settings import GatewaySettings
 from sluice.domain.cluster.commands import Host
 from sluice.domain.cluster.events import ContainersAssigned
-from sluice.engine.ports import Message
+from sluice.engine.ports import Clock, Message
 from sluice.kafka.dead_letters import DeadLettersUnavailableError
 from sluice.kafka.group_progress import GroupsUnavailableError, PartitionProgress
 from sluice.kafka.headers import Headers
@@ -38,6 +41,7 @@ from sluice.kafka.requests import Request
 from sluice.kafka.topics import DEAD_LETTERS
 from sluice.memory.broker import MemoryBroker, MemoryMessage
 from sluice.pravega.memory import InMemorySegmentStore
+from sluice.pravega.store import SegmentStore
 
 OFFSET_OF_ORIGIN = "7"
 
@@ -119,7 +123,7 @@ class World:
     """
 
     client: httpx.AsyncClient
-    backend: Backend
+    parts: dict[Any, Any]
 
     def __init__(
         self,
@@ -137,7 +141,9 @@ class World:
         self.last_heartbeats = LastHeartbeats()
         self.lookback = MemoryLookback(self.system.broker)
         self.statistics = Statistics(PARTITIONS)
-        self.demonstration = Demonstration("127.0.0.1:9090", self.system.broker.now_ms, "there is no client here")
+        self.demonstration = Demonstration(
+            lambda: "127.0.0.1:9090", self.system.broker.now_ms, "there is no client here"
+        )
         self.max_pending = max_pending
         self.meanwhile: Callable[[], Any] = lambda: None
         self.groups = Groups()
@@ -166,32 +172,33 @@ class World:
         journal, clock, letters = self.runtime.journal, self.runtime.clock, self.dead_letters()
         watch = ChangeWatch(journal)
         reads, worker = Reads(journal), Worker()
-        self.backend = Backend(
-            reads=reads,
-            requests=Requests(self.runtime, self.max_pending, 5),
-            store=self.store,
-            dead_letters=letters,
-            last_heartbeats=self.last_heartbeats,
-            statistics=self.statistics,
-            demonstration=self.demonstration,
-            container_count=CONTAINERS,
-            clock=clock,
-            cluster=CLUSTER_NAME,
-            feeds=Feeds(watch, clock, Hello(CLUSTER_NAME, ""), MAX_FEEDS),
-            overview=Overview(journal, Tally(journal, watch), letters, clock),
-            partitions=Partitions(self.groups, clock),
-            lookback=self.lookback,
-            rates=Rates(self.store, reads.known_stream),
-            readers=GroupReaders(self.store, reads, worker, clock, self.lookback),
-            worker=worker,
-        )
-        open_app(self.app, self.backend)
+        hello, states = Hello(CLUSTER_NAME, ""), GroupStates(self.store, reads, worker)
+        self.parts = {
+            Reads: reads,
+            Requests: Requests(self.runtime, self.max_pending, 5),
+            Clock: clock,
+            SegmentStore: self.store,
+            Worker: worker,
+            Containers: Containers(reads, CONTAINERS),
+            LastHeartbeats: self.last_heartbeats,
+            GroupStates: states,
+            DeadLetters: letters,
+            Statistics: self.statistics,
+            Demonstration: self.demonstration,
+            Hello: hello,
+            Feeds: Feeds(watch, clock, hello, MAX_FEEDS),
+            Overview: Overview(journal, Tally(journal, watch), letters, clock),
+            Partitions: Partitions(self.groups, clock),
+            Lookback: self.lookback,
+            Rates: Rates(self.store, reads.known_stream),
+            WhatIfs: WhatIfs(),
+            GroupReaders: GroupReaders(states, self.store, reads, worker, clock, self.lookback),
+        }
+        open_app(self.app, self.parts)
 
     async def stop(self) -> None:
-        await self.backend.feeds.stop()
-        await self.backend.overview.stop()
-        await self.backend.partitions.stop()
-        await self.backend.rates.stop()
+        for kind in (Feeds, Overview, Partitions, Rates):
+            await self.parts[kind].stop()
         await self.system.stop()
 
     def dead_letters(self) -> DeadLetters:

@@ -12,13 +12,14 @@ from support import group_state as written
 from unit.gateway.rest.world import World
 from unit.gateway.security.support import ALL, NONE, READ, READ_UPDATE, Callers
 
-from api_gateway.app import build_app
+from api_gateway.app import OPEN_PATHS, RULES, build_app
 from api_gateway.console.page_files import FILES_PATH, page_files
 from api_gateway.console.paging import position_in
+from api_gateway.console.permissions import RULES as CONSOLE_RULES
 from api_gateway.console.rest import stream_search
 from api_gateway.edge.rest import boundary
 from api_gateway.edge.security.guard import Guard
-from api_gateway.edge.security.rest_permissions import DEAD_LETTERS, OPEN_PATHS, REST, SLUICE, WORKFLOWS, names_in
+from api_gateway.edge.security.rest_resources import DEAD_LETTERS, WORKFLOWS, names_in
 from sluice.domain.stream.commands import DecisionKind
 from sluice.domain.stream.events import DecisionRecorded, StreamSealStarted
 from sluice.domain.stream.retention import RetentionReport, SizedCut
@@ -70,7 +71,7 @@ async def call(world: World, method: str, path: str, user: str = "", body: Any =
 
 def operations(*, open_: bool) -> Iterator[tuple[str, str]]:
     """Methods and paths."""
-    for operation, rule in REST.items():
+    for operation, rule in RULES.items():
         if (rule is None) if open_ else (rule is not None and rule.on):
             method, _, path = operation.partition(" ")
             for name in ("scope", "stream", "group", "table", "scopeName", "streamName", "readerGroupName", "id"):
@@ -192,7 +193,7 @@ async def test_the_description_says_which_calls_ask_for_credentials_if_they_do(s
         for method, operation in methods.items()
         if "security" in operation
     }
-    assert required.keys() == {operation for operation, rule in REST.items() if rule is not None}
+    assert required.keys() == {operation for operation, rule in RULES.items() if rule is not None}
     assert required["GET /sluice/v1/overview"] == [{"basic": []}, {"bearer": []}]
     assert required["GET /sluice/v1/about"] == [{"basic": []}, {"bearer": []}, {}]
     assert set(described["components"]["securitySchemes"]) == {"basic", "bearer"}
@@ -267,7 +268,7 @@ async def test_the_caller_is_forgotten_after_the_call(secured: World) -> None:
 def test_what_is_about_no_scope_has_resources_of_its_own() -> None:
     of = {
         operation: rule.on[0].of(names_in({}))
-        for operation, rule in SLUICE.items()
+        for operation, rule in CONSOLE_RULES.items()
         if "{scope}" not in operation and rule is not None and rule.on
     }
     assert {path.split("/")[3]: resource for path, resource in of.items()} == {

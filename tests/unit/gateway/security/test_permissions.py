@@ -10,10 +10,10 @@ from google.protobuf.message_factory import GetMessageClass
 from support.documents import DOCS
 
 from api_gateway import permissions_page
-from api_gateway.app import build_app
+from api_gateway.app import OPEN_PATHS, RULES, build_app
 from api_gateway.edge.errors import BadRequestError
 from api_gateway.edge.rest.boundary import GuardedRoute
-from api_gateway.edge.security.rest_permissions import OPEN_PATHS, REST, names_in
+from api_gateway.edge.security.rest_resources import names_in
 from api_gateway.edge.security.rules import Rule
 from api_gateway.pravega.permissions import RPCS
 from api_gateway.pravega.server import INTERFACE
@@ -51,13 +51,13 @@ def test_each_route_has_a_rule_or_is_outside_both_interfaces() -> None:
             guarded |= {f"{method} {route.path}" for method in route.methods}
         else:
             others.add(route.path)
-    assert guarded == set(REST)
+    assert guarded == set(RULES)
     assert others == set(OPEN_PATHS)
 
 
-@pytest.mark.parametrize("operation", [name for name, rule in REST.items() if rule is not None])
+@pytest.mark.parametrize("operation", [name for name, rule in RULES.items() if rule is not None])
 def test_the_resources_of_a_route_follow_from_the_names_in_its_path(operation: str) -> None:
-    rule = REST[operation]
+    rule = RULES[operation]
     assert rule is not None
     assert {resource.of(names_in(NAMES)) for resource in rule.on} <= RESOURCES
 

@@ -17,6 +17,7 @@ from importlib.util import find_spec
 import msgspec
 
 from api_gateway.edge.rest.failures import RefusedError
+from sluice.domain.cluster.state import Cluster
 
 log = logging.getLogger(__name__)
 
@@ -41,17 +42,18 @@ class DemonstrationState(msgspec.Struct, frozen=True):
 
 
 class Demonstration:
-    """At most one process. `address` is host:port of the gRPC interface; a `refusal` says why there can be none."""
+    """At most one process. `address` says where a gateway serves gRPC; a `refusal` why there can be none."""
 
     def __init__(
         self,
-        address: str,
+        address: Callable[[], str | None],
         now_ms: Callable[[], int],
         refusal: str = "",
         program: tuple[str, ...] = PROGRAM,
         leaves_s: float = LEAVES_S,
     ) -> None:
-        self._command = (*program, address)
+        self._program = program
+        self._address = address
         self._now_ms = now_ms
         self._refusal = refusal
         self._leaves_s = leaves_s
@@ -77,10 +79,13 @@ class Demonstration:
                 raise RefusedError(HTTPStatus.CONFLICT, self._refusal)
             if self._is_running:
                 return
+            address = self._address()
+            if address is None:
+                raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "no gateway has said yet where it serves gRPC")
             self._problem = ""
             self._since = self._now_ms()
             self._process = await asyncio.create_subprocess_exec(
-                *self._command, stdin=PIPE, stdout=DEVNULL, stderr=PIPE
+                *self._program, address, stdin=PIPE, stdout=DEVNULL, stderr=PIPE
             )
             self._following = asyncio.get_running_loop().create_task(self._follow(self._process))
             log.info("demonstration started", extra={"child": self._process.pid})
@@ -117,6 +122,11 @@ class Demonstration:
         if status != 0:
             self._problem = next((line for line in reversed(lines) if line), f"ended with status {status}")[:500]
             log.warning("demonstration ended", extra={"status": status, "lines": list(lines)})
+
+
+def grpc_address(cluster: Cluster) -> str | None:
+    """host:port of a gateway that serves gRPC; None if none has said where it does."""
+    return next(filter(None, (member.endpoints.get("grpc") for member in cluster.members.values())), None)
 
 
 def why_not(*, secured: bool) -> str:

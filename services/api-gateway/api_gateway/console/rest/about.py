@@ -5,17 +5,20 @@ answered with, which no script can read and no other site has sent.
 """
 
 from http import HTTPStatus
+from typing import Annotated
 
 from fastapi import Request, Response
 from pydantic import Field
 
+from api_gateway.console.feed.feeds import Hello
 from api_gateway.console.page_files import version_of_page
 from api_gateway.console.rest.base import Model, refusals, router
-from api_gateway.edge.rest.backend import Served, as_json
+from api_gateway.edge.rest.answers import as_json
 from api_gateway.edge.rest.failures import RefusedError
+from api_gateway.edge.rest.parts import ServedClock, ServedContainers, ServedReads, served
 from api_gateway.edge.security.browsers import Browsers
 from api_gateway.edge.security.guard import Guard
-from api_gateway.edge.security.rest_permissions import CLUSTER, DEAD_LETTERS, WORKFLOWS
+from api_gateway.edge.security.rest_resources import CLUSTER, DEAD_LETTERS, WORKFLOWS
 from api_gateway.edge.security.sessions import Sessions, TooLargeError, cookie_header
 from api_gateway.settings import PageMode
 from sluice.security.caller import CALLER, UnauthenticatedError
@@ -56,18 +59,24 @@ class Me(Model):
 
 
 @routes.get("/about", operation_id="getAbout", response_model=About, responses=refusals())
-async def about(request: Request, backend: Served) -> Response:
+async def about(
+    request: Request,
+    reads: ServedReads,
+    clock: ServedClock,
+    hello: Annotated[Hello, served(Hello)],
+    containers: ServedContainers,
+) -> Response:
     """Say which cluster and version this is, and what its page may do."""
     browsers: Browsers = request.app.state.browsers
     return as_json(
         About(
-            cluster=backend.cluster,
+            cluster=hello.cluster,
             version=VERSION,
             page=await version_of_page(browsers.mode),
             mode=browsers.mode,
-            partitions=backend.reads.partitions,
-            containers=backend.container_count,
-            now=backend.clock.now_ms(),
+            partitions=reads.partitions,
+            containers=containers.count,
+            now=clock.now_ms(),
         ),
         headers={"Cache-Control": "no-store"},
     )

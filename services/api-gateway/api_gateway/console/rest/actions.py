@@ -8,8 +8,9 @@ from enum import Enum
 
 from pydantic import Field
 
+from api_gateway.console.permissions import RULES
 from api_gateway.console.rest.base import PREFIX, Model
-from api_gateway.edge.security.rest_permissions import Names, rule_of
+from api_gateway.edge.security.rest_resources import Names
 from sluice.domain.workflow import why_not_cancel, why_not_retry
 from sluice.security.caller import CALLER, ForbiddenError
 
@@ -29,7 +30,7 @@ class Action:
 
     def __init__(self, name: str, method: str, path: str) -> None:
         self.name = name
-        self._rule = rule_of((method,), f"{PREFIX}{path}")
+        self._rule = RULES[f"{method} {PREFIX}{path}"]
 
     def judged(self, names: Names, why_not: str) -> Allowed:
         """For the caller, and a resource with these names, whose state forbids it for the reason given, or not ("")."""

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 from pydantic.alias_generators import to_camel
 
+from api_gateway.console.permissions import RULES
 from api_gateway.edge.rest.boundary import PROBLEM_TYPE, REQUEST_HEADER, GuardedRoute
 from api_gateway.edge.rest.places import CALL
 from sluice.validation import form
@@ -105,9 +106,15 @@ def cut_model(cut: dict[int, int]) -> dict[str, int]:
     return {str(segment): offset for segment, offset in sorted(cut.items())}
 
 
+class SluiceRoute(GuardedRoute):
+    """A route of this interface."""
+
+    rules = RULES
+
+
 def router(tag: str, *, is_feed: bool = False) -> APIRouter:
     """Feeds have places of their own (feed/feeds.py)."""
-    return APIRouter(prefix=PREFIX, tags=[tag], route_class=GuardedRoute, dependencies=[] if is_feed else [CALL])
+    return APIRouter(prefix=PREFIX, tags=[tag], route_class=SluiceRoute, dependencies=[] if is_feed else [CALL])
 
 
 _WHY = {

@@ -1,12 +1,16 @@
 """The cluster: which segment store runs which container, which instances of our services there are."""
 
+from typing import Annotated
+
 from fastapi import Response
 from pydantic import Field
 
 from api_gateway.console.looking_back import At, LookBack
 from api_gateway.console.paging import DEFAULT, After, Limit, position_in, token_of
 from api_gateway.console.rest.base import Model, Moment, refusals, router
-from api_gateway.edge.rest.backend import Served, as_document, as_json
+from api_gateway.edge.heartbeats import LastHeartbeats
+from api_gateway.edge.rest.answers import as_document, as_json
+from api_gateway.edge.rest.parts import ServedContainers, ServedReads, served
 from sluice.domain.cluster.commands import Host
 from sluice.lookback.describing import CLUSTER_AT, ClusterQuestion
 from sluice.outages import Outage
@@ -59,17 +63,17 @@ class MemberList(Moment):
 
 
 @routes.get("/containers", operation_id="getContainers", response_model=ContainerMap, responses=refusals())
-async def containers(backend: Served, look_back: LookBack, at: At = None) -> Response:
+async def containers(reads: ServedReads, containers: ServedContainers, look_back: LookBack, at: At = None) -> Response:
     """Show the container map, and the members of the data plane."""
     if at is not None:
         found = (await look_back(CLUSTER_AT, ClusterQuestion(look_back.moment(at)))).containers
         with_store = {item["container"]: item for item in found["items"]}
-        shown = sorted({*range(backend.container_count), *with_store})
+        shown = sorted({*range(containers.count), *with_store})
         return as_document({**found, "items": [with_store.get(c, {"container": c}) for c in shown]})
-    cluster, silent = backend.reads.cluster(), backend.outages()
+    cluster, silent = reads.cluster(), containers.outages()
     items = [
         _item(container, cluster.containers.get(container), silent.get(container))
-        for container in range(backend.container_count)
+        for container in range(containers.count)
     ]
     stores = [str(host) for host in cluster.hosts]
     return as_json(ContainerMap(items=items, stores=stores, assigned_at=cluster.assigned_at))
@@ -88,13 +92,18 @@ def _item(container: int, host: Host | None, outage: Outage | None) -> Container
 
 @routes.get("/members", operation_id="listMembers", response_model=MemberList, responses=refusals())
 async def members(
-    backend: Served, look_back: LookBack, limit: Limit = DEFAULT, after: After = "", at: At = None
+    reads: ServedReads,
+    heartbeats: Annotated[LastHeartbeats, served(LastHeartbeats)],
+    look_back: LookBack,
+    limit: Limit = DEFAULT,
+    after: After = "",
+    at: At = None,
 ) -> Response:
     """List the instances of our services; those of the past are on one page."""
     if at is not None:
         return as_document((await look_back(CLUSTER_AT, ClusterQuestion(look_back.moment(at)))).members)
     behind = position_in(after)
-    found = sorted((f"{m.service}/{m.instance}", m) for m in backend.reads.cluster().members.values())
+    found = sorted((f"{m.service}/{m.instance}", m) for m in reads.cluster().members.values())
     rest = [(order, member) for order, member in found if order > behind]
     items = [
         MemberItem(
@@ -102,8 +111,8 @@ async def members(
             instance=member.instance,
             endpoints=dict(member.endpoints),
             since=member.since,
-            last_seen=backend.last_heartbeats.last(member.instance),
-            problems=backend.last_heartbeats.problems(member.instance) or None,
+            last_seen=heartbeats.last(member.instance),
+            problems=heartbeats.problems(member.instance) or None,
         )
         for _, member in rest[:limit]
     ]

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from api_gateway.console.looking_back import From, LookBack, To
 from api_gateway.console.rest.base import Model, refusals, router
-from api_gateway.edge.rest.backend import as_document
+from api_gateway.edge.rest.answers import as_document
 from sluice.lookback.history import CONTAINERS, MEMBERS, HistoryQuestion
 
 routes = router("cluster")

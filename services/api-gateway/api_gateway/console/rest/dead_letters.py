@@ -7,6 +7,7 @@ from fastapi import Path, Query, Request, Response
 from pydantic import Field
 
 from api_gateway.console.dead_letters import (
+    DeadLetters,
     Letter,
     NoSuchLetterError,
     NotReplayableError,
@@ -15,11 +16,14 @@ from api_gateway.console.dead_letters import (
 )
 from api_gateway.console.paging import DEFAULT, After, Limit, numbers_in, token_of
 from api_gateway.console.rest.base import INT32_MAX, INT64_MAX, Model, refusals, router
-from api_gateway.edge.rest.backend import Served, as_json
+from api_gateway.edge.rest.answers import as_json
 from api_gateway.edge.rest.failures import RefusedError
+from api_gateway.edge.rest.parts import served
 from sluice.kafka.dead_letters import Settlement
 
 routes = router("dead letters")
+
+Letters = Annotated[DeadLetters, served(DeadLetters)]
 
 Partition = Annotated[int, Path(ge=0, le=INT32_MAX, description="Partition of the topic of dead letters.")]
 Offset = Annotated[int, Path(ge=0, le=INT64_MAX, description="Offset in that partition.")]
@@ -58,13 +62,13 @@ class DeadLetterSettlement(Model):
 
 @routes.get("/dead-letters", operation_id="listDeadLetters", response_model=DeadLetterList, responses=refusals())
 async def list_dead_letters(
-    backend: Served,
+    letters: Letters,
     settled: Annotated[bool, Query(description="Also those that were dropped or replayed.")] = False,
     limit: Limit = DEFAULT,
     after: After = "",
 ) -> Response:
     """List records that could not be handled."""
-    page = await backend.dead_letters.page(limit, numbers_in(after, 3), settled)
+    page = await letters.page(limit, numbers_in(after, 3), settled)
     following = token_of(".".join(map(str, page.end))) if page.end is not None else None
     return as_json(DeadLetterList(items=[_item(*letter) for letter in page.letters], next=following))
 
@@ -75,10 +79,10 @@ async def list_dead_letters(
     response_model=DeadLetterItem,
     responses=refusals(404),
 )
-async def describe_dead_letter(backend: Served, partition: Partition, offset: Offset) -> Response:
+async def describe_dead_letter(letters: Letters, partition: Partition, offset: Offset) -> Response:
     """Show a record that could not be handled."""
     try:
-        found = await backend.dead_letters.one((partition, offset))
+        found = await letters.one((partition, offset))
     except NoSuchLetterError as error:
         raise _refused((partition, offset), error) from error
     return as_json(_item(*found))
@@ -90,14 +94,14 @@ async def describe_dead_letter(backend: Served, partition: Partition, offset: Of
     response_model=DeadLetterSettlement,
     responses=refusals(404, 409, is_change=True),
 )
-async def replay(request: Request, backend: Served, partition: Partition, offset: Offset) -> Response:
+async def replay(request: Request, letters: Letters, partition: Partition, offset: Offset) -> Response:
     """Send the record back into its source topic, a request under an id of its own.
 
     At least once: if two gateways get the call at the same moment, or one ends before it has recorded what it sent, the
     record is sent more than once, each time as a new request.
     """
     try:
-        id = await backend.dead_letters.replay((partition, offset))
+        id = await letters.replay((partition, offset))
     except (NoSuchLetterError, SettledAlreadyError, NotReplayableError) as error:
         raise _refused((partition, offset), error) from error
     request.state.request_id = id
@@ -110,10 +114,10 @@ async def replay(request: Request, backend: Served, partition: Partition, offset
     response_model=DeadLetterSettlement,
     responses=refusals(404, 409, is_change=True),
 )
-async def drop(backend: Served, partition: Partition, offset: Offset) -> Response:
+async def drop(letters: Letters, partition: Partition, offset: Offset) -> Response:
     """Have the record left out of the list from now on. Kafka keeps it until its time is over."""
     try:
-        await backend.dead_letters.drop((partition, offset))
+        await letters.drop((partition, offset))
     except (NoSuchLetterError, SettledAlreadyError) as error:
         raise _refused((partition, offset), error) from error
     return as_json(DeadLetterSettlement(partition=partition, offset=offset, settled="dropped"))

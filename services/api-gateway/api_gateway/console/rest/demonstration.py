@@ -1,13 +1,18 @@
 """The demonstration: whether one runs, its beginning and its end."""
 
+from typing import Annotated
+
 from fastapi import Response
 from pydantic import Field
 
-from api_gateway.console.demonstration import SCOPE
+from api_gateway.console.demonstration import SCOPE, Demonstration
 from api_gateway.console.rest.base import Model, refusals, router
-from api_gateway.edge.rest.backend import Served, as_json
+from api_gateway.edge.rest.answers import as_json
+from api_gateway.edge.rest.parts import served
 
 routes = router("cluster")
+
+ServedDemonstration = Annotated[Demonstration, served(Demonstration)]
 
 
 class DemonstrationModel(Model):
@@ -21,9 +26,9 @@ class DemonstrationModel(Model):
 
 
 @routes.get("/demonstration", operation_id="getDemonstration", response_model=DemonstrationModel, responses=refusals())
-async def shown(backend: Served) -> Response:
+async def shown(demonstration: ServedDemonstration) -> Response:
     """Show whether a demonstration runs at this gateway."""
-    return as_json(_model(backend))
+    return as_json(_model(demonstration))
 
 
 @routes.post(
@@ -32,10 +37,10 @@ async def shown(backend: Served) -> Response:
     response_model=DemonstrationModel,
     responses=refusals(409, is_change=True),
 )
-async def start(backend: Served) -> Response:
+async def start(demonstration: ServedDemonstration) -> Response:
     """Start a program that fills a scope of its own by the ordinary client; nothing happens if it runs."""
-    await backend.demonstration.start()
-    return as_json(_model(backend))
+    await demonstration.start()
+    return as_json(_model(demonstration))
 
 
 @routes.delete(
@@ -44,14 +49,14 @@ async def start(backend: Served) -> Response:
     response_model=DemonstrationModel,
     responses=refusals(is_change=True),
 )
-async def stop(backend: Served) -> Response:
+async def stop(demonstration: ServedDemonstration) -> Response:
     """End that program; what it has made stays."""
-    await backend.demonstration.stop()
-    return as_json(_model(backend))
+    await demonstration.stop()
+    return as_json(_model(demonstration))
 
 
-def _model(backend: Served) -> DemonstrationModel:
-    state = backend.demonstration.state
+def _model(demonstration: Demonstration) -> DemonstrationModel:
+    state = demonstration.state
     return DemonstrationModel(
         running=state.running,
         scope=SCOPE,

@@ -6,14 +6,18 @@ of segments, which the segment stores report: a bounded number of them, for a bo
 
 from typing import Annotated
 
-from fastapi import Query, Response
+from fastapi import Depends, Query, Response
 from pydantic import Field, RootModel
 
 from api_gateway.console.lengths import lengths_of
 from api_gateway.console.rest.base import Model, Taken
-from api_gateway.edge.rest.backend import Backend, as_json
+from api_gateway.edge.reads import Reads
+from api_gateway.edge.rest.answers import as_json
+from api_gateway.edge.rest.parts import ServedClock, ServedReads, served
 from sluice.domain.segment import segment_name
+from sluice.engine.ports import Clock
 from sluice.insight.effects import Operation, dry_run, segments_to_measure
+from sluice.pravega.store import SegmentStore
 
 DryRunQuery = Annotated[
     bool,
@@ -54,22 +58,38 @@ class AnyAnswer(RootModel[Taken | DryRunModel]):
     """The answer to a change, or to its dry run."""
 
 
-async def dry_run_answer(backend: Backend, command: Operation, about: str) -> Response:
-    """What the operation would come to; `about` names the stream. Raises JournalError."""
-    await backend.reads.everything()
-    lengths = await _lengths(backend, command)
-    found = dry_run(backend.reads.view(command.key), command, backend.clock.now_ms(), lengths)
-    effects, reply = found.effects, found.refused
-    refused = None
-    if reply is not None:
-        words = reply.reason or reply.status.lower().replace("_", " ")
-        refused = RefusedModel(status=reply.status, detail=f"{about}: {words}")
-    shown = EffectsModel(**{name: getattr(effects, name) for name in effects.__struct_fields__})
-    return as_json(DryRunModel(effects=shown, refused=refused))
+class DryRuns:
+    """Answers dry runs."""
+
+    def __init__(self, reads: Reads, clock: Clock, store: SegmentStore) -> None:
+        self._reads = reads
+        self._clock = clock
+        self._store = store
+
+    async def __call__(self, command: Operation, about: str) -> Response:
+        """What the operation would come to; `about` names the stream. Raises JournalError."""
+        await self._reads.everything()
+        lengths = await self._lengths(command)
+        found = dry_run(self._reads.view(command.key), command, self._clock.now_ms(), lengths)
+        effects, reply = found.effects, found.refused
+        refused = None
+        if reply is not None:
+            words = reply.reason or reply.status.lower().replace("_", " ")
+            refused = RefusedModel(status=reply.status, detail=f"{about}: {words}")
+        shown = EffectsModel(**{name: getattr(effects, name) for name in effects.__struct_fields__})
+        return as_json(DryRunModel(effects=shown, refused=refused))
+
+    async def _lengths(self, command: Operation) -> dict[int, int]:
+        """The lengths, in bytes, of the segments that it takes, as far as segment stores have answered in time."""
+        wanted = segments_to_measure(self._reads.known_stream(command.stream_id), command)
+        names = {segment_name(*command.stream_id, segment): segment for segment in wanted}
+        return {names[name]: length for name, length in (await lengths_of(self._store, names)).items()}
 
 
-async def _lengths(backend: Backend, command: Operation) -> dict[int, int]:
-    """The lengths, in bytes, of the segments that it takes, as far as segment stores have answered in time."""
-    wanted = segments_to_measure(backend.reads.known_stream(command.stream_id), command)
-    names = {segment_name(*command.stream_id, segment): segment for segment in wanted}
-    return {names[name]: length for name, length in (await lengths_of(backend.store, names)).items()}
+async def _dry_runs(
+    reads: ServedReads, clock: ServedClock, store: Annotated[SegmentStore, served(SegmentStore)]
+) -> DryRuns:
+    return DryRuns(reads, clock, store)
+
+
+DryRun = Annotated[DryRuns, Depends(_dry_runs)]

@@ -7,15 +7,17 @@ from fastapi import Header, Query, Request, Response
 from fastapi.sse import EventSourceResponse, format_sse_event
 from starlette.types import Receive, Scope, Send
 
+from api_gateway.console import rates
 from api_gateway.console.feed.changes import kind_of
-from api_gateway.console.feed.feeds import Feed, Rates
+from api_gateway.console.feed.feeds import Feed, Feeds, Rates
 from api_gateway.console.rest.base import refusals, router
 from api_gateway.edge.errors import BadRequestError, OverloadedError
-from api_gateway.edge.rest.backend import Backend, Served
+from api_gateway.edge.rest.parts import ServedClock, served
 from api_gateway.edge.security.aggregates import resource_of
 from api_gateway.edge.security.guard import Guard
 from sluice.domain.ids import StreamId
 from sluice.domain.names import STREAMS
+from sluice.engine.ports import Clock
 from sluice.security.caller import CALLER, Caller, UnauthenticatedError, calling_principal
 from sluice.security.resources import Permission
 from sluice.validation import form
@@ -77,7 +79,9 @@ class FeedResponse(EventSourceResponse):
 @routes.get("/events", operation_id="followEvents", response_class=Response, responses={**_STREAM, **refusals()})
 async def follow(
     request: Request,
-    backend: Served,
+    clock: ServedClock,
+    measuring: Annotated[rates.Rates, served(rates.Rates)],
+    feeds: Annotated[Feeds, served(Feeds)],
     of: Annotated[
         str,
         Query(
@@ -111,11 +115,11 @@ async def follow(
     if request.scope.get("is_head"):
         return Response(media_type="text/event-stream")
     measured = [name for name in names if kind_of(name) == "rates" and (may_see is None or may_see(name))]
-    rates = _rates(backend, [StreamId.of(name.partition(":")[2]) for name in measured])
-    return FeedResponse(backend.feeds.open(names, since or last_event_id, may_see, count, rates, calling_principal()))
+    shown = _rates(clock, measuring, [StreamId.of(name.partition(":")[2]) for name in measured])
+    return FeedResponse(feeds.open(names, since or last_event_id, may_see, count, shown, calling_principal()))
 
 
-def _rates(backend: Backend, streams: list[StreamId]) -> Rates | None:
+def _rates(clock: Clock, measuring: rates.Rates, streams: list[StreamId]) -> Rates | None:
     """Measures these streams from now on, as far as they can be measured. Raises BadRequestError."""
     if not streams:
         return None
@@ -123,11 +127,11 @@ def _rates(backend: Backend, streams: list[StreamId]) -> Rates | None:
         raise BadRequestError(f"of: the rates of {MAX_RATES} streams at most")
 
     def shown() -> list[bytes]:
-        at = backend.clock.now_ms()
+        at = clock.now_ms()
         events = []
         for id in streams:
             try:
-                found = backend.rates.look(id)
+                found = measuring.look(id)
             except OverloadedError:
                 # Rates are the least of what a feed is for: it has all the rest.
                 continue

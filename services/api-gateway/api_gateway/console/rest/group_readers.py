@@ -6,14 +6,15 @@ from typing import Annotated
 from fastapi import Query, Request, Response
 from pydantic import Field
 
-from api_gateway.console.group_readers import Held
+from api_gateway.console.group_readers import GroupReaders, Held
 from api_gateway.console.lookback import while_caller_waits
 from api_gateway.console.rest.base import GroupName, Model, ScopeName, refusals, router
 from api_gateway.edge.errors import OverloadedError, QuotaExceededError
 from api_gateway.edge.group_state import StateError
 from api_gateway.edge.listing import may_read
-from api_gateway.edge.rest.backend import Served, as_json
+from api_gateway.edge.rest.answers import as_json
 from api_gateway.edge.rest.failures import RefusedError
+from api_gateway.edge.rest.parts import ServedReads, served
 from sluice.domain.ids import GroupId
 from sluice.lookback.errors import LookbackError
 from sluice.pravega.errors import SegmentMissing
@@ -72,18 +73,19 @@ class GroupReadersModel(Model):
 )
 async def list_readers(
     request: Request,
-    backend: Served,
+    reads: ServedReads,
+    group_readers: Annotated[GroupReaders, served(GroupReaders)],
     scope: ScopeName,
     group: GroupName,
     age: Annotated[bool, Query(description="Look up `lag.ms`, which is in the past; false is quicker.")] = True,
 ) -> Response:
     """Say which reader of a group reads which segments, what waits for a reader, and how far behind the group is."""
     id = GroupId(scope, group)
-    found = await backend.reads.group_or_none(id)
-    if found is None and backend.reads.known_stream(id.state_stream) is None:
+    found = await reads.group_or_none(id)
+    if found is None and reads.known_stream(id.state_stream) is None:
         raise RefusedError(404, f"reader group {scope}/{group} does not exist", "RG_NOT_FOUND")
     try:
-        readers = await backend.readers.find(id, found)
+        readers = await group_readers.find(id, found)
     except SegmentMissing as error:
         raise RefusedError(404, f"reader group {scope}/{group} is gone", "RG_NOT_FOUND") from error
     except StateError as error:
@@ -94,7 +96,7 @@ async def list_readers(
     is_known, ms = bool(total) or complete, None
     if age and is_known:
         try:
-            ms = await while_caller_waits(request, backend.readers.age(id, readers, readable))
+            ms = await while_caller_waits(request, group_readers.age(id, readers, readable))
         except (LookbackError, OverloadedError, QuotaExceededError) as error:
             log.warning("age of what is unread is not known", extra={"group": f"{id}", "error": f"{error}"})
     return as_json(

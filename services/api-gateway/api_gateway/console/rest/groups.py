@@ -30,9 +30,10 @@ from api_gateway.console.rest.base import (
 from api_gateway.console.rest.replies import done
 from api_gateway.console.rest.workflow_models import RunningWorkflow, workflow_model
 from api_gateway.edge.listing import Listing, may_read
-from api_gateway.edge.reads import missing_scope
-from api_gateway.edge.rest.backend import Backend, Served, Submit, as_document, as_json
+from api_gateway.edge.reads import Reads, missing_scope
+from api_gateway.edge.rest.answers import as_document, as_json
 from api_gateway.edge.rest.failures import RefusedError
+from api_gateway.edge.rest.parts import ServedReads, Submit
 from sluice.domain.config import GroupRetention, ReaderGroupConfig, check_group_config
 from sluice.domain.ids import GroupId, StreamId
 from sluice.domain.reader_group.commands import CreateReaderGroup, DeleteReaderGroup, UpdateReaderGroup
@@ -143,10 +144,10 @@ class GroupList(Model):
     "/scopes/{scope}/readergroups", operation_id="listGroups", response_model=GroupList, responses=refusals(404)
 )
 async def list_groups(
-    backend: Served, scope: ScopeName, prefix: Prefix = "", limit: Limit = DEFAULT, after: After = ""
+    reads: ServedReads, scope: ScopeName, prefix: Prefix = "", limit: Limit = DEFAULT, after: After = ""
 ) -> Response:
     """List the reader groups of a scope, by name."""
-    fetch = partial(backend.reads.groups_in, scope)
+    fetch = partial(reads.groups_in, scope)
     listing = Listing(fetch, lambda one: one.id.name, partial(reader_group_resource, scope), _item)
     page = await page_of(listing, limit, after, prefix)
     if page is None:
@@ -160,12 +161,12 @@ def _item(group: ReaderGroup) -> GroupItem:
 
 @routes.get(_ONE, operation_id="describeGroup", response_model=GroupDescription, responses={**SHOWN, **refusals(404)})
 async def describe_group(
-    backend: Served, look_back: LookBack, scope: ScopeName, group: GroupName, at: At = None
+    reads: ServedReads, look_back: LookBack, scope: ScopeName, group: GroupName, at: At = None
 ) -> Response:
     """Describe a reader group. How far it has read stands in the descriptions of its streams."""
     if at is not None:
         return as_document((await look_back(GROUP_AT, ResourceQuestion(scope, group, look_back.moment(at)))).document)
-    found = await backend.reads.group_or_none(GroupId(scope, group))
+    found = await reads.group_or_none(GroupId(scope, group))
     if found is None:
         raise RefusedError(404, f"reader group {scope}/{group} does not exist", "RG_NOT_FOUND")
     return as_json(_description(found), headers={"ETag": etag_of(found)})
@@ -182,30 +183,30 @@ async def describe_group(
     },
 )
 async def put_group(
-    backend: Served, submit: Submit, scope: ScopeName, group: GroupName, body: GroupBody, if_match: IfMatch = None
+    reads: ServedReads, submit: Submit, scope: ScopeName, group: GroupName, body: GroupBody, if_match: IfMatch = None
 ) -> Response:
     """Create a reader group, or give one that is there this configuration instead of the one it has."""
     about = f"reader group {scope}/{group}"
-    found = await backend.reads.group_or_none(GroupId(scope, group))
+    found = await reads.group_or_none(GroupId(scope, group))
     if if_match is not None:
         found = matching(if_match, found, about)
     if found is None:
         if body.generation is not None:
             raise config_changed(f"{about} does not exist")
         config = _config(body.config, str(uuid4()), 0)
-        await _check_streams(backend, about, config.starts)
+        await _check_streams(reads, about, config.starts)
         done(await submit(CreateReaderGroup(scope=scope, group=group, config=config)), about)
         status = 201
     else:
         generation = found.config.generation if body.generation is None else body.generation
         config = _config(body.config, found.config.id, generation)
-        await _check_streams(backend, about, config.starts.keys() - found.config.starts.keys())
+        await _check_streams(reads, about, config.starts.keys() - found.config.starts.keys())
         reply = await submit(UpdateReaderGroup(scope=scope, group=group, config=config))
         if if_match is not None and reply.status == Status.INVALID_CONFIG:
             raise config_changed(f"{about}: {reply.reason}")
         done(reply, about)
         status = 200
-    stored = backend.reads.known_group(GroupId(scope, group))
+    stored = reads.known_group(GroupId(scope, group))
     if stored is None or stored.config.id != config.id:
         raise RefusedError(409, f"{about}: another client has created or deleted it this very moment")
     return as_json(_description(stored), status)
@@ -217,21 +218,21 @@ async def put_group(
     status_code=204,
     responses={204: changed("It is gone."), **refusals(404, 409, is_change=True)},
 )
-async def remove_group(backend: Served, submit: Submit, scope: ScopeName, group: GroupName) -> Response:
+async def remove_group(reads: ServedReads, submit: Submit, scope: ScopeName, group: GroupName) -> Response:
     """Delete a reader group."""
-    found = await backend.reads.group_or_none(GroupId(scope, group))
+    found = await reads.group_or_none(GroupId(scope, group))
     command = DeleteReaderGroup(scope, group, creation_id=found.creation_id if found is not None else "")
     done(await submit(command), f"reader group {scope}/{group}")
     return Response(status_code=204)
 
 
-async def _check_streams(backend: Backend, about: str, names: Iterable[str]) -> None:
+async def _check_streams(reads: Reads, about: str, names: Iterable[str]) -> None:
     """A group of a stream that is not there would look as if it had read all of it. Raises RefusedError.
 
     Clients may still create one, as with Pravega's controller. What the caller may not READ is not looked up.
     """
     for id in sorted(map(StreamId.of, names)):
-        if may_read(stream_resource(*id)) and await backend.reads.stream_or_none(id) is None:
+        if may_read(stream_resource(*id)) and await reads.stream_or_none(id) is None:
             raise RefusedError(409, f"{about}: stream {id} does not exist", "STREAM_NOT_FOUND")
 
 

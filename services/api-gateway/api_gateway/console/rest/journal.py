@@ -14,7 +14,7 @@ from pydantic import Field
 from api_gateway.console.looking_back import From, LookBack, LookingBack, To
 from api_gateway.console.paging import DEFAULT, MAX_ITEMS, After, Limit, numbers_in, token_of
 from api_gateway.console.rest.base import Model, ScopeName, StreamName, refusals, router
-from api_gateway.edge.rest.backend import as_document
+from api_gateway.edge.rest.answers import as_document
 from api_gateway.edge.security.aggregates import may_see
 from sluice.lookback.filters import event_types, journal_key
 from sluice.lookback.searching import JOURNAL_SEARCH, FoundEvent, FoundEvents, SearchQuestion, is_aggregate

@@ -4,19 +4,23 @@ Numbers are of everything; what the caller may not READ is not named.
 """
 
 from itertools import islice
-from typing import Literal
+from typing import Annotated, Literal
 
 from fastapi import Request, Response
 from pydantic import Field
 
 from api_gateway.console import overview
+from api_gateway.console.partitions import Partitions
 from api_gateway.console.rest.base import Model, refusals, router
 from api_gateway.console.rest.waiting import Waits
+from api_gateway.edge.containers import Containers
+from api_gateway.edge.health import Health
 from api_gateway.edge.listing import may_read
-from api_gateway.edge.rest.backend import Backend, Served, as_json
+from api_gateway.edge.reads import Reads
+from api_gateway.edge.rest.answers import as_json
+from api_gateway.edge.rest.parts import ServedContainers, ServedReads, served
 from api_gateway.edge.security.aggregates import may_see
-from api_gateway.edge.security.rest_permissions import WORKFLOWS
-from api_gateway.pravega.rest.health import HealthTree
+from api_gateway.edge.security.rest_resources import WORKFLOWS
 from sluice.domain.ids import StreamId
 from sluice.domain.workflow import is_under_way
 from sluice.insight.progress import Progress
@@ -106,16 +110,21 @@ class PartitionList(Model):
 
 
 @routes.get("/overview", operation_id="getOverview", response_model=OverviewModel, responses=refusals())
-async def get_overview(request: Request, backend: Served) -> Response:
+async def get_overview(
+    request: Request,
+    reads: ServedReads,
+    containers: ServedContainers,
+    shared: Annotated[overview.Overview, served(overview.Overview)],
+) -> Response:
     """Say whether anything is wrong, in one sentence and in numbers; not older than some seconds."""
-    found = await backend.overview.found()
-    health: HealthTree = request.app.state.health
-    cannot = [*health.cannot(), *dict.fromkeys(in_words(backend.outages()).values())]
+    found = await shared.found()
+    health: Health = request.app.state.health
+    cannot = [*health.cannot(), *dict.fromkeys(in_words(containers.outages()).values())]
     troubles = health.troubles()
     oldest = found.workflows.oldest_failing
     if oldest is not None and not (may_read(WORKFLOWS) or may_see(oldest.aggregate)):
         oldest = None
-    level = overview.judged(found, oldest, cannot, troubles, _cause(backend, oldest))
+    level = overview.judged(found, oldest, cannot, troubles, _cause(reads, containers, oldest))
     counts, progress = found.counts, found.workflows.by_progress
     hot = (name for name in found.hot_streams if may_read(stream_resource(*StreamId.of(name))))
     return as_json(
@@ -141,24 +150,24 @@ async def get_overview(request: Request, backend: Served) -> Response:
     )
 
 
-def _cause(backend: Backend, failing: overview.FailingWorkflow | None) -> str:
+def _cause(reads: Reads, containers: Containers, failing: overview.FailingWorkflow | None) -> str:
     """Why a workflow fails that waits for a segment container; empty if it does not, or has ended.
 
     What is wrong with the container is in the sentence already.
     """
     if failing is None:
         return ""
-    state, view = backend.reads.known(failing.aggregate)
-    wait = Waits(backend, ()).of(view, state) if is_under_way(state) else None
+    state, view = reads.known(failing.aggregate)
+    wait = Waits(reads, containers, ()).of(view, state) if is_under_way(state) else None
     while wait is not None and wait.then is not None:
         wait = wait.then
     return f"it waits for container {wait.container}" if wait is not None and wait.container is not None else ""
 
 
 @routes.get("/partitions", operation_id="listPartitions", response_model=PartitionList, responses=refusals())
-async def list_partitions(backend: Served) -> Response:
+async def list_partitions(partitions: Annotated[Partitions, served(Partitions)]) -> Response:
     """List the partitions of requests: who owns them, and what waits in them."""
-    found = await backend.partitions.progress()
+    found = await partitions.progress()
     items = [
         PartitionModel(
             topic=one.topic,

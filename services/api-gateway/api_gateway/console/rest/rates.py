@@ -6,10 +6,12 @@ from fastapi import Query, Response
 from pydantic import Field
 
 from api_gateway.console.looking_back import From, LookBack, To
+from api_gateway.console.rates import Rates
 from api_gateway.console.rest.base import Model, ScopeName, StreamName, refusals, router
 from api_gateway.console.rest.segments_shown import Shown
 from api_gateway.edge.errors import BadRequestError
-from api_gateway.edge.rest.backend import Served, as_json
+from api_gateway.edge.rest.answers import as_json
+from api_gateway.edge.rest.parts import ServedClock, ServedContainers, ServedReads, served
 from sluice.domain.ids import StreamId
 from sluice.lookback.rate_history import RATE_HISTORY, RateHistoryQuestion
 
@@ -56,11 +58,18 @@ class RateHistoryModel(Model):
 
 
 @routes.get(f"{_ONE}/rates", operation_id="getRates", response_model=RatesModel, responses=refusals(404))
-async def get_rates(backend: Served, scope: ScopeName, stream: StreamName) -> Response:
+async def get_rates(
+    reads: ServedReads,
+    clock: ServedClock,
+    rates: Annotated[Rates, served(Rates)],
+    containers: ServedContainers,
+    scope: ScopeName,
+    stream: StreamName,
+) -> Response:
     """Say what is written to each segment now, a second. The first call begins to measure, so it knows nothing yet."""
     id = StreamId(scope, stream)
-    await backend.reads.stream(id)
-    found, shown = backend.rates.look(id), Shown(backend, id)
+    await reads.stream(id)
+    found, shown = rates.look(id), Shown(containers, id)
     segments = [
         RateModel(
             id=one.id,
@@ -71,7 +80,7 @@ async def get_rates(backend: Served, scope: ScopeName, stream: StreamName) -> Re
         )
         for one in found.segments
     ]
-    return as_json(RatesModel(at=backend.clock.now_ms(), segments=segments, complete=found.complete))
+    return as_json(RatesModel(at=clock.now_ms(), segments=segments, complete=found.complete))
 
 
 @routes.get(
@@ -81,7 +90,8 @@ async def get_rates(backend: Served, scope: ScopeName, stream: StreamName) -> Re
     responses=refusals(404),
 )
 async def get_rates_history(
-    backend: Served,
+    reads: ServedReads,
+    clock: ServedClock,
     look_back: LookBack,
     scope: ScopeName,
     stream: StreamName,
@@ -92,8 +102,8 @@ async def get_rates_history(
     ] = 60_000,
 ) -> Response:
     """Say what was written to each segment, where the stream has a retention policy: only then cuts are sampled."""
-    await backend.reads.stream(StreamId(scope, stream))
-    begin, end = look_back.time(from_), look_back.time(to) or backend.clock.now_ms()
+    await reads.stream(StreamId(scope, stream))
+    begin, end = look_back.time(from_), look_back.time(to) or clock.now_ms()
     if not 0 < end - begin <= MAX_SPAN_MS:
         raise BadRequestError("from must be before to, and not more than 8 days")
     found = await look_back(RATE_HISTORY, RateHistoryQuestion(scope, stream, begin, end, bucket))

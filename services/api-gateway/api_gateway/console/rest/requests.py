@@ -8,8 +8,8 @@ from pydantic import Field
 from api_gateway.console.looking_back import LookBack, Since
 from api_gateway.console.rest.base import INT64_MAX, Model, refusals, router
 from api_gateway.edge.listing import may_read
-from api_gateway.edge.rest.backend import as_document
-from api_gateway.edge.security import rest_permissions
+from api_gateway.edge.rest.answers import as_document
+from api_gateway.edge.security import rest_resources
 from api_gateway.edge.security.aggregates import may_see
 from sluice.kafka.topics import DEAD_LETTERS, JOURNAL
 from sluice.lookback.tracing_job import TRACE, TraceFound, TraceQuestion
@@ -134,7 +134,7 @@ def _visible(id: str, found: TraceFound) -> dict[str, Any]:
 def _may_see_any(topic: str) -> bool:
     """Whether the caller may see what a record of the topic says, whatever that is about."""
     if topic == DEAD_LETTERS.name:
-        return may_read(rest_permissions.DEAD_LETTERS)
+        return may_read(rest_resources.DEAD_LETTERS)
     return topic == JOURNAL.name or may_read(ROOT)
 
 

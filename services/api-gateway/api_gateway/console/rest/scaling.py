@@ -15,7 +15,7 @@ from api_gateway.console.rest.base import (
     refusals,
     router,
 )
-from api_gateway.console.rest.dry_runs import DryRunModel, DryRunQuery, dry_run_answer
+from api_gateway.console.rest.dry_runs import DryRun, DryRunModel, DryRunQuery
 from api_gateway.console.rest.replies import done
 from api_gateway.console.rest.segments_shown import Shown
 from api_gateway.console.rest.stream_models import (
@@ -28,8 +28,9 @@ from api_gateway.console.rest.stream_models import (
     SuccessorList,
 )
 from api_gateway.edge.errors import NoOwnerError
-from api_gateway.edge.rest.backend import Served, Submit, as_json
+from api_gateway.edge.rest.answers import as_json
 from api_gateway.edge.rest.failures import RefusedError
+from api_gateway.edge.rest.parts import ServedClock, ServedContainers, ServedReads, Submit
 from sluice.domain.errors import NotFoundError
 from sluice.domain.ids import StreamId
 from sluice.domain.segment import segment_name
@@ -56,7 +57,10 @@ Epoch = Annotated[int, Path(ge=0, le=INT32_MAX, description="The epoch that the 
     },
 )
 async def scale_stream(
-    backend: Served,
+    reads: ServedReads,
+    clock: ServedClock,
+    containers: ServedContainers,
+    dry: DryRun,
     submit: Submit,
     scope: ScopeName,
     stream: StreamName,
@@ -64,24 +68,22 @@ async def scale_stream(
     dry_run: DryRunQuery = False,
 ) -> Response:
     """Replace segments of a stream by new ones over the same keys. Answered when it has begun."""
-    await backend.reads.stream(StreamId(scope, stream))
+    await reads.stream(StreamId(scope, stream))
     ranges = tuple((low, high) for low, high in body.ranges)
-    command = ScaleStream(
-        scope=scope, stream=stream, seals=tuple(body.sealed), ranges=ranges, at=backend.clock.now_ms()
-    )
+    command = ScaleStream(scope=scope, stream=stream, seals=tuple(body.sealed), ranges=ranges, at=clock.now_ms())
     if dry_run:
-        return await dry_run_answer(backend, command, f"stream {scope}/{stream}")
+        return await dry(command, f"stream {scope}/{stream}")
     reply = done(await submit(command), f"stream {scope}/{stream}")
-    segments = list(Shown(backend, StreamId(scope, stream)).models(reply.segments))
+    segments = list(Shown(containers, StreamId(scope, stream)).models(reply.segments))
     return as_json(ScaleStarted(epoch=reply.epoch, segments=segments), 202)
 
 
 @routes.get(
     f"{_ONE}/scales/{{epoch}}", operation_id="checkScale", response_model=ScaleProgress, responses=refusals(404, 409)
 )
-async def check_scale(backend: Served, scope: ScopeName, stream: StreamName, epoch: Epoch) -> Response:
+async def check_scale(reads: ServedReads, scope: ScopeName, stream: StreamName, epoch: Epoch) -> Response:
     """Say whether the scale that began on an epoch has ended; 404 if none began on it, 409 if it was cancelled."""
-    found = await backend.reads.stream(StreamId(scope, stream))
+    found = await reads.stream(StreamId(scope, stream))
     progress = scales.progress(found, epoch)
     if progress is scales.ScaleProgress.NONE:
         raise NotFoundError(
@@ -94,7 +96,8 @@ async def check_scale(backend: Served, scope: ScopeName, stream: StreamName, epo
 
 @routes.get(f"{_ONE}/segments", operation_id="listSegments", response_model=SegmentList, responses=refusals(404, 409))
 async def list_segments(
-    backend: Served,
+    reads: ServedReads,
+    containers: ServedContainers,
     scope: ScopeName,
     stream: StreamName,
     epoch: Annotated[int | None, Query(ge=0, le=INT32_MAX, description="Those of this epoch.")] = None,
@@ -105,7 +108,7 @@ async def list_segments(
     """List the segments that are written to now, or were at a time or in an epoch; by key range."""
     if epoch is not None and time is not None:
         raise RefusedError(400, "epoch and time exclude each other")
-    found = await backend.reads.stream(StreamId(scope, stream))
+    found = await reads.stream(StreamId(scope, stream))
     # An epoch never changes: a list that was begun goes on in the epoch it began with.
     begun = numbers_in(after, 2)
     if begun is not None:
@@ -117,7 +120,7 @@ async def list_segments(
     segments = queries.epoch_segments(found, number)
     page = segments[first : first + limit]
     following = token_of(f"{number}.{first + limit}") if first + limit < len(segments) else None
-    return as_json(SegmentList(items=list(Shown(backend, StreamId(scope, stream)).models(page)), next=following))
+    return as_json(SegmentList(items=list(Shown(containers, StreamId(scope, stream)).models(page)), next=following))
 
 
 def _epoch(stream: Stream, epoch: int | None, time: int | None) -> int:
@@ -138,12 +141,14 @@ def _epoch(stream: Stream, epoch: int | None, time: int | None) -> int:
     response_model=SuccessorList,
     responses=refusals(404),
 )
-async def successors(backend: Served, scope: ScopeName, stream: StreamName, segment: SegmentId) -> Response:
+async def successors(
+    reads: ServedReads, containers: ServedContainers, scope: ScopeName, stream: StreamName, segment: SegmentId
+) -> Response:
     """List the segments that came for one, each with all it came for."""
-    found = await backend.reads.stream(StreamId(scope, stream))
+    found = await reads.stream(StreamId(scope, stream))
     if found.history.find(segment) is None:
         raise NotFoundError(f"{scope}/{stream} has no segment {segment}")
-    shown = Shown(backend, StreamId(scope, stream))
+    shown = Shown(containers, StreamId(scope, stream))
     pairs = queries.successors_with_predecessors(found, segment)
     models = zip(shown.models(s for s, _ in pairs), (replaced for _, replaced in pairs), strict=True)
     return as_json(SuccessorList(items=[Successor(**dict(m), replaces=replaced) for m, replaced in models]))
@@ -155,12 +160,14 @@ async def successors(backend: Served, scope: ScopeName, stream: StreamName, segm
     response_model=SegmentLocation,
     responses=refusals(404),
 )
-async def location(backend: Served, scope: ScopeName, stream: StreamName, segment: SegmentId) -> Response:
+async def location(
+    reads: ServedReads, containers: ServedContainers, scope: ScopeName, stream: StreamName, segment: SegmentId
+) -> Response:
     """Say which segment store has a segment."""
-    found = await backend.reads.stream(StreamId(scope, stream))
+    found = await reads.stream(StreamId(scope, stream))
     if found.history.find(segment) is None:
         raise NotFoundError(f"{scope}/{stream} has no segment {segment}")
-    shown = Shown(backend, StreamId(scope, stream))
+    shown = Shown(containers, StreamId(scope, stream))
     container = shown.container(segment)
     store = shown.store(container)
     if store is None:

@@ -11,7 +11,8 @@ from api_gateway.console.rest.base import Model, Moment, ScopeName, Taken, chang
 from api_gateway.console.rest.replies import done
 from api_gateway.console.rest.workflow_models import RunningWorkflow, workflow_model
 from api_gateway.edge.listing import Listing
-from api_gateway.edge.rest.backend import Served, Submit, as_document, as_json
+from api_gateway.edge.rest.answers import as_document, as_json
+from api_gateway.edge.rest.parts import ServedReads, Submit
 from sluice.domain.names import scope_aggregate
 from sluice.domain.scope.commands import CreateScope, DeleteScope, DeleteScopeRecursive
 from sluice.domain.status import Status
@@ -50,23 +51,23 @@ class ScopeDescription(Moment):
 
 
 @routes.get("/scopes", operation_id="listScopeNames", response_model=ScopeList, responses=refusals())
-async def list_scopes(backend: Served, prefix: Prefix = "", limit: Limit = DEFAULT, after: After = "") -> Response:
+async def list_scopes(reads: ServedReads, prefix: Prefix = "", limit: Limit = DEFAULT, after: After = "") -> Response:
     """List the scopes, the internal one included."""
-    listing = Listing(backend.reads.scopes, str, scope_resource, lambda name: ScopeItem(name=name))
+    listing = Listing(reads.scopes, str, scope_resource, lambda name: ScopeItem(name=name))
     page = await page_of(listing, limit, after, prefix)
     assert page is not None, "there are always scopes"
     return as_json(ScopeList(items=page[0], next=page[1]))
 
 
 @routes.get("/scopes/{scope}", operation_id="describeScope", response_model=ScopeDescription, responses=refusals(404))
-async def describe_scope(backend: Served, look_back: LookBack, scope: ScopeName, at: At = None) -> Response:
+async def describe_scope(reads: ServedReads, look_back: LookBack, scope: ScopeName, at: At = None) -> Response:
     """Describe a scope."""
     if at is not None:
         found = await look_back(SCOPE_AT, ScopeQuestion(scope, look_back.moment(at)))
         # Names are listed elsewhere, each for those who may see it.
         return as_document({key: value for key, value in found.document.items() if key != "names"})
-    contents = await backend.reads.contents(scope)
-    present = await backend.reads.scope(scope)
+    contents = await reads.contents(scope)
+    present = await reads.scope(scope)
     return as_json(
         ScopeDescription(
             name=scope,
@@ -102,13 +103,13 @@ async def put_scope(submit: Submit, scope: ScopeName) -> Response:
     responses={204: changed("It is gone."), **refusals(404, 409, is_change=True)},
 )
 async def remove_scope(
-    backend: Served,
+    reads: ServedReads,
     submit: Submit,
     scope: ScopeName,
     recursive: Annotated[bool, Query(description="Whether everything in it goes, too; sealed or not.")] = False,
 ) -> Response:
     """Delete a scope. An empty one, unless `recursive`; then a scope that is not there is no error either."""
     kind = DeleteScopeRecursive if recursive else DeleteScope
-    command = kind(scope, await backend.reads.creation_id(scope_aggregate(scope)))
+    command = kind(scope, await reads.creation_id(scope_aggregate(scope)))
     done(await submit(command), f"scope {scope}")
     return Response(status_code=204)

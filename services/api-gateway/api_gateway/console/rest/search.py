@@ -16,10 +16,11 @@ from pydantic import Field
 from api_gateway.console.lookback import while_caller_waits
 from api_gateway.console.rest.base import Model, refusals, router
 from api_gateway.edge.listing import may_read
-from api_gateway.edge.reads import Names, streams_after
-from api_gateway.edge.rest.backend import Backend, Served, as_json
+from api_gateway.edge.reads import Names, Reads, streams_after
+from api_gateway.edge.rest.answers import as_json
+from api_gateway.edge.rest.parts import ServedReads
 from api_gateway.edge.rest.places import SCAN
-from api_gateway.edge.security.rest_permissions import CLUSTER, DEAD_LETTERS
+from api_gateway.edge.security.rest_resources import CLUSTER, DEAD_LETTERS
 from api_gateway.edge.slices import Slices
 from sluice.domain.ids import ResourceKind, StreamId
 from sluice.domain.segment import parse_segment_name
@@ -91,18 +92,18 @@ def rank(text: str, *names: str) -> int | None:
 @routes.get("/search", operation_id="search", dependencies=[SCAN], response_model=Hits, responses=refusals())
 async def search(
     request: Request,
-    backend: Served,
+    reads: ServedReads,
     q: Annotated[str, Query(min_length=1, max_length=300, description="Part of a name, or an id.")],
 ) -> Response:
     """Find scopes, streams, groups, tables and members by name; transactions, requests, segments and letters by id."""
-    return as_json(await while_caller_waits(request, _found(backend, q)))
+    return as_json(await while_caller_waits(request, _found(reads, q)))
 
 
-async def _found(backend: Backend, q: str) -> Hits:
+async def _found(reads: Reads, q: str) -> Hits:
     text = q.strip().casefold()
-    hits: tuple[list[Hit], list[Hit]] = ([hit async for hit in _by_id(backend, q.strip())], [])
+    hits: tuple[list[Hit], list[Hit]] = ([hit async for hit in _by_id(reads, q.strip())], [])
     if text:
-        async for place, hit in _by_name(backend, text):
+        async for place, hit in _by_name(reads, text):
             if len(hits[place]) < MAX_HITS:
                 hits[place].append(hit)
             if len(hits[0]) >= MAX_HITS:
@@ -110,18 +111,18 @@ async def _found(backend: Backend, q: str) -> Hits:
     return Hits(items=[*hits[0], *hits[1]][:MAX_HITS])
 
 
-async def _by_name(backend: Backend, text: str) -> AsyncIterator[tuple[int, Hit]]:
+async def _by_name(reads: Reads, text: str) -> AsyncIterator[tuple[int, Hit]]:
     """What has a name with the text in it, and its rank."""
-    scopes = await backend.reads.scope_names()
+    scopes = await reads.scope_names()
     for scope in scopes:
         if (place := rank(text, scope.casefold())) is not None and may_read(scope_resource(scope)):
             yield place, Hit(type="scope", name=scope, address=_address("scopes", scope))
-    for place, hit in _members(backend, text):
+    for place, hit in _members(reads, text):
         yield place, hit
     examined = 0
     for scope in scopes:
         for kind in _KINDS:
-            async for name, _view in backend.reads.names_of(scope, kind.names):
+            async for name, _view in reads.names_of(scope, kind.names):
                 examined += 1
                 if examined > MAX_NAMES:
                     return
@@ -131,16 +132,16 @@ async def _by_name(backend: Backend, text: str) -> AsyncIterator[tuple[int, Hit]
                     yield place, Hit(type=kind.type, name=full, address=_address(kind.page, scope, name))
 
 
-def _members(backend: Backend, text: str) -> Iterator[tuple[int, Hit]]:
+def _members(reads: Reads, text: str) -> Iterator[tuple[int, Hit]]:
     if not may_read(CLUSTER):
         return
-    for member in backend.reads.cluster().members.values():
+    for member in reads.cluster().members.values():
         name = f"{member.service}/{member.instance}"
         if (place := rank(text, name.casefold(), member.instance.casefold())) is not None:
             yield place, Hit(type="member", name=name, address=_address("cluster", member=name))
 
 
-async def _by_id(backend: Backend, text: str) -> AsyncIterator[Hit]:
+async def _by_id(reads: Reads, text: str) -> AsyncIterator[Hit]:
     """What the text is the whole id of."""
     found = 0
     if _LETTER.fullmatch(text) and may_read(DEAD_LETTERS):
@@ -150,20 +151,20 @@ async def _by_id(backend: Backend, text: str) -> AsyncIterator[Hit]:
             type="request", name=text, address=_address("requests", text), detail="whether it was is not known here"
         )
     if _UUID.fullmatch(text):
-        async for hit in _transactions(backend, text):
+        async for hit in _transactions(reads, text):
             yield hit
     if _SEGMENT.fullmatch(text):
-        async for hit in _segments(backend, text):
+        async for hit in _segments(reads, text):
             if (found := found + 1) > MAX_HITS:
                 return
             yield hit
 
 
-async def _transactions(backend: Backend, uuid: str) -> AsyncIterator[Hit]:
+async def _transactions(reads: Reads, uuid: str) -> AsyncIterator[Hit]:
     """The ids of transactions are looked up in the index of each stream that has any."""
     slices = Slices()
-    await backend.reads.scope_names()
-    for view in backend.reads.views():
+    await reads.scope_names()
+    for view in reads.views():
         for name in [name for name, index in view.projections() if isinstance(index, StreamTransactions)]:
             index, id = view.projection(name), StreamId.of(name)
             if (
@@ -188,30 +189,30 @@ def _state_in(index: StreamTransactions, uuid: str) -> str:
     return next((state for ids, state in states if uuid in ids), "")
 
 
-async def _segments(backend: Backend, text: str) -> AsyncIterator[Hit]:
+async def _segments(reads: Reads, text: str) -> AsyncIterator[Hit]:
     """A segment by its name on the data plane, or by its part behind that of the stream."""
     *stream, name = text.rsplit("/", 1)
     try:
         _, _, segment, _ = parse_segment_name(f"a/b/{name}")
     except ValueError:
         return
-    async for id, view in _streams(backend, *stream):
+    async for id, view in _streams(reads, *stream):
         state = view.peek(id.aggregate) if may_read(stream_resource(*id)) else None
         if isinstance(state, Stream) and state.history.find(segment) is not None:
             address = _address("streams", *id, tab="segments", segment=str(segment))
             yield Hit(type="segment", name=f"{id}/{name}", address=address)
 
 
-async def _streams(backend: Backend, only: str = "") -> AsyncIterator[tuple[StreamId, PartitionView]]:
+async def _streams(reads: Reads, only: str = "") -> AsyncIterator[tuple[StreamId, PartitionView]]:
     """The stream of that name, whether it is there or not; without one the first streams of all."""
-    scopes, examined = await backend.reads.scope_names(), 0
+    scopes, examined = await reads.scope_names(), 0
     if only:
         id = StreamId.of(only)
-        _, view = backend.reads.known(id.aggregate)
+        _, view = reads.known(id.aggregate)
         yield id, view
         return
     for scope in scopes:
-        async for name, view in backend.reads.names_of(scope, _KINDS[0].names):
+        async for name, view in reads.names_of(scope, _KINDS[0].names):
             examined += 1
             if examined > MAX_STREAMS:
                 return

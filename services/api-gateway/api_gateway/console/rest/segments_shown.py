@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from api_gateway.console.rest.stream_models import SegmentModel
-from api_gateway.edge.rest.backend import Backend
+from api_gateway.edge.containers import Containers
 from sluice.domain.ids import StreamId
 from sluice.domain.segment import Segment, epoch_of, number_of, segment_name
 from sluice.pravega.routing import container_of
@@ -12,11 +12,11 @@ from sluice.pravega.routing import container_of
 class Shown:
     """Shows segments of one stream, with the container map as it is when this is made."""
 
-    def __init__(self, backend: Backend, id: StreamId) -> None:
+    def __init__(self, containers: Containers, id: StreamId) -> None:
         self._stream = id
-        self._count = backend.container_count
-        self._hosts = backend.reads.cluster().containers
-        self._outages = backend.outages()
+        self._count = containers.count
+        self._hosts = containers.hosts()
+        self._outages = containers.outages()
 
     def container(self, segment: int) -> int:
         return container_of(segment_name(*self._stream, segment), self._count)

@@ -6,7 +6,9 @@ from fastapi import Query, Response
 from pydantic import Field
 
 from api_gateway.console.rest.base import Model, ScopeName, StreamName, refusals, router
-from api_gateway.edge.rest.backend import Served, as_json
+from api_gateway.console.statistics import Statistics
+from api_gateway.edge.rest.answers import as_json
+from api_gateway.edge.rest.parts import ServedClock, ServedReads, served
 from sluice.domain.ids import StreamId
 from sluice.insight.statistics import WindowKind, WindowStatistics
 
@@ -51,21 +53,23 @@ class StreamStatisticsModel(Model):
     responses=refusals(404),
 )
 async def statistics(
-    backend: Served,
+    reads: ServedReads,
+    clock: ServedClock,
+    counted: Annotated[Statistics, served(Statistics)],
     scope: ScopeName,
     stream: StreamName,
     window: Annotated[WindowKind, Query(description="How long a window is.")] = WindowKind.MINUTE,
     count: Annotated[int, Query(ge=1, le=120, description="How many windows at most.")] = 10,
 ) -> Response:
     """Count a stream's transactions and operations by minute, hour or day; the windows are those of UTC."""
-    await backend.reads.stream(StreamId(scope, stream))
-    as_of = backend.statistics.as_of(StreamId(scope, stream))
-    found = backend.statistics.windows(StreamId(scope, stream), window, count)
+    await reads.stream(StreamId(scope, stream))
+    as_of = counted.as_of(StreamId(scope, stream))
+    found = counted.windows(StreamId(scope, stream), window, count)
     return as_json(
         StreamStatisticsModel(
             window=window,
             as_of=as_of,
-            age_s=max(0, backend.clock.now_ms() - as_of) / 1000 if as_of is not None else None,
+            age_s=max(0, clock.now_ms() - as_of) / 1000 if as_of is not None else None,
             items=[_model(one) for one in found],
         )
     )

@@ -18,8 +18,9 @@ from api_gateway.console.rest.base import Model, refusals, router
 from api_gateway.console.rest.unreachable import Reach, how_many
 from api_gateway.edge.listing import MAX_EXAMINED, may_read
 from api_gateway.edge.reads import Names, Reads, missing_scope, streams_after, streams_with_tag
-from api_gateway.edge.rest.backend import Served, as_json
+from api_gateway.edge.rest.answers import as_json
 from api_gateway.edge.rest.failures import RefusedError
+from api_gateway.edge.rest.parts import ServedContainers, ServedReads
 from api_gateway.edge.rest.places import SCAN
 from api_gateway.edge.slices import Slices
 from sluice.domain.ids import StreamId
@@ -111,7 +112,8 @@ class _Found(msgspec.Struct, frozen=True):
 )
 async def find_streams(
     request: Request,
-    backend: Served,
+    reads: ServedReads,
+    containers: ServedContainers,
     q: Annotated[str, Query(max_length=1000, description="Only those with this text in scope/name or a tag.")] = "",
     state: Annotated[StreamState | None, Query(description="Only those in this state.")] = None,
     sort: Annotated[Sort, Query(description="By scope and name, or the most segments, epochs, news first.")] = "name",
@@ -126,14 +128,14 @@ async def find_streams(
     after: After = "",
 ) -> Response:
     """List the streams of all scopes, or of one."""
-    wanted = _Wanted(q.casefold(), state, scope, tag, internal, Reach(backend))
+    wanted = _Wanted(q.casefold(), state, scope, tag, internal, Reach(containers))
     if name:
-        return as_json(FoundStreams(items=await while_caller_waits(request, _named(backend.reads, wanted, name))))
+        return as_json(FoundStreams(items=await while_caller_waits(request, _named(reads, wanted, name))))
     behind = position_in(after)
     if sort == "name":
-        finding = _by_name(backend.reads, wanted, behind, limit)
+        finding = _by_name(reads, wanted, behind, limit)
     else:
-        finding = _sorted(backend.reads, wanted, sort, behind, limit)
+        finding = _sorted(reads, wanted, sort, behind, limit)
     items, last = await while_caller_waits(request, finding)
     return as_json(FoundStreams(items=items, next=token_of(last) if last else None))
 

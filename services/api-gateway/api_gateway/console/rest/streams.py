@@ -13,7 +13,7 @@ from api_gateway.console.paging import DEFAULT, After, Limit, Prefix, page_of
 from api_gateway.console.rest.actions import Action, Allowed, judged, on_workflow
 from api_gateway.console.rest.base import ScopeName, StreamName, Taken, changed, cut_model, cut_of, refusals, router
 from api_gateway.console.rest.config_models import StreamSettings, config_model, config_of
-from api_gateway.console.rest.dry_runs import AnyAnswer, DryRunModel, DryRunQuery, dry_run_answer
+from api_gateway.console.rest.dry_runs import AnyAnswer, DryRun, DryRunModel, DryRunQuery
 from api_gateway.console.rest.replies import done
 from api_gateway.console.rest.segments_shown import Shown
 from api_gateway.console.rest.stream_models import (
@@ -31,8 +31,9 @@ from api_gateway.console.rest.why_models import decision_model
 from api_gateway.console.rest.workflow_models import workflow_model
 from api_gateway.edge.listing import Listing, may_read
 from api_gateway.edge.reads import missing_scope, streams_after, streams_with_tag
-from api_gateway.edge.rest.backend import Served, Submit, as_document, as_json
+from api_gateway.edge.rest.answers import as_document, as_json
 from api_gateway.edge.rest.failures import RefusedError
+from api_gateway.edge.rest.parts import ServedContainers, ServedReads, Submit
 from sluice.domain.ids import StreamId
 from sluice.domain.names import mark_stream
 from sluice.domain.status import Status
@@ -54,7 +55,8 @@ _ONE = "/scopes/{scope}/streams/{stream}"
     "/scopes/{scope}/streams", operation_id="listStreamNames", response_model=StreamList, responses=refusals(404)
 )
 async def list_streams(
-    backend: Served,
+    reads: ServedReads,
+    containers: ServedContainers,
     scope: ScopeName,
     tag: Annotated[str | None, Query(max_length=255, description="Only streams with exactly this tag.")] = None,
     internal: Annotated[bool, Query(description="Also streams that Sluice keeps for itself, `_…`.")] = False,
@@ -66,9 +68,11 @@ async def list_streams(
     wanted = streams_after if tag is None else partial(streams_with_tag, tag)
 
     def fetch(behind: str) -> Awaitable[Iterator[Stream] | None]:
-        return backend.reads.streams_in(scope, wanted(behind, internal=internal))
+        return reads.streams_in(scope, wanted(behind, internal=internal))
 
-    listing = Listing(fetch, lambda one: one.id.name, partial(stream_resource, scope), partial(_item, Reach(backend)))
+    listing = Listing(
+        fetch, lambda one: one.id.name, partial(stream_resource, scope), partial(_item, Reach(containers))
+    )
     page = await page_of(listing, limit, after, prefix)
     if page is None:
         raise missing_scope(scope)
@@ -88,13 +92,18 @@ def _item(reach: Reach, stream: Stream) -> StreamItem:
 
 @routes.get(_ONE, operation_id="describeStream", response_model=StreamDescription, responses={**SHOWN, **refusals(404)})
 async def describe_stream(
-    backend: Served, look_back: LookBack, scope: ScopeName, stream: StreamName, at: At = None
+    reads: ServedReads,
+    containers: ServedContainers,
+    look_back: LookBack,
+    scope: ScopeName,
+    stream: StreamName,
+    at: At = None,
 ) -> Response:
     """Describe a stream: its configuration, where it stands and what is being done with it."""
     if at is not None:
-        question = ResourceQuestion(scope, stream, look_back.moment(at), backend.container_count)
+        question = ResourceQuestion(scope, stream, look_back.moment(at), containers.count)
         return as_document(_visible((await look_back(STREAM_AT, question)).document))
-    full = await backend.reads.stream_in_full(StreamId(scope, stream))
+    full = await reads.stream_in_full(StreamId(scope, stream))
     found, transactions = full.stream, full.transactions
     segments = [] if found.state is StreamState.SEALED else found.active_segments()
     waiting, watermark = found.waiting, found.watermark
@@ -106,12 +115,12 @@ async def describe_stream(
             epoch=found.active_epoch.number,
             created_at=found.created_at,
             config=config_model(found.config),
-            segments=list(Shown(backend, StreamId(scope, stream)).models(segments)),
+            segments=list(Shown(containers, StreamId(scope, stream)).models(segments)),
             head_cut=cut_model(queries.head(found)),
             truncated_bytes=found.cut_size,
             workflow=workflow_model(full.workflow),
             waiting=WaitingWorkflow(kind=waiting.kind, at=waiting.at) if waiting is not None else None,
-            unreachable=Reach(backend).stream(found),
+            unreachable=Reach(containers).stream(found),
             transactions=TransactionCounts(
                 open=len(transactions.open), waiting=len(transactions.committing), aborting=len(transactions.aborting)
             ),
@@ -172,7 +181,8 @@ def _visible(document: dict[str, Any]) -> dict[str, Any]:
     },
 )
 async def put_stream(
-    backend: Served,
+    reads: ServedReads,
+    dry: DryRun,
     submit: Submit,
     scope: ScopeName,
     stream: StreamName,
@@ -185,7 +195,7 @@ async def put_stream(
 ) -> Response:
     """Create a stream, or give one that is there this configuration instead of the one it has."""
     config, about = config_of(body), f"stream {scope}/{stream}"
-    found = await backend.reads.stream_or_none(StreamId(scope, stream))
+    found = await reads.stream_or_none(StreamId(scope, stream))
     update = UpdateStream(scope=scope, stream=stream, config=config)
     create = CreateStream(scope=scope, stream=stream, config=config)
     if if_match is not None:
@@ -194,14 +204,14 @@ async def put_stream(
             update = replace(update, expected=present.config, creation_id=present.creation_id)
     elif found is None:
         if dry_run:
-            return await dry_run_answer(backend, create, about)
+            return await dry(create, about)
         reply = await submit(create)
         if reply.status != Status.STREAM_EXISTS:
             return as_json(Taken(status=done(reply, about).status), 201)
     if if_none_match is not None:
         raise RefusedError(412, f"{about} exists already", "STREAM_EXISTS")
     if dry_run:
-        return await dry_run_answer(backend, update, about)
+        return await dry(update, about)
     reply = await submit(update)
     return as_json(Taken(status=done(reply, about).status))
 
@@ -215,12 +225,12 @@ async def put_stream(
     },
 )
 async def seal_stream(
-    backend: Served, submit: Submit, scope: ScopeName, stream: StreamName, dry_run: DryRunQuery = False
+    dry: DryRun, submit: Submit, scope: ScopeName, stream: StreamName, dry_run: DryRunQuery = False
 ) -> Response:
     """Seal a stream: nothing more can be written to it. Open transactions are aborted."""
     command = SealStream(scope=scope, stream=stream)
     if dry_run:
-        return await dry_run_answer(backend, command, f"stream {scope}/{stream}")
+        return await dry(command, f"stream {scope}/{stream}")
     reply = await submit(command)
     return as_json(Taken(status=done(reply, f"stream {scope}/{stream}").status))
 
@@ -234,7 +244,7 @@ async def seal_stream(
     },
 )
 async def truncate_stream(
-    backend: Served,
+    dry: DryRun,
     submit: Submit,
     scope: ScopeName,
     stream: StreamName,
@@ -244,7 +254,7 @@ async def truncate_stream(
     """Drop everything of a stream that lies before a cut. A cut beyond the end of a segment is refused."""
     command = TruncateStream(scope=scope, stream=stream, cut=cut_of(body.cut))
     if dry_run:
-        return await dry_run_answer(backend, command, f"stream {scope}/{stream}")
+        return await dry(command, f"stream {scope}/{stream}")
     reply = await submit(command)
     return as_json(Taken(status=done(reply, f"stream {scope}/{stream}").status))
 
@@ -260,11 +270,11 @@ async def truncate_stream(
     },
 )
 async def remove_stream(
-    backend: Served, submit: Submit, scope: ScopeName, stream: StreamName, dry_run: DryRunQuery = False
+    reads: ServedReads, dry: DryRun, submit: Submit, scope: ScopeName, stream: StreamName, dry_run: DryRunQuery = False
 ) -> Response:
     """Delete a sealed stream."""
     id, about = StreamId(scope, stream), f"stream {scope}/{stream}"
     if dry_run:
-        return await dry_run_answer(backend, DeleteStream(*id), about)
-    done(await submit(DeleteStream(*id, await backend.reads.creation_id(id.aggregate))), about)
+        return await dry(DeleteStream(*id), about)
+    done(await submit(DeleteStream(*id, await reads.creation_id(id.aggregate))), about)
     return Response(status_code=204)

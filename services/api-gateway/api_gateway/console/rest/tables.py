@@ -26,8 +26,9 @@ from api_gateway.console.rest.unreachable import Reach, Unreachable, how_many
 from api_gateway.console.rest.workflow_models import RunningWorkflow, workflow_model
 from api_gateway.edge.listing import Listing
 from api_gateway.edge.reads import missing_scope
-from api_gateway.edge.rest.backend import Served, Submit, as_document, as_json
+from api_gateway.edge.rest.answers import as_document, as_json
 from api_gateway.edge.rest.failures import RefusedError
+from api_gateway.edge.rest.parts import ServedContainers, ServedReads, Submit
 from sluice.domain.config import MAX_KEY_LENGTH, MAX_SEGMENTS, TableConfig, check_table_config
 from sluice.domain.ids import TableId
 from sluice.domain.status import Status
@@ -106,11 +107,16 @@ class TableList(Model):
 
 @routes.get("/scopes/{scope}/tables", operation_id="listTables", response_model=TableList, responses=refusals(404))
 async def list_tables(
-    backend: Served, scope: ScopeName, prefix: Prefix = "", limit: Limit = DEFAULT, after: After = ""
+    reads: ServedReads,
+    containers: ServedContainers,
+    scope: ScopeName,
+    prefix: Prefix = "",
+    limit: Limit = DEFAULT,
+    after: After = "",
 ) -> Response:
     """List the key-value tables of a scope, by name."""
-    fetch = partial(backend.reads.tables_in, scope)
-    listing = Listing(fetch, lambda one: one.id.name, partial(table_resource, scope), partial(_item, Reach(backend)))
+    fetch = partial(reads.tables_in, scope)
+    listing = Listing(fetch, lambda one: one.id.name, partial(table_resource, scope), partial(_item, Reach(containers)))
     page = await page_of(listing, limit, after, prefix)
     if page is None:
         raise missing_scope(scope)
@@ -128,12 +134,17 @@ def _item(reach: Reach, table: Table) -> TableItem:
 
 @routes.get(_ONE, operation_id="describeTable", response_model=TableDescription, responses={**SHOWN, **refusals(404)})
 async def describe_table(
-    backend: Served, look_back: LookBack, scope: ScopeName, table: TableName, at: At = None
+    reads: ServedReads,
+    containers: ServedContainers,
+    look_back: LookBack,
+    scope: ScopeName,
+    table: TableName,
+    at: At = None,
 ) -> Response:
     """Describe a key-value table."""
     if at is not None:
         return as_document((await look_back(TABLE_AT, ResourceQuestion(scope, table, look_back.moment(at)))).document)
-    found = await backend.reads.table_or_none(TableId(scope, table))
+    found = await reads.table_or_none(TableId(scope, table))
     if found is None:
         raise RefusedError(404, f"key-value table {scope}/{table} does not exist", "TABLE_NOT_FOUND")
     return as_json(
@@ -144,7 +155,7 @@ async def describe_table(
             created_at=found.created_at,
             config=_settings(found.config),
             segments=[TablePartition(id=s.id, low=s.low, high=s.high) for s in found.segments],
-            unreachable=Reach(backend).table(found),
+            unreachable=Reach(containers).table(found),
             workflow=workflow_model(found.workflow),
             allowed=judged(
                 [(_DELETE, why_not_now(found.state)), *on_workflow(found)], {"scope": scope, "table": table}
@@ -165,7 +176,7 @@ async def describe_table(
     },
 )
 async def put_table(
-    backend: Served, submit: Submit, scope: ScopeName, table: TableName, body: TableSettings
+    reads: ServedReads, submit: Submit, scope: ScopeName, table: TableName, body: TableSettings
 ) -> Response:
     """Create a key-value table if it is not there."""
     config = TableConfig(
@@ -177,7 +188,7 @@ async def put_table(
     check_table_config(config)
     reply = await submit(CreateTable(scope=scope, table=table, config=config))
     if reply.status == Status.TABLE_EXISTS:
-        found = await backend.reads.table_or_none(TableId(scope, table))
+        found = await reads.table_or_none(TableId(scope, table))
         if found is not None and found.config == config:
             return as_json(Taken(status=reply.status))
     return as_json(Taken(status=done(reply, f"key-value table {scope}/{table}").status), 201)
@@ -189,10 +200,10 @@ async def put_table(
     status_code=204,
     responses={204: changed("It is gone."), **refusals(404, 409, is_change=True)},
 )
-async def remove_table(backend: Served, submit: Submit, scope: ScopeName, table: TableName) -> Response:
+async def remove_table(reads: ServedReads, submit: Submit, scope: ScopeName, table: TableName) -> Response:
     """Delete a key-value table with all that is in it."""
     id = TableId(scope, table)
-    done(await submit(DeleteTable(*id, await backend.reads.creation_id(id.aggregate))), f"key-value table {id}")
+    done(await submit(DeleteTable(*id, await reads.creation_id(id.aggregate))), f"key-value table {id}")
     return Response(status_code=204)
 
 

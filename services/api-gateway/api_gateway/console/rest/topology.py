@@ -16,7 +16,8 @@ from api_gateway.console.rest.config_models import SCALE_NAMES
 from api_gateway.console.rest.workflow_models import RunningWorkflow, workflow_model
 from api_gateway.edge.errors import BadRequestError
 from api_gateway.edge.listing import may_read
-from api_gateway.edge.rest.backend import Served
+from api_gateway.edge.rest.parts import ServedClock, ServedReads, served
+from api_gateway.edge.worker import Worker
 from sluice.domain.config import ScaleType
 from sluice.domain.ids import StreamId
 from sluice.domain.stream import queries
@@ -96,7 +97,9 @@ class TopologyModel(Model):
     responses=refusals(404),
 )
 async def get_topology(
-    backend: Served,
+    reads: ServedReads,
+    clock: ServedClock,
+    worker: Annotated[Worker, served(Worker)],
     scope: ScopeName,
     stream: StreamName,
     look_back: LookBack,
@@ -116,12 +119,12 @@ async def get_topology(
     if begin > end:
         raise BadRequestError("from must not be after to")
     id = StreamId(scope, stream)
-    full = await backend.reads.stream_in_full(id)
+    full = await reads.stream_in_full(id)
     check_restored(full.stream)
     around = _around(full.stream)
     around["workflow"] = _built(workflow_model(full.workflow))
-    around["now"] = backend.clock.now_ms()
-    body = await backend.worker.run(partial(_body, snapshot(full.stream), begin, end, most, around))
+    around["now"] = clock.now_ms()
+    body = await worker.run(partial(_body, snapshot(full.stream), begin, end, most, around))
     return Response(body, media_type="application/json")
 
 

@@ -8,10 +8,11 @@ from pydantic import Field
 from api_gateway.console.paging import DEFAULT, Limit
 from api_gateway.console.rest.base import INT64_MAX, Model, ScopeName, StreamName, refusals, router
 from api_gateway.console.rest.workflow_models import RunningWorkflow, workflow_model
-from api_gateway.console.transaction_overviews import commit_queue, most_waiting, outcomes
+from api_gateway.console.transaction_overviews import commit_queue, live_streams, most_waiting, outcomes
 from api_gateway.edge.errors import BadRequestError
 from api_gateway.edge.listing import may_read
-from api_gateway.edge.rest.backend import Served, as_json
+from api_gateway.edge.rest.answers import as_json
+from api_gateway.edge.rest.parts import ServedClock, ServedReads
 from api_gateway.edge.rest.places import SCAN
 from sluice.domain.ids import StreamId
 from sluice.security.resources import stream_resource
@@ -101,7 +102,8 @@ class CommitQueueModel(Model):
     responses=refusals(404),
 )
 async def summary(
-    backend: Served,
+    reads: ServedReads,
+    clock: ServedClock,
     scope: ScopeName,
     stream: StreamName,
     bucket: Annotated[
@@ -115,25 +117,25 @@ async def summary(
 ) -> Response:
     """Count how the transactions of a stream ended, by bucket of time."""
     id = StreamId(scope, stream)
-    until = backend.clock.now_ms() + 1 if to is None else to
+    until = clock.now_ms() + 1 if to is None else to
     since = max(until - DAY_MS, 0) if from_ is None else from_
     since -= since % bucket
     if not 0 < until - since <= MAX_BUCKETS * bucket:
         raise BadRequestError(f"from must be before to, and {MAX_BUCKETS} buckets before it at most")
-    await backend.reads.stream_in_full(id)
-    found = await outcomes(backend.reads.view(id.key), id, since, until, bucket)
+    await reads.stream_in_full(id)
+    found = await outcomes(reads.view(id.key), id, since, until, bucket)
     items = [OutcomeCounts.model_validate(one, from_attributes=True) for one in found.buckets]
     return as_json(TransactionsSummary(bucket_ms=bucket, from_=since, to=until, items=items, first_at=found.first_at))
 
 
 @routes.get("/transactions", operation_id="listWaitingStreams", response_model=WaitingStreamList, responses=refusals())
 async def waiting_streams(
-    backend: Served,
+    reads: ServedReads,
     sort: Annotated[Literal["waiting"], Query(description="Those with the most waiting commits first.")] = "waiting",  # noqa: ARG001 - there is one order as yet
     limit: Annotated[int, Query(ge=1, le=MAX_STREAMS, description="How many streams at most.")] = MAX_STREAMS,
 ) -> Response:
     """List the streams whose transactions have not ended, those with the most waiting commits first."""
-    found = [one async for one in backend.reads.live_transactions() if may_read(stream_resource(*one.stream))]
+    found = [one async for one in live_streams(reads) if may_read(stream_resource(*one.stream))]
     items = [
         WaitingStreamModel(
             stream=str(one.stream),
@@ -148,11 +150,13 @@ async def waiting_streams(
 
 
 @routes.get(f"{_STREAM}/commits", operation_id="showCommits", response_model=CommitQueueModel, responses=refusals(404))
-async def commits(backend: Served, scope: ScopeName, stream: StreamName, limit: Limit = DEFAULT) -> Response:
+async def commits(
+    reads: ServedReads, clock: ServedClock, scope: ScopeName, stream: StreamName, limit: Limit = DEFAULT
+) -> Response:
     """Show the batch of commits that is being merged, and those that wait behind it."""
     id = StreamId(scope, stream)
-    await backend.reads.stream_in_full(id)
-    found = commit_queue(backend.reads.view(id.key), id, backend.clock.now_ms(), limit)
+    await reads.stream_in_full(id)
+    found = commit_queue(reads.view(id.key), id, clock.now_ms(), limit)
     batch, workflow = found.batch, workflow_model(found.batch)
     return as_json(
         CommitQueueModel(

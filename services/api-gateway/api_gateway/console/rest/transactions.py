@@ -23,8 +23,10 @@ from api_gateway.console.rest.replies import done
 from api_gateway.console.rest.segments_shown import Shown
 from api_gateway.console.rest.stream_models import SegmentModel
 from api_gateway.console.rest.workflow_models import RunningWorkflow, workflow_model
-from api_gateway.edge.rest.backend import Backend, Served, Submission, Submit, as_json
+from api_gateway.edge.reads import Reads
+from api_gateway.edge.rest.answers import as_json
 from api_gateway.edge.rest.failures import RefusedError
+from api_gateway.edge.rest.parts import ServedContainers, ServedReads, Submission, Submit
 from api_gateway.edge.rest.places import SCAN
 from api_gateway.edge.slices import Slices
 from sluice.domain.ids import StreamId, TransactionId
@@ -109,7 +111,7 @@ class TransactionStateModel(Model):
     responses=refusals(404),
 )
 async def list_transactions(
-    backend: Served,
+    reads: ServedReads,
     scope: ScopeName,
     stream: StreamName,
     state: Annotated[
@@ -121,11 +123,11 @@ async def list_transactions(
 ) -> Response:
     """List transactions of a stream."""
     id = StreamId(scope, stream)
-    index = (await backend.reads.stream_in_full(id)).transactions
+    index = (await reads.stream_in_full(id)).transactions
 
     def known(uuids: Iterable[str]) -> Iterator[tuple[str, Found]]:
         for uuid in uuids:
-            found = backend.reads.transaction(id.transaction(uuid))
+            found = reads.transaction(id.transaction(uuid))
             if found is not None:
                 yield uuid, found
 
@@ -141,7 +143,7 @@ async def list_transactions(
     wanted = {"open": (index.open,), "waiting": (index.committing,)}.get(
         state or "", (index.open, index.committing, index.aborting)
     )
-    living = await _by_age(backend.reads.view(id.key), id, list(chain(*wanted)))
+    living = await _by_age(reads.view(id.key), id, list(chain(*wanted)))
     rest = [order for order in living if order > behind]
     positions = {id: queue_position for queue_position, id in enumerate(index.committing)}
     # What has ended since is left out.
@@ -169,18 +171,18 @@ async def _by_age(view: PartitionView, stream: StreamId, uuids: list[str]) -> li
     responses={201: changed("It was begun.", TransactionBegun), **refusals(404, 409, is_change=True)},
 )
 async def begin_transaction(
-    backend: Served, submit: Submit, scope: ScopeName, stream: StreamName, body: LeaseBody
+    containers: ServedContainers, submit: Submit, scope: ScopeName, stream: StreamName, body: LeaseBody
 ) -> Response:
     """Begin a transaction."""
     reply = done(await submit(OpenTransaction(scope=scope, stream=stream, lease_ms=body.lease_ms)), f"{scope}/{stream}")
-    segments = list(Shown(backend, StreamId(scope, stream)).models(reply.segments))
+    segments = list(Shown(containers, StreamId(scope, stream)).models(reply.segments))
     return as_json(TransactionBegun(id=reply.transaction, segments=segments), 201)
 
 
 @routes.get(_ONE, operation_id="getTransaction", response_model=TransactionModel, responses=refusals(404))
-async def get_transaction(backend: Served, scope: ScopeName, stream: StreamName, txn: TransactionUuid) -> Response:
+async def get_transaction(reads: ServedReads, scope: ScopeName, stream: StreamName, txn: TransactionUuid) -> Response:
     """Say what state a transaction is in."""
-    found = await _known(backend, TransactionId(scope, stream, txn))
+    found = await _known(reads, TransactionId(scope, stream, txn))
     return as_json(_model(found, None))
 
 
@@ -193,7 +195,7 @@ async def get_transaction(backend: Served, scope: ScopeName, stream: StreamName,
     },
 )
 async def commit_transaction(
-    backend: Served,
+    reads: ServedReads,
     submit: Submit,
     scope: ScopeName,
     stream: StreamName,
@@ -204,7 +206,7 @@ async def commit_transaction(
     given = body or CommitBody()
     timestamp = NO_TIME if given.timestamp is None else given.timestamp
     command = CommitTransaction(scope=scope, stream=stream, transaction=txn, writer=given.writer, timestamp=timestamp)
-    return await _end(backend, submit, command)
+    return await _end(reads, submit, command)
 
 
 @routes.post(
@@ -216,10 +218,10 @@ async def commit_transaction(
     },
 )
 async def abort_transaction(
-    backend: Served, submit: Submit, scope: ScopeName, stream: StreamName, txn: TransactionUuid
+    reads: ServedReads, submit: Submit, scope: ScopeName, stream: StreamName, txn: TransactionUuid
 ) -> Response:
     """Have a transaction aborted."""
-    return await _end(backend, submit, AbortTransaction(scope=scope, stream=stream, transaction=txn))
+    return await _end(reads, submit, AbortTransaction(scope=scope, stream=stream, transaction=txn))
 
 
 @routes.post(
@@ -231,27 +233,27 @@ async def abort_transaction(
     },
 )
 async def ping_transaction(
-    backend: Served, submit: Submit, scope: ScopeName, stream: StreamName, txn: TransactionUuid, body: LeaseBody
+    reads: ServedReads, submit: Submit, scope: ScopeName, stream: StreamName, txn: TransactionUuid, body: LeaseBody
 ) -> Response:
     """Keep a transaction alive."""
     command = PingTransaction(scope=scope, stream=stream, transaction=txn, lease_ms=body.lease_ms)
-    return await _end(backend, submit, command)
+    return await _end(reads, submit, command)
 
 
-async def _known(backend: Backend, id: TransactionId) -> Found:
-    found = await backend.reads.known_transaction(id)
+async def _known(reads: Reads, id: TransactionId) -> Found:
+    found = await reads.known_transaction(id)
     if found is None:
         raise RefusedError(404, f"transaction {id.transaction} of {id.stream_id} is not known", "UNKNOWN")
     return found
 
 
-async def _end(backend: Backend, submit: Submission, command: Ending) -> Response:
+async def _end(reads: Reads, submit: Submission, command: Ending) -> Response:
     """Submit it, and answer with the state that it came to."""
     id = command.transaction_id
-    await _known(backend, id)
+    await _known(reads, id)
     done(await submit(command), f"transaction {id.transaction} of {id.stream_id}")
     # The view has what the reply is about.
-    found = backend.reads.transaction(id)
+    found = reads.transaction(id)
     return as_json(TransactionStateModel(state=found.state.value if found is not None else "UNKNOWN"))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pydantic import Field
 
 from api_gateway.console.rest.base import Model
-from api_gateway.edge.rest.backend import Backend
+from api_gateway.edge.containers import Containers
 from sluice.domain.segment import kvt_segment_name, segment_name
 from sluice.domain.stream.state import Stream, StreamState
 from sluice.domain.table.state import Table
@@ -25,9 +25,9 @@ class Unreachable(Model):
 class Reach:
     """What can be reached as this is made; for one answer."""
 
-    def __init__(self, backend: Backend) -> None:
-        self._outages = backend.outages()
-        self._count = backend.container_count
+    def __init__(self, containers: Containers) -> None:
+        self._outages = containers.outages()
+        self._count = containers.count
 
     def stream(self, stream: Stream) -> Unreachable | None:
         """Of the segments that are written to; None if all can be reached."""

@@ -8,7 +8,8 @@ from itertools import islice
 from typing import Any
 
 from api_gateway.console.rest.workflow_models import Wait
-from api_gateway.edge.rest.backend import Backend
+from api_gateway.edge.containers import Containers
+from api_gateway.edge.reads import Reads
 from sluice.domain.decision import Reader
 from sluice.domain.scope.state import Scope
 from sluice.domain.workflow import running
@@ -25,11 +26,12 @@ MAX_SEGMENTS_SEEN = 200
 class Waits:
     """`busy` are the aggregates that are under way."""
 
-    def __init__(self, backend: Backend, busy: Sequence[str]) -> None:
-        self._backend = backend
+    def __init__(self, reads: Reads, containers: Containers, busy: Sequence[str]) -> None:
+        self._reads = reads
+        self._count = containers.count
         self._busy = busy
-        self._hosts = backend.reads.cluster().containers
-        self._troubled = in_words(backend.outages())
+        self._hosts = containers.hosts()
+        self._troubled = in_words(containers.outages())
 
     def of(self, view: Reader, state: Any) -> Wait | None:
         """What keeps the work on an aggregate of this state; None if it runs, or that is not known."""
@@ -42,7 +44,7 @@ class Waits:
             return None
         found = waits_for(view, state, self._busy_in(state))
         if found is not None:
-            other, its_view = self._backend.reads.known(found.aggregate)
+            other, its_view = self._reads.known(found.aggregate)
             then = self._of(its_view, other, most - 1) if most else None
             return Wait(aggregate=found.aggregate, kind=found.kind or None, why=found.why, then=then)
         return self._container(view, state) or (
@@ -58,7 +60,7 @@ class Waits:
         if not self._troubled:
             return None
         for name in islice(segments_at_work(view, state), MAX_SEGMENTS_SEEN):
-            container = container_of(name, self._backend.container_count)
+            container = container_of(name, self._count)
             if container in self._troubled:
                 host = self._hosts.get(container)
                 store = str(host) if host is not None else None

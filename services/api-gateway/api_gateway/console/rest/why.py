@@ -21,9 +21,11 @@ from api_gateway.console.rest.why_models import (
     WhatIfDecision,
     decision_model,
 )
+from api_gateway.console.what_ifs import WhatIfs
 from api_gateway.edge.errors import BadRequestError
 from api_gateway.edge.listing import may_read
-from api_gateway.edge.rest.backend import Served, as_json
+from api_gateway.edge.rest.answers import as_json
+from api_gateway.edge.rest.parts import ServedReads, served
 from sluice.domain.ids import StreamId
 from sluice.domain.stream.commands import DecisionKind
 from sluice.domain.stream.decisions import last_decisions
@@ -46,7 +48,7 @@ Code = Annotated[str | None, Query(max_length=40, description="Only those of thi
 
 @routes.get(f"{_STREAM}/decisions", operation_id="listDecisions", response_model=DecisionList, responses=refusals(404))
 async def stream_decisions(
-    backend: Served,
+    reads: ServedReads,
     look_back: LookBack,
     scope: ScopeName,
     stream: StreamName,
@@ -62,7 +64,7 @@ async def stream_decisions(
     if not from_:
         if kind or code or to:
             raise BadRequestError("to, kind and code need from: without it the last decisions are listed")
-        found = last_decisions(await backend.reads.stream(id))
+        found = last_decisions(await reads.stream(id))
         return as_json(DecisionList(items=[decision_model(kind, decision) for kind, decision in found]))
     question = _question(look_back, from_, to, kind, code, limit, after, id)
     return as_json(_page(await look_back(DECISIONS, question)))
@@ -132,10 +134,15 @@ def _decision(one: PastDecision) -> DecisionModel:
 
 @routes.post(f"{_STREAM}/what-if", operation_id="whatIf", response_model=WhatIfAnswer, responses=refusals(404, 413))
 async def what_if(
-    backend: Served, look_back: LookBack, scope: ScopeName, stream: StreamName, body: WhatIfBody
+    reads: ServedReads,
+    what_ifs: Annotated[WhatIfs, served(WhatIfs)],
+    look_back: LookBack,
+    scope: ScopeName,
+    stream: StreamName,
+    body: WhatIfBody,
 ) -> Response:
     """Say what another scaling or retention would have done. Nothing is changed."""
-    await backend.reads.stream(StreamId(scope, stream))
+    await reads.stream(StreamId(scope, stream))
     if (body.scaling is None) == (body.retention is None):
         raise BadRequestError("give another scaling or another retention, one of both")
     if body.scaling is not None and body.scaling.target_rate is not None:
@@ -143,13 +150,13 @@ async def what_if(
     question = WhatIfQuestion(
         stream=StreamId(scope, stream),
         since=body.since if isinstance(body.since, int) else look_back.time(body.since or DAY),
-        rules=backend.what_ifs.rules,
+        rules=what_ifs.rules,
         retention=retention_of(body.retention) if body.retention is not None else None,
         scaling=OtherScaling(body.scaling.min_segments, body.scaling.scale_factor, body.scaling.cooldown_ms)
         if body.scaling is not None
         else None,
     )
-    found = await backend.what_ifs.ask(partial(look_back, WHAT_IF), question)
+    found = await what_ifs.ask(partial(look_back, WHAT_IF), question)
     return as_json(_answer(found))
 
 

@@ -28,8 +28,10 @@ from api_gateway.console.rest.workflow_models import (
     WorkflowList,
     running_workflow,
 )
-from api_gateway.edge.rest.backend import Backend, Served, Submit, as_json
+from api_gateway.edge.requests import Requests
+from api_gateway.edge.rest.answers import as_json
 from api_gateway.edge.rest.failures import failure_of
+from api_gateway.edge.rest.parts import ServedClock, ServedContainers, ServedReads, ServedRequests, Submit
 from api_gateway.edge.rest.places import SCAN
 from api_gateway.edge.slices import Slices
 from sluice.domain.decision import Reader
@@ -43,6 +45,7 @@ from sluice.domain.workflow import (
     running,
     why_not_cancel,
 )
+from sluice.engine.ports import Clock
 from sluice.engine.retry import longest_delay_s
 from sluice.exceptions import in_words
 from sluice.insight.progress import Progress, progress_of
@@ -74,7 +77,9 @@ class _Filter(msgspec.Struct, frozen=True):
     "/workflows", operation_id="listWorkflows", dependencies=[SCAN], response_model=WorkflowList, responses=refusals()
 )
 async def list_workflows(
-    backend: Served,
+    reads: ServedReads,
+    clock: ServedClock,
+    containers: ServedContainers,
     kind: Annotated[WorkflowKind | None, Query(description="Only those of this kind.")] = None,
     scope: Annotated[str | None, Query(description="Only those on this scope and what is in it.")] = None,
     state: Annotated[Progress | None, Query(description="Only those that get on like this.")] = None,
@@ -92,19 +97,19 @@ async def list_workflows(
     wanted = _Filter(kind.value if kind is not None else "", scope, state, q.casefold())
     busy: list[str] = []
     found: list[tuple[str, str]] = []
-    async for aggregate, present, _view in backend.reads.at_work():
+    async for aggregate, present, _view in reads.at_work():
         busy.append(aggregate)
         shown = _shown(present)
         order = aggregate if sort == "aggregate" else f"{shown.since:020d} {aggregate}"
         if order > behind and wanted.takes(aggregate, present, shown):
             found.append((order, aggregate))
     page = heapq.nsmallest(limit + 1, found)
-    waits, items, slices = Waits(backend, busy), [], Slices()
+    waits, items, slices = Waits(reads, containers, busy), [], Slices()
     for _, aggregate in page[:limit]:
-        present, view = backend.reads.known(aggregate)
+        present, view = reads.known(aggregate)
         # What has ended since is left out.
         if is_under_way(present):
-            items.append(_item(backend, waits, aggregate, present, view))
+            items.append(_item(clock, waits, aggregate, present, view))
         if slices.is_over():
             await slices.pause()
     following = token_of(page[limit - 1][0]) if len(page) > limit else None
@@ -129,11 +134,11 @@ def _shown(state: Any) -> RunningWorkflow:
     )
 
 
-def _item(backend: Backend, waits: Waits, aggregate: str, state: Any, view: Reader) -> WorkflowItem:
+def _item(clock: Clock, waits: Waits, aggregate: str, state: Any, view: Reader) -> WorkflowItem:
     shown, workflow, why_not = _shown(state), running(state), why_not_cancel(state)
     next_attempt = None
     if progress_of(workflow) is Progress.FAILING:
-        next_attempt = backend.clock.now_ms() + round(1000 * longest_delay_s(shown.attempts))
+        next_attempt = clock.now_ms() + round(1000 * longest_delay_s(shown.attempts))
     return WorkflowItem(
         **dict(shown),
         aggregate=aggregate,
@@ -156,16 +161,16 @@ def _scope_of(aggregate: str) -> str:
     response_model=RetriedList,
     responses=refusals(is_change=True),
 )
-async def retry_many(backend: Served, body: AggregatesBody) -> Response:
+async def retry_many(requests: ServedRequests, body: AggregatesBody) -> Response:
     """Have many workflows try their steps again now; each is answered for itself."""
     aggregates = dict.fromkeys(body.aggregates)
-    return as_json(RetriedList(items=await asyncio.gather(*(_retried(backend, one) for one in aggregates))))
+    return as_json(RetriedList(items=await asyncio.gather(*(_retried(requests, one) for one in aggregates))))
 
 
-async def _retried(backend: Backend, aggregate: str) -> RetriedItem:
-    id = backend.requests.new_id()
+async def _retried(requests: Requests, aggregate: str) -> RetriedItem:
+    id = requests.new_id()
     try:
-        reply = await backend.requests.submit(RetryWorkflow(aggregate), id=id)
+        reply = await requests.submit(RetryWorkflow(aggregate), id=id)
     except Exception as error:  # noqa: BLE001 - one that fails says nothing of the others
         failure = failure_of(error)
         log.log(failure.level, "retry failed", extra={"aggregate": aggregate, "request": id, "error": in_words(error)})
@@ -189,9 +194,9 @@ async def retry(submit: Submit, body: AggregateBody) -> Response:
     operation_id="cancelWorkflow",
     responses={200: changed("It ends as if it had never begun.", Taken), **refusals(409, is_change=True)},
 )
-async def cancel(backend: Served, submit: Submit, body: CancelBody) -> Response:
+async def cancel(reads: ServedReads, submit: Submit, body: CancelBody) -> Response:
     """Take a workflow back: a creation until it is done, a scale until its new epoch is named."""
-    found = await backend.reads.workflow(body.aggregate)
+    found = await reads.workflow(body.aggregate)
     reply = NOTHING_RUNS
     if found is not None:
         reply = await submit(CancelWorkflow(body.aggregate, body.workflow or found.id))

@@ -12,7 +12,7 @@ ends it, keeps no other call from being answered.
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -29,7 +29,7 @@ from api_gateway.edge.rest.failures import JSON_TYPE, MAX_DETAIL, Failure, Refus
 from api_gateway.edge.rest.places import places_of
 from api_gateway.edge.security.browsers import Browsers
 from api_gateway.edge.security.guard import Guard
-from api_gateway.edge.security.rest_permissions import names_in, rule_of
+from api_gateway.edge.security.rest_resources import names_in
 from api_gateway.edge.security.rules import READ_UPDATE, Rule
 from api_gateway.edge.security.sessions import COOKIE, Sessions
 from sluice.exceptions import in_words
@@ -90,15 +90,20 @@ Answer = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class GuardedRoute(APIRoute):
-    """A route inside the boundary; `refuse` makes an answer of a failure."""
+    """A route inside the boundary; `refuse` makes an answer of a failure.
 
+    `rules` are those of the interface, by method and path. A route without one is a defect: KeyError.
+    """
+
+    rules: Mapping[str, Rule | None] = {}
     refuse: Callable[[Failure], Response] = staticmethod(problem_answer)
     not_a_number = HTTPStatus.BAD_REQUEST
 
     def get_route_handler(self) -> Answer:
         answer, refuse, path = super().get_route_handler(), type(self).refuse, self.path_format
         not_a_number, has_body = self.not_a_number, self.body_field is not None
-        rule = rule_of(self.methods or (), path)
+        (method,) = self.methods or {""}
+        rule = self.rules[f"{method} {path}"]
 
         async def answered(request: Request) -> Response:
             return await answer(await _with_body(request) if has_body else request)
@@ -121,13 +126,6 @@ class GuardedRoute(APIRoute):
             return response
 
         return guarded
-
-
-class PravegaRoute(GuardedRoute):
-    """A route of Pravega's interface. What is no number where the address needs one is not found there."""
-
-    refuse = staticmethod(empty_answer)
-    not_a_number = HTTPStatus.NOT_FOUND
 
 
 def _check_page(request: Request, rule: Rule | None) -> None:

@@ -1,7 +1,7 @@
 """Which resource an aggregate of the journal belongs to: who may READ that may see its events. Pure."""
 
 from api_gateway.edge.listing import may_read
-from api_gateway.edge.security.rest_permissions import CLUSTER as CLUSTER_RESOURCE
+from api_gateway.edge.security.rest_resources import CLUSTER as CLUSTER_RESOURCE
 from sluice.domain.cluster.state import CLUSTER
 from sluice.security.resources import (
     ROOT,

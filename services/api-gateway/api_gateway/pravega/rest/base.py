@@ -1,11 +1,13 @@
 """What the routes of this interface have in common: the router, names, and what a refusal looks like."""
 
+from http import HTTPStatus
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path
 
-from api_gateway.edge.rest.boundary import REQUEST_HEADER, PravegaRoute
+from api_gateway.edge.rest.boundary import REQUEST_HEADER, GuardedRoute, empty_answer
 from api_gateway.edge.rest.places import CALL
+from api_gateway.pravega.rest.permissions import RULES
 
 ScopeName = Annotated[str, Path(alias="scopeName", description="The scope's name.", examples=["demo"])]
 StreamName = Annotated[str, Path(alias="streamName", description="The stream's name.", examples=["greetings"])]
@@ -17,6 +19,14 @@ STREAMS = "/scopes/{scopeName}/streams"
 ONE_STREAM = "/scopes/{scopeName}/streams/{streamName}"
 GROUPS = "/scopes/{scopeName}/readergroups"
 ONE_GROUP = "/scopes/{scopeName}/readergroups/{readerGroupName}"
+
+
+class PravegaRoute(GuardedRoute):
+    """A route of Pravega's interface. What is no number where the address needs one is not found there."""
+
+    refuse = staticmethod(empty_answer)
+    not_a_number = HTTPStatus.NOT_FOUND
+    rules = RULES
 
 
 def router(*, is_vital: bool = False) -> APIRouter:

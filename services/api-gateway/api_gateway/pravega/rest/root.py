@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter, Response
 
-from api_gateway.edge.rest.boundary import PravegaRoute
+from api_gateway.pravega.rest.base import PravegaRoute
 from sluice.telemetry.scrape import exposition
 
 routes = APIRouter(tags=["Pravega health"], route_class=PravegaRoute)

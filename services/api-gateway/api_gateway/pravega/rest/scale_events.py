@@ -8,7 +8,8 @@ from fastapi import Query
 from fastapi.responses import StreamingResponse
 
 from api_gateway.edge.errors import BadRequestError
-from api_gateway.edge.rest.backend import Served, encoded
+from api_gateway.edge.rest.answers import encoded
+from api_gateway.edge.rest.parts import ServedReads
 from api_gateway.pravega.rest.base import ONE_STREAM, ScopeName, StreamName, refusals, router
 from api_gateway.pravega.rest.models import Int64, ScaledSegment, ScaleEvent
 from sluice.domain.ids import StreamId
@@ -26,7 +27,7 @@ routes = router()
     responses=refusals(400, 404),
 )
 async def scaling_events(
-    backend: Served,
+    reads: ServedReads,
     scope: ScopeName,
     stream: StreamName,
     begin: Annotated[Int64, Query(alias="from", description="Epoch ms.")],
@@ -35,7 +36,7 @@ async def scaling_events(
     """List the epochs of a stream that began in a span of time, and first the one before them."""
     if begin < 0 or end < 0 or begin > end:
         raise BadRequestError("from and to must not be negative, and not the wrong way round")
-    found = await backend.reads.stream(StreamId(scope, stream))
+    found = await reads.stream(StreamId(scope, stream))
     first, last = (min(found.history.epoch_at(time), found.active) for time in (begin, end))
     return StreamingResponse(_parts(found.history, max(first, 0), last), media_type="application/json")
 

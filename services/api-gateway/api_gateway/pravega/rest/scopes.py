@@ -5,7 +5,8 @@ from fastapi import Response
 from api_gateway.edge.errors import BadRequestError
 from api_gateway.edge.listing import Listing
 from api_gateway.edge.reads import missing_scope
-from api_gateway.edge.rest.backend import Served, Submit, as_json
+from api_gateway.edge.rest.answers import as_json
+from api_gateway.edge.rest.parts import ServedReads, Submit
 from api_gateway.pravega.convert import name_of
 from api_gateway.pravega.rest.base import ONE_SCOPE, SCOPES, ScopeName, changed, refusals, router
 from api_gateway.pravega.rest.models import CreateScopeRequest, ScopeProperty, ScopesList
@@ -18,9 +19,9 @@ routes = router()
 
 
 @routes.get(SCOPES, operation_id="listScopes", response_model=ScopesList, responses=refusals())
-async def list_scopes(backend: Served) -> Response:
+async def list_scopes(reads: ServedReads) -> Response:
     """List all scopes, the internal one included."""
-    listing = Listing(backend.reads.scopes, str, scope_resource, lambda name: ScopeProperty(scope_name=name))
+    listing = Listing(reads.scopes, str, scope_resource, lambda name: ScopeProperty(scope_name=name))
     return as_json(ScopesList(scopes=await listing.whole() or None))
 
 
@@ -41,9 +42,9 @@ async def create_scope(submit: Submit, body: CreateScopeRequest) -> Response:
 
 
 @routes.get(ONE_SCOPE, operation_id="getScope", response_model=ScopeProperty, responses=refusals(404))
-async def get_scope(backend: Served, scope: ScopeName) -> Response:
+async def get_scope(reads: ServedReads, scope: ScopeName) -> Response:
     """Say whether a scope is there."""
-    if not await backend.reads.scope_exists(scope):
+    if not await reads.scope_exists(scope):
         raise missing_scope(scope)
     return as_json(ScopeProperty(scope_name=scope))
 
@@ -54,8 +55,8 @@ async def get_scope(backend: Served, scope: ScopeName) -> Response:
     status_code=204,
     responses={204: changed("It is gone."), **refusals(404, 412, is_change=True)},
 )
-async def delete_scope(backend: Served, submit: Submit, scope: ScopeName) -> Response:
+async def delete_scope(reads: ServedReads, submit: Submit, scope: ScopeName) -> Response:
     """Delete an empty scope."""
-    command = DeleteScope(scope, await backend.reads.creation_id(scope_aggregate(scope)))
+    command = DeleteScope(scope, await reads.creation_id(scope_aggregate(scope)))
     done(await submit(command), {"SCOPE_NOT_FOUND": 404, "SCOPE_NOT_EMPTY": 412})
     return Response(status_code=204)

@@ -9,7 +9,8 @@ from fastapi import Query, Response
 from api_gateway.edge.errors import BadRequestError
 from api_gateway.edge.listing import may_read
 from api_gateway.edge.reads import Names, streams_after, streams_with_tag
-from api_gateway.edge.rest.backend import Served, Submit, as_json, encoded
+from api_gateway.edge.rest.answers import as_json, encoded
+from api_gateway.edge.rest.parts import ServedReads, Submit
 from api_gateway.pravega.convert import name_of
 from api_gateway.pravega.rest.base import ONE_STREAM, STREAMS, ScopeName, StreamName, changed, refusals, router
 from api_gateway.pravega.rest.convert import config_of, stream_property
@@ -35,7 +36,7 @@ _MISSING = {"SCOPE_NOT_FOUND": 404, "STREAM_NOT_FOUND": 404}
 
 @routes.get(STREAMS, operation_id="listStreams", response_model=StreamsList, responses=refusals(400, 404))
 async def list_streams(
-    backend: Served,
+    reads: ServedReads,
     scope: ScopeName,
     filter_type: Annotated[
         str | None, Query(description="showInternalStreams or tag; any other text is no filter.")
@@ -46,7 +47,7 @@ async def list_streams(
     names, wanted = _filter(filter_type, filter_value)
     found = [
         encoded(stream_property(scope, one.id.name, one.config))
-        async for one in backend.reads.all_streams(scope, names)
+        async for one in reads.all_streams(scope, names)
         if wanted(one) and may_read(stream_resource(scope, one.id.name))
     ]
     return Response(f'{{"streams":[{",".join(found)}]}}', media_type="application/json")
@@ -86,9 +87,9 @@ async def create_stream(submit: Submit, scope: ScopeName, body: CreateStreamRequ
 
 
 @routes.get(ONE_STREAM, operation_id="getStream", response_model=StreamProperty, responses=refusals(404))
-async def get_stream(backend: Served, scope: ScopeName, stream: StreamName) -> Response:
+async def get_stream(reads: ServedReads, scope: ScopeName, stream: StreamName) -> Response:
     """Show the configuration of a stream."""
-    found = await backend.reads.stream(StreamId(scope, stream))
+    found = await reads.stream(StreamId(scope, stream))
     return as_json(stream_property(scope, stream, found.config))
 
 
@@ -111,10 +112,10 @@ async def update_stream(submit: Submit, scope: ScopeName, stream: StreamName, bo
     status_code=204,
     responses={204: changed("It is gone."), **refusals(404, 412, is_change=True)},
 )
-async def delete_stream(backend: Served, submit: Submit, scope: ScopeName, stream: StreamName) -> Response:
+async def delete_stream(reads: ServedReads, submit: Submit, scope: ScopeName, stream: StreamName) -> Response:
     """Delete a sealed stream."""
     id = StreamId(scope, stream)
-    command = DeleteStream(*id, await backend.reads.creation_id(id.aggregate))
+    command = DeleteStream(*id, await reads.creation_id(id.aggregate))
     done(await submit(command), {**_MISSING, "STREAM_NOT_SEALED": 412})
     return Response(status_code=204)
 

@@ -1,0 +1,89 @@
+"""What is wrong with this process, and with the others as far as it knows them.
+
+Those are each service, by the instances that are members of the cluster, and the segment stores, by the container map
+and the containers that do not answer.
+"""
+
+from collections import Counter
+
+import msgspec
+
+from api_gateway.edge.containers import Containers
+from api_gateway.edge.heartbeats import LastHeartbeats
+from api_gateway.edge.reads import Reads
+from sluice.telemetry.health import Checks, problems
+
+SERVICES = ("api-gateway", "cluster-manager", "stream-workflows", "txn-manager")
+"""Which are members of the cluster wherever Sluice runs."""
+
+STORES = "segment-stores"
+
+
+class Part(msgspec.Struct, frozen=True):
+    """Whether a part of the system is there, None if that is not known; details by instance or store, in words."""
+
+    is_up: bool | None
+    details: dict[str, str] = {}
+
+
+class Health:
+    """That of one process, which begins to know the others when it is opened."""
+
+    def __init__(self, checks: Checks, degraded: Checks) -> None:
+        self._checks = checks
+        self._degraded = degraded
+        self._known: tuple[Reads, Containers, LastHeartbeats] | None = None
+
+    def open(self, reads: Reads, containers: Containers, heartbeats: LastHeartbeats) -> None:
+        """From now on the others are known."""
+        self._known = reads, containers, heartbeats
+
+    def own(self) -> dict[str, str | None]:
+        """What this process cannot serve without, each with what is wrong with it, if anything is."""
+        wrong = problems(self._checks)
+        return {name: wrong.get(name) for name in self._checks}
+
+    def lesser(self) -> dict[str, str | None]:
+        """What it can do without, in the same way."""
+        wrong = problems(self._degraded)
+        return {name: wrong.get(name) for name in self._degraded}
+
+    def problems(self) -> str:
+        """What is wrong with this process, in words; empty if nothing is."""
+        return "; ".join(_in_words({**self.own(), **self.lesser()}))
+
+    def cannot(self) -> list[str]:
+        """Why this process cannot serve, and which of the other services have no instance, in words."""
+        others = self.others()
+        return _in_words(self.own()) + [f"{name}: no instance" for name in SERVICES if others[name].is_up is False]
+
+    def troubles(self) -> list[str]:
+        """What this process does without, in words."""
+        return _in_words(self.lesser())
+
+    def others(self) -> dict[str, Part]:
+        """The services and the segment stores, by name."""
+        if self._known is None:
+            return dict.fromkeys((*SERVICES, STORES), Part(None))
+        reads, containers, heartbeats = self._known
+        cluster = reads.cluster()
+        found: dict[str, Part] = {}
+        for service in SERVICES:
+            members = [m for m in cluster.members.values() if m.service == service]
+            details = {m.instance: ", ".join(f"{k} {v}" for k, v in sorted(m.endpoints.items())) for m in members}
+            for member in members:
+                wrong = [f"{check}: {problem}" for check, problem in heartbeats.problems(member.instance).items()]
+                wrong += ["its heartbeats are missed"] * heartbeats.is_missed(member.instance)
+                details[member.instance] = "; ".join(filter(None, (details[member.instance], *wrong)))
+            is_there = not all(heartbeats.is_missed(member.instance) for member in members)
+            found[service] = Part(is_there, details)
+        silent = containers.outages()
+        counts = Counter(str(host) for host in cluster.containers.values())
+        details = {store: f"{counts[store]} containers" for store in sorted({*counts, *map(str, cluster.hosts)})}
+        details |= {f"container {container}": outage.problem for container, outage in silent.items()}
+        found[STORES] = Part(not silent, details)
+        return found
+
+
+def _in_words(found: dict[str, str | None]) -> list[str]:
+    return [f"{name}: {problem}" for name, problem in found.items() if problem is not None]

@@ -1,0 +1,23 @@
+"""Answers in JSON."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from fastapi import Response
+from pydantic import BaseModel
+
+
+def as_document(document: Any) -> Response:
+    """JSON as it is."""
+    return Response(msgspec.json.encode(document), media_type="application/json")
+
+
+def as_json(model: BaseModel, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """The model as an answer, without what is None."""
+    return Response(encoded(model), status_code=status, headers=headers, media_type="application/json")
+
+
+def encoded(model: BaseModel) -> str:
+    """As JSON, without what is None. A long list is encoded one by one, between pauses."""
+    return model.model_dump_json(by_alias=True, exclude_none=True)
