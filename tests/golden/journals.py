@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from sluice.domain.model import DomainModel
+from sluice.domain.transaction.ended import EndedTransactions
 from sluice.domain.workflow import WorkflowKind, running
 from sluice.engine.fold import Outcome, PartitionView
 from sluice.engine.markers import PartitionMarkers
@@ -180,7 +181,7 @@ def shown(value: Any) -> Any:
             return _shown_mapping(value)
         case Set():
             return sorted(shown(each) for each in value)
-        case tuple() | list():
+        case tuple() | list() | EndedTransactions():
             return [shown(each) for each in value]
     raise TypeError(f"{type(value).__name__} has no form in a golden result")
 
@@ -211,7 +212,7 @@ def _set_fields(value: Any) -> Iterator[tuple[str, str]]:
         case dict():
             for inner in value.values():
                 yield from _set_fields(inner)
-        case tuple() | list():
+        case tuple() | list() | EndedTransactions():
             for inner in value:
                 yield from _set_fields(inner)
 

@@ -30,6 +30,7 @@ class Counter(msgspec.Struct):
     name: str
     total: int = 0
     work: Work | None = None
+    dropped: bool = False
 
 
 class Event(msgspec.Struct, frozen=True, tag=True):
@@ -41,7 +42,7 @@ class Added(Event, frozen=True):
 
 
 class Dropped(Event, frozen=True):
-    """The counter is forgotten at the next opportunity."""
+    """The counter changes no more, and is forgotten at the next opportunity."""
 
 
 class WorkStarted(Event, frozen=True):
@@ -91,22 +92,33 @@ class CounterModel:
                 state.work.cancelled = True
             case WorkEnded():
                 state.work = None
+            case Dropped():
+                state.dropped = True
         return state
 
-    def project(self, projections: dict[str, Any], event: AnyEvent, state: Any, offset: int) -> Iterable[str]:
-        """Dropped counters, with where that stands."""
-        if isinstance(event, Dropped):
-            projections.setdefault("dropped", {})[event.aggregate] = offset
+    def project(self, _projections: dict[str, Any], _event: AnyEvent, _state: Any, _offset: int) -> Iterable[str]:
         return ()
+
+    def retire(self, projections: dict[str, Any], aggregate: str, version: int, state: Counter | None) -> bool:
+        """Dropped counters, each with its version and its total."""
+        if state is None or not state.dropped:
+            return False
+        projections.setdefault(self.projection_of(aggregate), {})[aggregate] = (version, state.total)
+        return True
+
+    def retired(self, projections: dict[str, Any], aggregate: str) -> tuple[int, Counter | None]:
+        found = projections.get(self.projection_of(aggregate), {}).get(aggregate)
+        return (found[0], Counter(aggregate, found[1], dropped=True)) if found is not None else (0, None)
+
+    def projection_of(self, _aggregate: str) -> str:
+        return "dropped"
 
     def is_empty(self, _projection: Any) -> bool:
         return False
 
-    def forget(self, projection: Any, _name: str, _now_ms: int) -> Iterable[str]:
+    def forget(self, projection: Any, _now_ms: int) -> None:
         """All that were dropped."""
-        names = list(projection)
         projection.clear()
-        return names
 
     def is_under_way(self, state: Counter | None) -> bool:
         return self.running(state) is not None
@@ -121,7 +133,7 @@ class CounterModel:
         return msgspec.json.encode(projection, order="sorted")
 
     def decode_projection(self, _name: str, value: bytes) -> Any:
-        return msgspec.json.decode(value, type=dict[str, int])
+        return msgspec.json.decode(value, type=dict[str, tuple[int, int]])
 
     def encode(self, record: CounterRecord) -> bytes:
         return msgspec.json.encode(record)

@@ -174,6 +174,11 @@ class TxnLog(StreamLog):
         self.scale(*replaced(active, i, is_merge=False), at)
 
 
+def ids_of_ended(index: StreamTransactions) -> list[str]:
+    """The last one first."""
+    return [ended.uuid for ended in index.ended()]
+
+
 def answered(decision: Decision) -> Reply:
     assert isinstance(decision.reply, Reply)
     return decision.reply

@@ -8,6 +8,7 @@ service that is started meanwhile, or on a restore that was broken off, waits.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 
 import msgspec
 
@@ -22,6 +23,7 @@ from sluice.domain.restoring.events import AggregateRestored, EpochsMoved, Piece
 from sluice.domain.restoring.repair import repair
 from sluice.domain.stream.state import DeletedStream, Stream
 from sluice.domain.transaction.index import NOTHING, StreamTransactions
+from sluice.domain.transaction.state import EndedTransaction
 from sluice.engine.partition import partition_keys, partition_of
 
 RECORD_BYTES = 512 * 1024
@@ -123,20 +125,21 @@ def _brought(name: str, state: bytes) -> Iterator[Brought]:
 def _with_transactions(states: EncodedStates, id: StreamId, index: StreamTransactions) -> Iterator[Brought]:
     """A stream with its transactions. What ended before the stream of the name was deleted comes before that again."""
 
-    def of(uuids: Iterable[str]) -> Iterator[Brought]:
-        return brought(id.transaction(uuid).aggregate for uuid in uuids)
+    def of(ended: Iterable[EndedTransaction]) -> Iterator[Brought]:
+        return (AggregateRestored(id.transaction(one.uuid).aggregate, encode_state(one)) for one in ended)
 
     def brought(names: Iterable[str]) -> Iterator[Brought]:
         return (event for name in names if name in states for event in _brought(name, states.encoded(name)))
 
     stream = states.get(id.aggregate)
-    ended = [*index.older, *index.newest]
-    yield from of(ended[: index.of_deleted])
+    ended = chain(index.older, index.newest)
+    yield from of(islice(ended, index.of_deleted))
     if isinstance(stream, Stream) and index.of_deleted:
         yield AggregateRestored(id.aggregate, encode_state(DeletedStream(stream.next_number)))
     yield from brought([id.aggregate])
-    yield from of(ended[index.of_deleted :])
-    yield from of([*index.committing, *index.aborting, *index.open])
+    yield from of(ended)
+    living = chain(index.committing, index.aborting, index.open)
+    yield from brought(id.transaction(uuid).aggregate for uuid in living)
 
 
 def _batches(events: Iterable[Brought]) -> Iterator[tuple[JournalEntry, ...]]:

@@ -87,7 +87,8 @@ class _Members(msgspec.Struct, array_like=True):
 
 _unpack_scopes = msgspec.msgpack.Decoder(_Scopes).decode
 _unpack_members = msgspec.msgpack.Decoder(list[_Members]).decode
-_unpack_transactions = msgspec.msgpack.Decoder(StreamTransactions).decode
+_pack_transactions = msgspec.msgpack.Encoder(enc_hook=lambda ended: ended.rows).encode
+_unpack_transactions = msgspec.msgpack.Decoder(StreamTransactions, dec_hook=lambda kind, rows: kind(rows)).decode
 
 
 def encode_projection(name: str, projection: Any) -> bytes:
@@ -98,7 +99,7 @@ def encode_projection(name: str, projection: Any) -> bytes:
         return _pack([_packed(scope, projection[scope]) for scope in sorted(projection)])
     if not isinstance(projection, StreamTransactions):
         raise TypeError(f"there is no encoding of the projection {name!r}")
-    return _pack(projection)
+    return _pack_transactions(projection)
 
 
 def decode_projection(name: str, value: bytes) -> Any:

@@ -3,7 +3,6 @@
 One instance serves a process; it keeps nothing.
 """
 
-from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -12,7 +11,7 @@ from sluice.domain import encoding, registry, workflow
 from sluice.domain.decision import Context, Decision, Reader, Reply
 from sluice.domain.events import Event
 from sluice.domain.names import key_of
-from sluice.domain.transaction.index import StreamTransactions, forget_old
+from sluice.domain.transaction import index
 from sluice.engine.formats import FIRST_FORMAT, NewerFormatError, refuse_newer
 from sluice.engine.record import Entry, Record
 
@@ -48,13 +47,13 @@ class DomainModel:
     evolve = staticmethod(registry.evolve)
     project = staticmethod(registry.project)
 
-    def forget(self, projection: Any, name: str, now_ms: int) -> Iterable[str]:
-        """See Model."""
-        return forget_old(projection, name, now_ms)
+    retire = staticmethod(index.retire)
+    retired = staticmethod(index.retired)
+    forget = staticmethod(index.forget_old)
 
     def is_empty(self, projection: Any) -> bool:
         """See Model."""
-        return isinstance(projection, StreamTransactions) and projection.is_empty
+        return isinstance(projection, index.StreamTransactions) and projection.is_empty
 
     is_under_way = staticmethod(workflow.is_under_way)
 

@@ -11,6 +11,7 @@ MARK_PREFIX = "_MARK"
 READER_GROUP_PREFIX = "_RG"
 
 COMMITS = "commits:"
+TRANSACTIONS = "txn:"
 STREAMS = "stream:"
 """What the names of a kind of aggregates begin with."""
 
@@ -79,7 +80,7 @@ def stream_aggregate(scope: str, stream: str) -> str:
 
 
 def transaction_aggregate(scope: str, stream: str, transaction: str) -> str:
-    return f"txn:{scope}/{stream}/{transaction}"
+    return f"{TRANSACTIONS}{scope}/{stream}/{transaction}"
 
 
 def scope_aggregate(scope: str) -> str:

@@ -39,7 +39,20 @@ def range_of(transaction: str) -> str:
 
 def text_of(high: int, low: int) -> str:
     """The id of two signed or unsigned 64-bit halves, as text."""
-    digits = f"{high & _MASK_64:016x}{low & _MASK_64:016x}"
+    return _text_of_digits(f"{high & _MASK_64:016x}{low & _MASK_64:016x}")
+
+
+def packed_id(transaction: str) -> bytes:
+    """The bytes of an id; what is written otherwise than an id may have the same. Raises ValueError if it has none."""
+    return bytes.fromhex(transaction.replace("-", ""))
+
+
+def unpacked_id(packed: bytes) -> str:
+    """The id of 16 bytes."""
+    return _text_of_digits(packed.hex())
+
+
+def _text_of_digits(digits: str) -> str:
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 

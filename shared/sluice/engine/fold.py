@@ -109,7 +109,7 @@ class PartitionView:
         """The state of an aggregate; what an await lies behind may be old."""
         cell = self._cells.get(aggregate)
         if cell is None:
-            return None
+            return self._model.retired(self._projections, aggregate)[1]
         if isinstance(cell, bytes):
             cell = self._decoded(aggregate, cell)
         cell.is_hot = True
@@ -118,12 +118,12 @@ class PartitionView:
     def peek(self, aggregate: str) -> Any | None:
         """The same for callers that walk over many: what rests is decoded for the caller alone and goes on resting."""
         cell = self._cells.get(aggregate)
-        return self._state_of(cell) if cell is not None else None
+        return self._state_of(cell) if cell is not None else self._model.retired(self._projections, aggregate)[1]
 
     def version(self, aggregate: str) -> int:
         cell = self._cells.get(aggregate)
         if cell is None:
-            return 0
+            return self._model.retired(self._projections, aggregate)[0]
         return _version_of(cell) if isinstance(cell, bytes) else cell.version
 
     def projection(self, name: str) -> Any | None:
@@ -147,7 +147,7 @@ class PartitionView:
         return self._sources.is_decided(source)
 
     def aggregates(self, kind: str = "") -> Iterator[tuple[str, Any]]:
-        """The aggregates whose names begin with `kind`, as far as they exist, with their states.
+        """The aggregates whose names begin with `kind`, as far as they exist, with their states; none that is retired.
 
         What rests is decoded for the caller alone, so name the kind; nothing may be folded meanwhile.
         """
@@ -191,7 +191,7 @@ class PartitionView:
         for aggregate, expected in entry.expect.items():
             cell = cells.get(aggregate)
             if cell is None:
-                version = 0
+                version = self._model.retired(self._projections, aggregate)[0]
             else:
                 version = _version_of(cell) if isinstance(cell, bytes) else cell.version
             if version != expected:
@@ -205,7 +205,7 @@ class PartitionView:
 
     def _apply(self, events: tuple[Any, ...], offset: int, timestamp_ms: int) -> None:
         model, cells = self._model, self._cells
-        touched = set()
+        touched: dict[_Cell, None] = {}
         for event in events:
             aggregate = event.aggregate
             cell = cells.get(aggregate)
@@ -214,12 +214,14 @@ class PartitionView:
             state = cell.state = model.evolve(cell.state, event)
             if model.is_under_way(state) is not cell.is_under_way:
                 self._toggle(cell, timestamp_ms)
-            touched.add(cell)
+            touched[cell] = None
             for forgotten in model.project(self._projections, event, state, offset):
                 self._forget(forgotten)
         for cell in touched:
             cell.version += 1
-            cell.is_hot = True
+            cell.is_hot = not model.retire(self._projections, cell.aggregate, cell.version, cell.state)
+            if not cell.is_hot:
+                del cells[cell.aggregate]
 
     def _forget_old(self, timestamp_ms: int) -> None:
         """The records alone determine when, so that all followers forget alike."""
@@ -227,8 +229,7 @@ class PartitionView:
             # In order, so that a view that was restored goes through them alike.
             self._to_look, self._looked_ms = sorted(self._projections), timestamp_ms
         elif (found := self._projections.get(name := self._to_look.pop())) is not None:
-            for forgotten in self._model.forget(found, name, timestamp_ms):
-                self._forget(forgotten)
+            self._model.forget(found, timestamp_ms)
             if self._model.is_empty(found):
                 del self._projections[name]
 

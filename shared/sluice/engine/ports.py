@@ -266,8 +266,16 @@ class Model(Protocol):
         """
         ...
 
-    def forget(self, projection: Any, name: str, now_ms: int) -> Iterable[str]:
-        """Have a projection forget what is old by the log's time; names the aggregates not needed any more."""
+    def retire(self, projections: dict[str, Any], aggregate: str, version: int, state: Any) -> bool:
+        """Whether a projection takes the place of an aggregate, for no event changes that any more."""
+        ...
+
+    def retired(self, projections: dict[str, Any], aggregate: str) -> tuple[int, Any]:
+        """Version and state of an aggregate that is retired; 0 and None for any other one."""
+        ...
+
+    def forget(self, projection: Any, now_ms: int) -> None:
+        """Have a projection forget what is old by the log's time."""
         ...
 
     def is_empty(self, projection: Any) -> bool:

@@ -103,7 +103,7 @@ def of_stream(view: PartitionView, id: StreamId, *, leftovers: bool) -> Iterator
         return
     transactions = transactions_of(view, id)
     present = [*transactions.open, *transactions.committing, *transactions.aborting, *transactions.prepared]
-    gone = list(transactions.ended()) if leftovers else []
+    gone = [ended.uuid for ended in transactions.ended()] if leftovers else []
     segments = _ever(stream) if leftovers else _present(stream)
     yield from (StreamSegment(id, s) for s in segments)
     yield from _of_transactions(stream, present)

@@ -59,7 +59,7 @@ def test_one_that_no_client_has_is_no_transaction_to_any_of_them() -> None:
     log = TxnLog(limits=Limits(open=1, waiting_commits=1))
     id = log.prepare(3).transaction
     assert (log.ping(id).status, log.commit(id).status, log.abort(id).reply.status) == ("UNKNOWN", "FAILURE", "FAILURE")
-    assert log.index_of_all.live == 0 and list(log.index_of_all.ended()) == []
+    assert log.index_of_all.live == 0 and not list(log.index_of_all.ended())
     assert opened(log, "t") == id, "none of them counts as open"
     refused = log.ask_open("u")
     assert refused is not None and refused.status == "TOO_MANY_OPEN"

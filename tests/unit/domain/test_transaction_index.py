@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from support.domain_log import Log
 from support.stream_log import STREAM
-from support.txn_log import TxnLog
+from support.txn_log import TxnLog, ids_of_ended
 
 from sluice.domain.events import Event
 from sluice.domain.ids import StreamId
@@ -35,7 +35,7 @@ class Ends(Log):
         return id
 
     def ended(self) -> list[str]:
-        return list(transactions_of(self, STREAM).ended())
+        return ids_of_ended(transactions_of(self, STREAM))
 
     def is_known(self, id: str) -> bool:
         return self.get(STREAM.transaction(id).aggregate) is not None
@@ -103,7 +103,7 @@ def test_streams_forget_each_for_itself() -> None:
     for day in range(4):
         ends.one(1_000_000_000_000 + day * KEPT_MS, stream="other")
     assert ends.is_known(mine) and ends.ended() == [mine]
-    assert len(list(transactions_of(ends, StreamId("sc", "other")).ended())) == 2
+    assert len(ids_of_ended(transactions_of(ends, StreamId("sc", "other")))) == 2
 
 
 def test_a_stream_created_anew_lists_only_its_own_and_the_others_are_remembered() -> None:

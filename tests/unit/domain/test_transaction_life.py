@@ -2,7 +2,7 @@
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.txn_log import TxnLog
+from support.txn_log import TxnLog, ids_of_ended
 
 from sluice.domain.errors import BusyError
 from sluice.domain.transaction.state import EndedTransaction, Transaction, TransactionState
@@ -83,8 +83,8 @@ class Life:
         assert set(index.open) == self.of(OPEN)
         assert list(index.committing) == [id for id in self.committed_order if self.log.state(id) is COMMITTING]
         assert set(index.aborting) == self.of(ABORTING)
-        assert set(index.ended()) == self.of(COMMITTED) | self.of(ABORTED)
-        assert len(list(index.ended())) == len(set(index.ended()))
+        ended = ids_of_ended(index)
+        assert set(ended) == self.of(COMMITTED) | self.of(ABORTED) and len(ended) == len(set(ended))
         assert index.live == len(self.of(OPEN) | self.of(COMMITTING) | self.of(ABORTING))
 
     def check_aggregates(self) -> None:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.counters import (
     Added,
+    Counter,
     CounterEntry,
     CounterModel,
     CounterRecord,
@@ -110,7 +111,7 @@ def test_what_a_workflow_changes_is_under_way_from_begin_to_end() -> None:
 
 def test_a_projection_forgets_by_the_time_of_the_log_alone() -> None:
     view = view_of(record(entry(Added("a"), expect={"a": 0})), record(entry(Dropped("a"), expect={"a": 1})))
-    assert view.projection("dropped") == {"a": 1} and [name for name, _ in view.projections()] == ["dropped"]
+    assert view.projection("dropped") == {"a": (2, 1)} and [name for name, _ in view.projections()] == ["dropped"]
     view.fold(record(), 2, FORGET_EVERY_MS - 1)
     assert total(view, "a") == 1
     view.fold(record(), 3, FORGET_EVERY_MS)
@@ -118,11 +119,26 @@ def test_a_projection_forgets_by_the_time_of_the_log_alone() -> None:
     assert view.get("a") is None and view.version("a") == 0 and view.projection("dropped") == {}
 
 
+def test_a_retired_aggregate_reads_and_is_judged_as_it_was() -> None:
+    view = view_of(record(entry(Added("a", 5), expect={"a": 0})), record(entry(Dropped("a"), expect={"a": 1})))
+    late = record(*(entry(expect={"a": version}) for version in range(4)))
+    assert not dict(view.aggregates()) and view.version("a") == 2
+    assert view.get("a") == view.peek("a") == Counter("a", 5, dropped=True)
+    assert view.fold(late, 2, 0) == [Outcome.STALE, Outcome.STALE, Outcome.COUNTED, Outcome.STALE]
+
+
+def test_aggregates_of_one_entry_retire_in_the_order_of_its_events() -> None:
+    names = [f"counter-{number}" for number in range(50)]
+    view = view_of(record(entry(*map(Dropped, names), expect=dict.fromkeys(names, 0))))
+    dropped = view.projection("dropped")
+    assert dropped is not None and list(dropped) == names
+
+
 def test_a_reader_guards_what_it_got_and_nothing_else() -> None:
     view = view_of(record(entry(Added("a"), expect={"a": 0})), record(entry(Dropped("b"), expect={"b": 0})))
     reader = GuardedReader(view)
     assert reader.get("a") is view.get("a") and reader.get("none") is None
-    assert reader.version("b") == 1 and reader.projection("dropped") == {"b": 1}
+    assert reader.version("b") == 1 and reader.projection("dropped") == {"b": (1, 0)}
     assert reader.elsewhere("b") is view and list(reader.everywhere()) == [view]
     assert reader.seen == {"a": 1, "none": 0}
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from support.memory_world import until
 from support.transaction_world import KEY, STREAM, TransactionWorld
+from support.txn_log import ids_of_ended
 
 from sluice.domain.config import ScaleType, ScalingPolicy, StreamConfig
 from sluice.domain.errors import BusyError
@@ -176,7 +177,7 @@ async def test_neither_starves_the_other(world: TransactionWorld, fairness: Fair
     assert set(between) == {1}, "one batch between two workflows"
     assert max(after - before for before, after in zip(updates.done, updates.done[1:], strict=False)) < 1
     await world.until_ended()
-    assert list(world.transactions.ended()) == ids[::-1]
+    assert ids_of_ended(world.transactions) == ids[::-1]
 
 
 @pytest.mark.parametrize("most", [1])

@@ -1,11 +1,11 @@
 """Transactions in numbers: how those of a stream ended over time, which streams' commits wait, what they wait for.
 
-Everything is read from views of the journal. Of what has ended a view remembers a day or the last 20,000, at most twice
-that; so an overview of outcomes walks over 40,000 at most, and lets other tasks run after each `AT_A_TIME`.
+Everything is read from views of the journal. Of what has ended a view remembers two days or the last 50,000, at most
+twice that; so an overview of outcomes walks over 100,000 at most, and lets other tasks run after each `AT_A_TIME`.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable
 from heapq import nlargest
 from itertools import islice
 
@@ -79,22 +79,14 @@ async def outcomes(view: PartitionView, id: StreamId, since: int, until: int, bu
     """How the stream's transactions ended in [since, until), epoch ms; the first bucket begins at `since`."""
     buckets: dict[int, Outcomes] = {}
     first_at: int | None = None
-    # What is forgotten meanwhile is passed over.
-    uuids = tuple(transactions_of(view, id).ended())
-    for start in range(0, len(uuids), AT_A_TIME):
-        if start:
+    for number, ended in enumerate(transactions_of(view, id).ended(), 1):
+        first_at = ended.at if first_at is None else min(first_at, ended.at)
+        if since <= ended.at < until:
+            at = ended.at - (ended.at - since) % bucket_ms
+            _count(buckets.setdefault(at, Outcomes(at)), ended)
+        if number % AT_A_TIME == 0:
             await asyncio.sleep(0)
-        for ended in _ended(view, id, uuids[start : start + AT_A_TIME]):
-            first_at = ended.at if first_at is None else min(first_at, ended.at)
-            if since <= ended.at < until:
-                at = ended.at - (ended.at - since) % bucket_ms
-                _count(buckets.setdefault(at, Outcomes(at)), ended)
     return Summary([buckets[at] for at in sorted(buckets)], first_at)
-
-
-def _ended(view: PartitionView, id: StreamId, uuids: Iterable[str]) -> Iterator[EndedTransaction]:
-    found = (view.peek(id.transaction(uuid).aggregate) for uuid in uuids)
-    return (one for one in found if isinstance(one, EndedTransaction))
 
 
 def _count(bucket: Outcomes, ended: EndedTransaction) -> None:

@@ -198,10 +198,7 @@ class Reads:
         """The last transactions of a stream that have ended, the latest first."""
         key = id.key
         await self._journal.barrier((self._journal.partition_of(key),))
-        reader = self._journal.reader(key)
-        uuids = itertools.islice(transactions_of(reader, id).ended(), most)
-        found = (find_transaction(reader, id.transaction(uuid)) for uuid in uuids)
-        return [f for f in found if isinstance(f, EndedTransaction)]
+        return list(itertools.islice(transactions_of(self._journal.reader(key), id).ended(), most))
 
     def view(self, key: str) -> PartitionView:
         """The view of the key's partition, without a barrier."""

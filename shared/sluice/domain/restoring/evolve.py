@@ -5,7 +5,6 @@ from typing import Any
 
 from sluice.domain import listings
 from sluice.domain.encoding import RestoredPieces, decode_state
-from sluice.domain.ids import StreamId
 from sluice.domain.restoring.events import AggregateRestored, EpochsMoved, PieceRestored
 from sluice.domain.scope import index as scopes
 from sluice.domain.scope.fences import ScopeFences
@@ -13,7 +12,7 @@ from sluice.domain.scope.state import Scope
 from sluice.domain.stream.state import DeletedStream
 from sluice.domain.transaction import index
 from sluice.domain.transaction.prepared import PreparedRange
-from sluice.domain.transaction.state import EndedTransaction, Transaction
+from sluice.domain.transaction.state import Transaction
 
 
 def _moved(state: ScopeFences | None, event: EpochsMoved) -> ScopeFences:
@@ -46,9 +45,6 @@ def project(projections: dict[str, Any], aggregate: str, state: Any, offset: int
             scopes.restore(projections, state, offset)
         case Transaction():
             index.restore_live(projections, state.id.stream_id, state)
-        case EndedTransaction():
-            stream = StreamId.of(aggregate.partition(":")[2].rpartition("/")[0])
-            index.restore_ended(projections, stream, state.uuid)
         case PreparedRange():
             index.restore_range(projections, state.id)
         case DeletedStream():

@@ -5,23 +5,26 @@ guarded by what it reads of the aggregates themselves. That suffices here. A tra
 its commit stays so until a batch takes it, and batches guard each other; one that opens while its stream is being
 sealed is void by the version of the stream.
 
-Ended transactions are remembered for at least KEPT_MS, or until MAX_KEPT newer ones have ended, and for at most twice
-as long (stream-and-transaction-semantics 6.9). Of a stream in which nothing ends any more they are forgotten as the
-journal's time goes by: so a partition that is written to forgets, whatever stream the writing is about. Those of a
-deleted stream are remembered as long, for clients that look for the end of one; a stream made anew does not list them.
+Ended transactions are rows of the index in place of aggregates. They read as the aggregates they were, with their
+versions: so no id is opened twice, and what was decided on one before it ended is void. They are remembered for at
+least KEPT_MS, or until MAX_KEPT newer ones have ended, and for at most twice as long (stream-and-transaction-semantics
+6.9). Of a stream in which nothing ends any more they are forgotten as the journal's time goes by: so a partition that
+is written to forgets, whatever stream the writing is about. Those of a deleted stream are remembered as long, for
+clients that look for the end of one; a stream made anew does not list them.
 
 Prepared transactions are listed apart, until they are opened or discarded. An open takes any of them and is guarded by
 that transaction's own version. A range whose last one was opened is forgotten.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain, islice
 from typing import Any
 
 import msgspec
 
 from sluice.domain.decision import Reader
 from sluice.domain.ids import StreamId, TransactionId
+from sluice.domain.names import TRANSACTIONS
+from sluice.domain.transaction.ended import EndedTransactions
 from sluice.domain.transaction.events import (
     TransactionAborted,
     TransactionAborting,
@@ -34,15 +37,16 @@ from sluice.domain.transaction.events import (
     TransactionRangeDiscarded,
     TransactionRangeReserved,
 )
-from sluice.domain.transaction.state import Transaction, TransactionState
+from sluice.domain.transaction.state import EndedTransaction, Transaction, TransactionState
 from sluice.domain.transaction_ids import range_of
 
-KEPT_MS = 24 * 3600 * 1000
-MAX_KEPT = 20_000
+KEPT_MS = 48 * 3600 * 1000
+MAX_KEPT = 50_000
+"""Of one stream; no settings, for all followers must forget alike."""
 
 
 class StreamTransactions(msgspec.Struct, array_like=True):
-    """Ids of transactions; each dict is in the order of the events. `newest` and `older` have ended.
+    """Transactions in the order of the events, by their ids while they live. `newest` and `older` have ended.
 
     The first `of_deleted` of the ended ones are of deleted streams of the name. `prepared` may be opened; `ranges` says
     by its first id how many of each range may be opened now or later: 0 of one that is being discarded.
@@ -51,9 +55,9 @@ class StreamTransactions(msgspec.Struct, array_like=True):
     open: dict[str, None] = {}
     committing: dict[str, None] = {}
     aborting: dict[str, None] = {}
-    newest: dict[str, None] = {}
+    newest: EndedTransactions = msgspec.field(default_factory=EndedTransactions)
     newest_since: int = 0
-    older: dict[str, None] = {}
+    older: EndedTransactions = msgspec.field(default_factory=EndedTransactions)
     of_deleted: int = 0
     prepared: dict[str, None] = {}
     ranges: dict[str, int] = {}
@@ -67,14 +71,31 @@ class StreamTransactions(msgspec.Struct, array_like=True):
     def is_empty(self) -> bool:
         return not (self.live or self.newest or self.older or self.prepared or self.ranges)
 
-    def ended(self) -> Iterator[str]:
-        """Those of the present stream that have ended, the last one first."""
-        remembered = len(self.older) + len(self.newest)
-        return islice(chain(reversed(self.newest), reversed(self.older)), remembered - self.of_deleted)
+    def ended(self, before: str = "") -> Iterator[EndedTransaction]:
+        """Those of the present stream that have ended, the last one first; with `before` those that did before it.
+
+        It may go on while others end, or are forgotten.
+        """
+        older, newest, first = self.older, self.newest, len(self.older)
+        if before:
+            number = newest.number_of(before)
+            end = first + number if number is not None else older.number_of(before) or 0
+        else:
+            end = first + len(newest)
+        return (newest[n - first] if n >= first else older[n] for n in reversed(range(self.of_deleted, end)))
+
+    def find_ended(self, uuid: str) -> tuple[int, EndedTransaction] | None:
+        """The version and the state of one that has ended, of the present stream or of a deleted one."""
+        for ended in (self.newest, self.older):
+            if (number := ended.number_of(uuid)) is not None:
+                return ended.version(number), ended[number]
+        return None
 
 
 NOTHING = StreamTransactions()
 """What a stream without transactions has; never changed."""
+
+_NOT_RETIRED = (0, None)
 
 
 def transactions_of(reader: Reader, id: StreamId) -> StreamTransactions:
@@ -110,11 +131,9 @@ def _aborting(index: StreamTransactions, event: TransactionAborting) -> Iterable
 def _ended(index: StreamTransactions, event: TransactionCommitted | TransactionAborted) -> Iterable[str]:
     index.committing.pop(event.transaction, None)
     index.aborting.pop(event.transaction, None)
-    forgotten: Iterable[str] = ()
     if len(index.newest) >= MAX_KEPT or event.at - index.newest_since >= KEPT_MS:
-        forgotten = _aggregates(event.stream_id, _forget(index, event.at))
-    index.newest[event.transaction] = None
-    return forgotten
+        _forget(index, event.at)
+    return ()
 
 
 def _prepared(index: StreamTransactions, event: TransactionPrepared) -> Iterable[str]:
@@ -142,11 +161,34 @@ def _range_deleted(index: StreamTransactions, event: TransactionRangeDeleted) ->
     return (event.aggregate,)
 
 
-def _forget(index: StreamTransactions, now: int) -> Iterable[str]:
-    forgotten, index.older = index.older, index.newest
-    index.newest, index.newest_since = {}, now
-    index.of_deleted = max(0, index.of_deleted - len(forgotten))
-    return forgotten
+def _forget(index: StreamTransactions, now: int) -> None:
+    index.of_deleted = max(0, index.of_deleted - len(index.older))
+    index.older = index.newest
+    index.newest, index.newest_since = EndedTransactions(), now
+
+
+def retire(projections: dict[str, Any], aggregate: str, version: int, state: Any) -> bool:
+    """See Model: a transaction that has ended becomes a row of its stream's index."""
+    if not isinstance(state, EndedTransaction):
+        return False
+    stream = StreamId.of(_stream_and_id(aggregate)[0])
+    _index_of(projections, stream).newest.append(version, state)
+    return True
+
+
+def retired(projections: dict[str, Any], aggregate: str) -> tuple[int, EndedTransaction | None]:
+    """See Model."""
+    if aggregate.startswith(TRANSACTIONS):
+        stream, uuid = _stream_and_id(aggregate)
+        index = projections.get(stream)
+        if isinstance(index, StreamTransactions):
+            return index.find_ended(uuid) or _NOT_RETIRED
+    return _NOT_RETIRED
+
+
+def _stream_and_id(aggregate: str) -> tuple[str, str]:
+    stream, _, uuid = aggregate.removeprefix(TRANSACTIONS).rpartition("/")
+    return stream, uuid
 
 
 def note_stream_deleted(projections: dict[str, Any], name: str) -> None:
@@ -156,17 +198,12 @@ def note_stream_deleted(projections: dict[str, Any], name: str) -> None:
         index.of_deleted = len(index.older) + len(index.newest)
 
 
-def forget_old(index: Any, name: str, now: int) -> Iterable[str]:
-    """Have the index of that name forget what ended long before `now`; the aggregates of what it forgets."""
+def forget_old(index: Any, now: int) -> None:
+    """Have an index forget what ended long before `now`."""
     if not isinstance(index, StreamTransactions):
-        return ()
-    if not (index.newest or index.older) or now - index.newest_since < KEPT_MS:
-        return ()
-    return _aggregates(StreamId.of(name), _forget(index, now))
-
-
-def _aggregates(stream: StreamId, transactions: Iterable[str]) -> list[str]:
-    return [stream.transaction(t).aggregate for t in transactions]
+        return
+    if (index.newest or index.older) and now - index.newest_since >= KEPT_MS:
+        _forget(index, now)
 
 
 _FOLD: dict[type, Callable[[StreamTransactions, Any], Iterable[str]]] = {
@@ -211,11 +248,6 @@ def restore_live(projections: dict[str, Any], stream: StreamId, transaction: Tra
         TransactionState.ABORTING: index.aborting,
     }
     listed[transaction.state][transaction.uuid] = None
-
-
-def restore_ended(projections: dict[str, Any], stream: StreamId, uuid: str) -> None:
-    """List a transaction of a back-up that has ended, in the order of their ends; it is remembered a day longer."""
-    _index_of(projections, stream).newest[uuid] = None
 
 
 def restore_range(projections: dict[str, Any], first: TransactionId) -> None:

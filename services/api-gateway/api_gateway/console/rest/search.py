@@ -179,12 +179,12 @@ async def _transactions(reads: Reads, uuid: str) -> AsyncIterator[Hit]:
 
 
 def _state_in(index: StreamTransactions, uuid: str) -> str:
+    if index.find_ended(uuid) is not None:
+        return "ended"
     states = (
         (index.open, "open"),
         (index.committing, "waiting for its commit"),
         (index.aborting, "being aborted"),
-        (index.newest, "ended"),
-        (index.older, "ended"),
     )
     return next((state for ids, state in states if uuid in ids), "")
 

@@ -47,8 +47,8 @@ class TransactionsSummary(Model):
     items: list[OutcomeCounts]
     first_at: int | None = Field(
         default=None,
-        description="When the first transaction that is still remembered ended. Of what ended before, a day ago or "
-        "20,000 transactions ago, some may be forgotten.",
+        description="When the first transaction that is still remembered ended. Of what ended before, two days ago or "
+        "50,000 transactions ago, some may be forgotten.",
     )
 
 

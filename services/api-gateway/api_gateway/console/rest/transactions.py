@@ -1,7 +1,6 @@
 """Transactions of a stream: list, look at, begin, keep alive, commit, abort."""
 
-from collections.abc import Iterable, Iterator
-from itertools import chain, dropwhile, islice
+from itertools import chain, islice
 from typing import Annotated, Literal
 
 from fastapi import Query, Response
@@ -124,22 +123,12 @@ async def list_transactions(
     """List transactions of a stream."""
     id = StreamId(scope, stream)
     index = (await reads.stream_in_full(id)).transactions
-
-    def known(uuids: Iterable[str]) -> Iterator[tuple[str, Found]]:
-        for uuid in uuids:
-            found = reads.transaction(id.transaction(uuid))
-            if found is not None:
-                yield uuid, found
-
     behind = position_in(after)
     if state == "ended":
-        ids = iter(index.ended())
-        if behind:
-            ids = islice(dropwhile(behind.__ne__, ids), 1, None)
-        shown = list(islice(known(ids), limit + 1))
+        shown = list(islice(index.ended(behind), limit + 1))
         page = shown[:limit]
-        following = token_of(page[-1][0]) if len(shown) > limit else None
-        return as_json(TransactionList(items=[_model(f, None) for _, f in page], next=following))
+        following = token_of(page[-1].uuid) if len(shown) > limit else None
+        return as_json(TransactionList(items=[_model(one, None) for one in page], next=following))
     wanted = {"open": (index.open,), "waiting": (index.committing,)}.get(
         state or "", (index.open, index.committing, index.aborting)
     )
@@ -147,8 +136,8 @@ async def list_transactions(
     rest = [order for order in living if order > behind]
     positions = {id: queue_position for queue_position, id in enumerate(index.committing)}
     # What has ended since is left out.
-    present = (f for _, f in known(order.partition(".")[2] for order in rest[:limit]) if isinstance(f, Transaction))
-    items = [_model(one, positions.get(one.uuid)) for one in present]
+    found = (reads.transaction(id.transaction(order.partition(".")[2])) for order in rest[:limit])
+    items = [_model(one, positions.get(one.uuid)) for one in found if isinstance(one, Transaction)]
     return as_json(TransactionList(items=items, next=token_of(rest[limit - 1]) if len(rest) > limit else None))
 
 

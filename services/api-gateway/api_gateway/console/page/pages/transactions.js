@@ -79,7 +79,7 @@ export function StreamTransactions({scope, stream, heading = false, transaction}
     </div>
     <${Panel} title="How they ended, per 5 min" of=${summary}>${(data) => html`<${Outcomes} data=${data} />`}<//>
     <${Panel} title="Ended lately" of=${ended} flush
-      emptyText="None has ended that is remembered: a day, or 20,000 later ones.">
+      emptyText="None has ended that is remembered: two days, or 50,000 later ones.">
       ${(data) => html`<${Table} label="Transactions that ended" height=${240} rows=${data.items}
         columns=${ENDED(scope, stream)} rowKey=${(row) => row.id} />`}<//>
     <p><${Cli} line=${cli`transaction list ${`${scope}/${stream}`}`} /></p>`;
