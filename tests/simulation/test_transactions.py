@@ -31,6 +31,9 @@ from txn_manager.preparer import TransactionPreparer
 from txn_manager.range_creator import RangeCreator
 from txn_manager.skipped_segments import SkippedSegments
 from txn_manager.transaction_completion import TransactionCompletion
+from txn_manager.wheel import wheel
+from txn_manager.wheel.errors import WheelLostError
+from txn_manager.wheel.timer_redis import TimerRedis, Turn
 
 SECONDS = float(os.environ.get("SIM_SECONDS", "55"))
 SEEDS = int(os.environ.get("SIM_SEEDS", effort(500, 150)))
@@ -122,6 +125,22 @@ def forget_leases(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Leases, "open_leases", lambda *_: {})
 
 
+def trust_a_lost_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
+    turn = TimerRedis.turn
+
+    async def never_lost(redis: TimerRedis, wheel: str, former: str, run: str, delays_ms: Any) -> Turn:
+        try:
+            return await turn(redis, wheel, former, run, delays_ms)
+        except WheelLostError:
+            return await turn(redis, wheel, former, "", delays_ms)
+
+    monkeypatch.setattr(TimerRedis, "turn", never_lost)
+
+
+def trust_the_clock_of_redis(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wheel, "CLOCK_STEP_MS", 10**9)
+
+
 def forget_what_others_left(monkeypatch: pytest.MonkeyPatch) -> None:
     take_over = TransactionCompletion.take_over
 
@@ -178,6 +197,8 @@ def leave_what_was_created_late(monkeypatch: pytest.MonkeyPatch) -> None:
         (abort_early, "before its lease and grace were over", 0),
         (ignore_outages, "pings could be received from", 20),
         (forget_leases, "is open at", 0),
+        (trust_a_lost_wheel, "is open at", 0),
+        (trust_the_clock_of_redis, "is open at", 0),
         (forget_what_others_left, "never ended", 10),
         (guard_nothing, "Violation", 0),
         (prepare_without_segments, "are missing", 0),

@@ -20,12 +20,15 @@ _STARTS = 5
 
 
 class PrivateRedis:
-    """One server. `client` is for looking at what is there and for disturbing it."""
+    """One server, a node of a Redis Cluster if `clustered`. `client` is for looking at what is there and for disturbing
+    it.
+    """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, clustered: bool = False) -> None:
         self._folder = folder
+        self._clustered = clustered
         self._process: subprocess.Popen[bytes] | None = None
-        self.port = free_port()
+        self.port = self._free_port()
         self.start()
         self.client: Any = redis.Redis(port=self.port, decode_responses=True, socket_timeout=60)
 
@@ -39,7 +42,7 @@ class PrivateRedis:
             self._process = self._spawn()
             if eventually(self._settled, 60, "Redis answers or has ended") == "answers":
                 return
-            self.port = free_port()
+            self.port = self._free_port()
         raise AssertionError(f"Redis does not start: {(self._folder / 'redis.log').read_text()}")
 
     def kill(self) -> None:
@@ -63,8 +66,15 @@ class PrivateRedis:
         self._process.send_signal(number)
         return self._process
 
+    def _free_port(self) -> int:
+        """Nodes of a cluster talk to each other on a port that is 10,000 higher."""
+        ports = iter(free_port, 0)
+        return next(port for port in ports if not self._clustered or port < 55_000)
+
     def _spawn(self) -> "subprocess.Popen[bytes]":
         options = {"bind": "127.0.0.1", "port": self.port, "dir": self._folder, "save": "", "appendonly": "no"}
+        if self._clustered:
+            options["cluster-enabled"] = "yes"
         command = [
             str(_server_binary()),
             *(str(part) for name, value in options.items() for part in (f"--{name}", value)),
@@ -85,11 +95,11 @@ class PrivateRedis:
 
 
 @contextmanager
-def private_redis() -> Iterator[PrivateRedis]:
+def private_redis(clustered: bool = False) -> Iterator[PrivateRedis]:
     """A server that ends with the block."""
     folder = Path(tempfile.mkdtemp(prefix="sluice-redis-"))
     try:
-        server = PrivateRedis(folder)
+        server = PrivateRedis(folder, clustered)
         try:
             yield server
         finally:

@@ -12,8 +12,8 @@ client that is there needs no longer to ping or to commit, and what a dead one l
 
 import asyncio
 from collections.abc import Iterator, Mapping
+from typing import TypeGuard
 
-from sluice.domain.ids import TransactionId
 from sluice.domain.model import JournalEntry
 from sluice.domain.transaction import events as ev
 from sluice.domain.transaction.commands import AbortReason, AbortTransaction, CheckLease
@@ -25,7 +25,7 @@ from sluice.runtime import Runtime
 from txn_manager import metrics
 from txn_manager.outage_tracker import SILENCE_MS, OutageTracker
 from txn_manager.timers import Timers
-from txn_manager.wheel.wheel import TimerWheel
+from txn_manager.wheel.timer_redis import TimerRedis
 
 GRACE_SHARE = 20
 """Beside the grace that is set, a lease gets this part of itself: some clients ping but once in a lease.
@@ -33,18 +33,22 @@ GRACE_SHARE = 20
 Of a lease of more than MAX_ANEW_MS, this part of that.
 """
 
+CHECK_AGAIN_MS = 10_000
+"""After which a check that has led to nothing is sent a second time: its process may have ended."""
+
 MAX_ANEW_MS = 600_000
 """Of a lease that begins anew; the grace comes on top."""
 
 
 class Leases:
-    """Keeps the timers of the open transactions of the partitions owned here, and judges their checks.
+    """Keeps the timers of the open transactions of the partitions owned here, and judges their checks. A timer has the
+    name of its transaction's aggregate.
 
-    `grace_ms` is added to every lease.
+    `grace_ms` is added to every lease; `name` is the cluster's.
     """
 
     def __init__(
-        self, runtime: Runtime, wheel: TimerWheel, outages: OutageTracker, tick_s: float, grace_ms: int
+        self, runtime: Runtime, redis: TimerRedis, outages: OutageTracker, name: str, tick_s: float, grace_ms: int
     ) -> None:
         self._sender = runtime.sender
         self._journal: Journal = runtime.journal
@@ -53,11 +57,8 @@ class Leases:
         self._max_anew_ms = MAX_ANEW_MS + self._grace_of(MAX_ANEW_MS)
         self._owned: set[int] = set()
         self._last_end = 0
-        self.timers = Timers(wheel, self.submit_checks, self.open_leases, tick_s)
+        self.timers = Timers(redis, name, self._journal.clock, self.submit_checks, self.open_leases, tick_s)
         self._journal.on_entry.append(self._observe)
-
-    def start(self) -> None:
-        self.timers.start()
 
     async def stop(self) -> None:
         await self.timers.stop()
@@ -94,45 +95,38 @@ class Leases:
         return self._journal.clock.now_ms() <= self._last_end
 
     def open_leases(self, partition: int) -> Mapping[str, int]:
-        """All timers of a partition with their delay from now, in ms."""
-        now = self._journal.clock.now_ms()
-        return {str(t.id): self._look_in(max(0, self.ends_at(t) - now)) for t in self._open_transactions(partition)}
+        """All timers of a partition with the time at which each is due."""
+        return {t.id.aggregate: self._look_at(self.ends_at(t)) for t in self._open_transactions(partition)}
 
-    def _lease(self, partition: int, timer: str, left_ms: int) -> None:
-        self.timers.lease(partition, timer, self._look_in(left_ms))
+    def _look_at(self, ends_at: int) -> int:
+        """When a lease is looked at: at its end, but before an outage begins to matter to it."""
+        if ends_at - self._journal.clock.now_ms() > self._max_anew_ms:
+            return ends_at - self._max_anew_ms
+        self._last_end = max(self._last_end, ends_at)
+        return ends_at
 
-    def _look_in(self, left_ms: int) -> int:
-        """After how long a lease is looked at: at its end, but before an outage begins to matter to it."""
-        if left_ms > self._max_anew_ms:
-            return left_ms - self._max_anew_ms
-        self._last_end = max(self._last_end, self._journal.clock.now_ms() + left_ms)
-        return left_ms
-
-    async def submit_checks(self, partition: int, timers: list[str]) -> None:
+    async def submit_checks(self, partition: int, timers: list[str]) -> dict[str, int | None]:
         """Send a CheckLease for each of these leases that seems to have run out. Raises SendError.
 
-        Where the journal's partition has stopped, whether a lease has run out is not known here.
+        Returns when to look at each the next time, None if it has ended. Where the journal's partition has stopped,
+        whether a lease has run out is not known here.
         """
-        if partition in self._journal.failed:
-            return
-        sending = []
-        for timer in timers:
-            id = TransactionId(*timer.split("/"))
-            transaction = open_transaction(self._journal.reader(id.key), id)
-            if transaction is None:
-                self.timers.end(partition, timer)
-                continue
-            left = self.ends_at(transaction) - self._journal.clock.now_ms()
-            if left > 0:
-                self._lease(partition, timer, left)
-                continue
-            metrics.LATENESS.observe(-left / 1000)
-            check = CheckLease(*id)
-            request = f"lease-{id.transaction}-{self._journal.clock.now_ms()}"
-            self._outages.sending(partition, self._journal.clock.now_ms())
-            sending.append(self._sender.send(request, check))
-        await asyncio.gather(*sending)
-        self._outages.sent(partition, self._journal.clock.now_ms())
+        looks, sending = dict[str, int | None](), {}
+        for timer in timers if partition not in self._journal.failed else ():
+            transaction, now = self._journal.views()[partition].get(timer), self._journal.clock.now_ms()
+            if not _is_open(transaction):
+                looks[timer] = None
+            elif (ends_at := self.ends_at(transaction)) > now:
+                looks[timer] = self._look_at(ends_at)
+            else:
+                metrics.LATENESS.observe((now - ends_at) / 1000)
+                self._outages.sending(partition, now)
+                request = f"lease-{transaction.uuid}-{now}"
+                sending[timer] = self._sender.send(request, CheckLease(*transaction.id))
+        await asyncio.gather(*sending.values())
+        now = self._journal.clock.now_ms()
+        self._outages.sent(partition, now)
+        return dict.fromkeys(timers, now + CHECK_AGAIN_MS) | looks
 
     async def passed_pings(self, request: str, command: CheckLease, checked_at: int) -> None:
         """The question has passed all pings that were appended before it. Raises SendError."""
@@ -162,7 +156,7 @@ class Leases:
             left = max(left, SILENCE_MS)
         if left > 0:
             metrics.LEASES.labels("renewed" if self._ends_by_pings(transaction) > checked_at else "extended").inc()
-            self._lease(partition, str(command.transaction_id), left)
+            self.timers.lease(partition, command.aggregate, self._look_at(now + left))
             return None
         return reader.version(command.aggregate)
 
@@ -172,19 +166,25 @@ class Leases:
             if isinstance(index, StreamTransactions):
                 for id in index.open:
                     state = view.peek(f"txn:{name}/{id}")
-                    if isinstance(state, Transaction) and state.state is TransactionState.OPEN:
+                    if _is_open(state):
                         yield state
 
     def _observe(self, partition: int, entry: JournalEntry) -> None:
         if partition not in self._owned:
             return
         for event in entry.events:
+            match event:
+                case ev.TransactionPinged() | ev.TransactionOpened() | ev.TransactionReady():
+                    timer = event.aggregate
+                    state = self._journal.views()[partition].get(timer)
+                    if isinstance(state, Transaction):
+                        self.timers.lease(partition, timer, self._look_at(self.ends_at(state)))
+                case ev.TransactionCommitting() | ev.TransactionAborting():
+                    self.timers.end(partition, event.aggregate)
             if isinstance(event, ev.TransactionReady) or (isinstance(event, ev.TransactionOpened) and event.prepared):
                 metrics.OPENED.inc()
-            if isinstance(event, ev.TransactionOpened | ev.TransactionReady | ev.TransactionPinged):
-                state = self._journal.views()[partition].get(event.aggregate)
-                if isinstance(state, Transaction):
-                    left = max(0, self.ends_at(state) - self._journal.clock.now_ms())
-                    self._lease(partition, str(event.transaction_id), left)
-            elif isinstance(event, ev.TransactionCommitting | ev.TransactionAborting):
-                self.timers.end(partition, str(event.transaction_id))
+
+
+def _is_open(state: object) -> TypeGuard[Transaction]:
+    """Whether it is a transaction about whose end nothing was decided yet."""
+    return isinstance(state, Transaction) and state.state is TransactionState.OPEN

@@ -39,7 +39,7 @@ from txn_manager.step_context import TransactionStepContext
 from txn_manager.transaction_completion import TransactionCompletion
 from txn_manager.transaction_metrics import TransactionMetrics
 from txn_manager.wheel.redis_access import redis_access
-from txn_manager.wheel.wheel import TimerWheel
+from txn_manager.wheel.timer_redis import TimerRedis
 
 log = logging.getLogger(__name__)
 
@@ -60,10 +60,10 @@ class TxnService:
         self.outages = OutageTracker()
         redis = redis_access(settings.redis_url.get_secret_value(), settings.redis_password_file)
         runtime.watch(*redis.watched)
-        claim_ms = int(settings.claim_s * 1000)
-        wheel = TimerWheel(redis.url, settings.cluster_name, claim_ms, options=redis.options)
-        runtime.stack.push_async_callback(wheel.close)
-        self.leases = Leases(runtime, wheel, self.outages, settings.tick_s, int(settings.grace_s * 1000))
+        timer_redis = TimerRedis(redis.client)
+        runtime.stack.push_async_callback(timer_redis.close)
+        grace_ms = int(settings.grace_s * 1000)
+        self.leases = Leases(runtime, timer_redis, self.outages, settings.cluster_name, settings.tick_s, grace_ms)
         runtime.heartbeats.on_answered.append(lambda: self.outages.acknowledged(runtime.clock.now_ms()))
         runtime.heartbeats.needs_appends = self.leases.awaits_pings
         self.requests = self._consumer(REQUESTS_TRANSACTIONS, self._own_requests, self._disown_requests)
@@ -100,7 +100,6 @@ class TxnService:
         return {"timers": self.leases.timers.problem}
 
     async def start(self) -> None:
-        self.leases.start()
         self.requests.start()
         self.commits.start()
         self.aborts.start()

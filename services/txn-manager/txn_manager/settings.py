@@ -21,8 +21,7 @@ class TxnSettings(ServiceSettings):
     `prepared_horizon_s`. What is too many is discarded every `prepared_idle_s`, and all of a stream that opened none in
     that time. 0 as a maximum prepares none.
 
-    Timers of leases: looked at every `tick_s`, due `grace_s` after the lease has run out; an instance that has claimed
-    one and has not dealt with it after `claim_s` loses it to the others.
+    Timers of leases: looked at every `tick_s`, due `grace_s` after the lease has run out.
 
     Statistics: reported every `statistics_s`, kept in at most `statistics_max_windows` windows of all streams together.
 
@@ -36,7 +35,6 @@ class TxnSettings(ServiceSettings):
     store_timeout_s: Seconds = 20.0
     tick_s: Seconds = 1.0
     grace_s: SecondsOrZero = 2.0
-    claim_s: Seconds = 10.0
     max_open_transactions: Count = Limits().open
     max_waiting_commits: Count = Limits().waiting_commits
     min_lease_s: float = Field(default=Limits().min_lease_ms / 1000, ge=1, le=10)

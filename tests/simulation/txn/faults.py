@@ -22,7 +22,11 @@ class Faults(faults.Faults):
             self._stores_slow,
             *(self._containers_lost,) * 2,
             self._redis_emptied,
+            self._redis_restarted,
             self._redis_away,
+            self._redis_slow,
+            self._redis_full,
+            self._redis_clock,
             self._kafka_away,
             self._rebalance,
             self._another_txn,
@@ -30,7 +34,9 @@ class Faults(faults.Faults):
 
     def end(self) -> None:
         """See Faults; services that are down come back, too."""
-        self.plant.redis.failing = self.plant.redis.away_until = 0.0
+        redis = self.plant.redis
+        redis.failing = redis.away_until_s = redis.slow_s = 0.0
+        redis.is_full = False
         super().end()
         if not self.plant.running(TxnProcess):
             self.plant.start_txn()
@@ -78,14 +84,40 @@ class Faults(faults.Faults):
         self.note("redis emptied")
         self.plant.redis.empty()
 
+    def _redis_restarted(self) -> None:
+        """It comes back later with what it has now, which is whatever a file or a replica may have."""
+        self.note("redis saved, to be restarted")
+        self.plant.redis.save()
+        self.later(self.random.choice((0.0, 1.0, 5.0, 15.0)), self._restart_redis)
+
+    def _restart_redis(self) -> None:
+        self.note("redis restarted")
+        self.plant.redis.restart()
+
     def _redis_away(self) -> None:
         redis = self.plant.redis
         seconds = self.random.choice((0.2, 1.0, 5.0, 15.0))
         self.note(f"redis away for {seconds} s")
-        redis.away_until = self.plant.loop.now + seconds
+        redis.away_until_s = self.plant.loop.now + seconds
         if self.random.random() < 0.5:
             redis.empty()
         redis.failing = self.random.choice((0.0, 0.3))
+
+    def _redis_slow(self) -> None:
+        redis = self.plant.redis
+        redis.slow_s = self.random.choice((0.001, 0.5, 1.9, 2.1, 6.0))
+        self.note(f"redis slow: {redis.slow_s}")
+        self.later(self.random.choice((0.5, 5.0, 15.0)), setattr, redis, "slow_s", 0.0)
+
+    def _redis_full(self) -> None:
+        self.note("redis full")
+        self.plant.redis.is_full = True
+        self.later(self.random.choice((0.5, 5.0, 15.0)), setattr, self.plant.redis, "is_full", False)
+
+    def _redis_clock(self) -> None:
+        by_ms = self.random.choice((-3_600_000, -3_600_000, -20_000, -4_000, 60_000))
+        self.note(f"redis clock set by {by_ms} ms")
+        self.plant.redis.clock_ms += by_ms
 
     def _kafka_away(self) -> None:
         seconds = self.kafka_away()

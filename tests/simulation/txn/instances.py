@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 from unittest.mock import patch
 
 from simulation.processes import PROCESS, Process
-from simulation.txn.redis import MemoryWheel
+from support.memory_redis import MemoryRedisAccess
 
 from stream_workflows.settings import WorkflowSettings
 from txn_manager.service import TxnService
@@ -20,15 +20,15 @@ TXN_SETTINGS = TxnSettings(instance="0", partitions=2)
 WORKFLOW_SETTINGS = WorkflowSettings(instance="0", partitions=2)
 
 
-def _wheel(_url: str, _prefix: str, claim_ms: int, **_options: Any) -> MemoryWheel:
+def _redis_access(*_settings: Any) -> MemoryRedisAccess:
     process = PROCESS.get()
-    return MemoryWheel(cast("Plant", process.system).redis, claim_ms, process.touch)
+    return MemoryRedisAccess(cast("Plant", process.system).redis, process.touch)
 
 
 @contextmanager
 def memory_parts() -> Iterator[None]:
     """Within it services reach Redis in memory."""
-    with patch("txn_manager.service.TimerWheel", _wheel):
+    with patch("txn_manager.service.redis_access", _redis_access):
         yield
 
 

@@ -19,14 +19,23 @@ SHORT_MS = 3_000
 """An outage of Kafka that is not noticed."""
 
 
-class LeaseRules:
-    """`grace_ms`, `tick_ms`, `claim_ms` as the processes have them."""
+CHECK_AGAIN_MS = 10_000
+CLOCK_STEP_MS = 5_000
+"""By which Redis's clock may be set back unnoticed."""
+TIMEOUT_MS = 2_000
+"""Within which Redis answers, else another wheel is filled: so much later timers are due."""
+SLOT_MS = 1_000
+CHECK_MS = 500
+"""How long a check takes to become an abort."""
 
-    def __init__(self, plant: Plant, grace_ms: int, tick_ms: int, claim_ms: int) -> None:
+
+class LeaseRules:
+    """`grace_ms`, `tick_ms` as the processes have them."""
+
+    def __init__(self, plant: Plant, grace_ms: int, tick_ms: int) -> None:
         self._plant = plant
         self._grace_ms = grace_ms
         self._tick_ms = tick_ms
-        self._claim_ms = claim_ms
         plant.auditor.before.append(self._judge)
 
     def deadline_ms(self, txn: Txn) -> int:
@@ -35,12 +44,12 @@ class LeaseRules:
     def latest_end_ms(self, txn: Txn, calm_since_ms: int) -> int:
         """When it has been aborted if no client pings it and no fault has happened since `calm_since_ms`.
 
-        After a fault a lease may run anew, and a timer that was claimed by a process that is gone stays claimed.
+        It is seen with the first tick behind its slot. After a fault a lease may run anew, a check may have to be sent
+        a second time, Redis's clock may have been set back by less than is noticed, and Redis may have been slow.
         """
         lease_ms = txn.lease_ms + self._grace_ms + max(0, txn.lease_ms) // GRACE_SHARE
-        two_ticks_ms = 2 * self._tick_ms + 500
-        calm = calm_since_ms + max(0, lease_ms) + self._claim_ms
-        return max(self.deadline_ms(txn), calm if calm_since_ms else 0) + two_ticks_ms
+        calm = calm_since_ms + max(0, lease_ms) + CHECK_AGAIN_MS + CLOCK_STEP_MS + TIMEOUT_MS
+        return max(self.deadline_ms(txn), calm if calm_since_ms else 0) + SLOT_MS + self._tick_ms + CHECK_MS
 
     def _judge(self, _partition: int, entry: JournalEntry, at: int) -> None:
         for event in entry.events:

@@ -9,7 +9,7 @@ from simulation.processes import Process, System, WorkflowProcess, touch_store
 from simulation.stores import Stores
 from simulation.txn.auditor import Auditor
 from simulation.txn.instances import TXN_SETTINGS, WORKFLOW_SETTINGS, TxnProcess
-from simulation.txn.redis import MemoryRedis
+from support.memory_redis import MemoryRedis
 
 from sluice.domain.commands import Command
 from sluice.domain.decision import Reply
@@ -32,7 +32,7 @@ class Plant(System):
         self.truth.on_request.append(self.auditor.request)
         self.truth.on_record.append(self.auditor.record)
         self.truth.on_entry.append(self._entry)
-        self.redis = MemoryRedis(loop, random)
+        self.redis = MemoryRedis(random)
         self.store = self.stores = Stores(random, self.now_ms, touch_store)
         topic = REQUESTS_TRANSACTIONS.name
         self.groups.all[topic] = MemoryGroup(self.broker, topic, self._owned)

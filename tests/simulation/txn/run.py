@@ -46,7 +46,7 @@ class Run:
         self.turns = TurnRules(plant)
         self.epochs = EpochRules(plant)
         self.prepared = PreparedRules(plant)
-        self.leases = LeaseRules(plant, int(grace_s * 1000), int(tick_s * 1000), 10_000)
+        self.leases = LeaseRules(plant, int(grace_s * 1000), int(tick_s * 1000))
 
     async def go(self) -> None:
         """Raises Violation."""

@@ -38,7 +38,6 @@ from sluice.telemetry.logs import LOUD, JsonFormatter, set_up_logs
 from stream_workflows.settings import WorkflowSettings
 from txn_manager.settings import TxnSettings
 from txn_manager.wheel.redis_access import redis_access
-from txn_manager.wheel.wheel import TimerWheel
 
 CANARY = "c4n4ry-in-the-mine"
 SERVICES: tuple[type[ServiceSettings], ...] = (
@@ -120,8 +119,7 @@ def test_what_is_wrong_with_a_secret_setting_is_said_without_it(
         try:
             settings.given_kafka_conf()
             settings.security()
-            redis = redis_access(settings.redis_url.get_secret_value(), "")
-            TimerWheel(redis.url, "test", options=redis.options)
+            redis_access(settings.redis_url.get_secret_value(), "").client()
         except (KafkaConfError, SecurityConfigError, ValueError) as error:
             said = f"{error} {error!r}"
     captured = capfd.readouterr()

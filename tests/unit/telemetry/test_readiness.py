@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 from itertools import pairwise
+from random import Random
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import MagicMock
@@ -11,6 +12,7 @@ from unittest.mock import MagicMock
 import pytest
 from kazoo.client import KazooState
 from py4j.protocol import Py4JJavaError
+from support.memory_redis import MemoryRedis, MemoryRedisAccess
 
 from cluster_manager.nodes import ZooKeeperNodes
 from harness import eventually
@@ -24,7 +26,8 @@ from sluice.runtime import Runtime
 from sluice.settings import ServiceSettings
 from sluice.workflows.data_plane import ROUND_S, DataPlane
 from txn_manager.timers import Timers
-from txn_manager.wheel.errors import WheelUnavailableError
+from txn_manager.wheel.timer_redis import TimerRedis
+from txn_manager.wheel.wheel import REST_MS
 
 
 @pytest.mark.usefixtures("virtual_time")
@@ -52,38 +55,25 @@ async def test_the_data_plane_keeps_from_serving_at_first_and_degrades_later() -
     watching.cancel()
 
 
-class Wheel:
-    """Redis that is away, or has nothing."""
-
-    claim_ms = 10_000
-
-    def __init__(self) -> None:
-        self.away = True
-
-    async def claim(self, *_: Any) -> None:
-        if self.away:
-            raise WheelUnavailableError("refused")
-
-
+@pytest.mark.usefixtures("virtual_time")
 async def test_txn_manager_waits_for_redis_at_first_and_does_without_it_later() -> None:
-    async def not_due(_partition: int, _timers: list[str]) -> None:
+    async def not_due(_partition: int, _timers: list[str]) -> dict[str, int | None]:
         raise AssertionError
 
-    wheel: Any = Wheel()
-    timers = Timers(wheel, not_due, lambda _partition: {})
+    redis = MemoryRedis(Random(1))
+    timers = Timers(TimerRedis(MemoryRedisAccess(redis).client), "test", MemoryBroker(4), not_due, lambda _: {})
     assert timers.unreached() is None, "a standby has no timers to keep"
+    redis.away_until_s = 10.0
     timers.own(0)
     assert timers.unreached() == "no request to Redis yet"
-    with pytest.raises(WheelUnavailableError):
-        await timers.call(wheel.claim())
+    await asyncio.sleep(5.0)
     assert "Redis away" in (timers.unreached() or "")
-    wheel.away = False
-    await timers.call(wheel.claim())
+    await asyncio.sleep(10.0)
     assert timers.unreached() is None and timers.problem() is None
-    wheel.away = True
-    with pytest.raises(WheelUnavailableError):
-        await timers.call(wheel.claim())
+    redis.away_until_s = 60.0
+    await asyncio.sleep(REST_MS / 1000 + 1)
     assert timers.unreached() is None and "Redis away" in (timers.problem() or "")
+    await timers.stop()
 
 
 def runtime_on(broker: MemoryBroker) -> Runtime:

@@ -1,9 +1,12 @@
 """Leases that run out: what a timer asks, how the question is judged, when it becomes an abort."""
 
 import asyncio
+import math
+from random import Random
 from typing import Any, cast
 
 import pytest
+from support.memory_redis import MemoryRedis, MemoryRedisAccess
 from support.memory_world import ManualClock, MemoryWorld, settle, until
 
 from sluice.domain.events import Event
@@ -20,7 +23,7 @@ from sluice.domain.transaction.state import LONGEST_CREATION_MS
 from sluice.domain.transaction_ids import transaction_id
 from sluice.engine.ports import SendError
 from sluice.kafka.topics import ABORT, COMMIT, JOURNAL, REQUESTS_TRANSACTIONS
-from txn_manager.leases import GRACE_SHARE, MAX_ANEW_MS, Leases
+from txn_manager.leases import CHECK_AGAIN_MS, GRACE_SHARE, MAX_ANEW_MS, Leases
 from txn_manager.outage_tracker import SILENCE_MS, OutageTracker
 from txn_manager.service import TxnService
 from txn_manager.settings import TxnSettings
@@ -28,7 +31,7 @@ from txn_manager.settings import TxnSettings
 STREAM = StreamId("sc", "st")
 KEY = STREAM.key
 ID = transaction_id(0, "a")
-TIMER = f"{STREAM}/{ID}"
+TIMER = STREAM.transaction(ID).aggregate
 LEASE_MS, GRACE_MS = 10_000, 2_000
 OPENED = 1_000_000
 DUE = OPENED + LEASE_MS + GRACE_MS + LEASE_MS // GRACE_SHARE
@@ -38,7 +41,8 @@ QUESTION = CheckLease(*STREAM, ID)
 class FakeTimers:
     """What the timers were notified of: leases with what is left of them, and ends."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: ManualClock) -> None:
+        self.clock = clock
         self.owned: list[int] = []
         self.disowned: list[int] = []
         self.notified: list[tuple[str, int | None]] = []
@@ -49,8 +53,8 @@ class FakeTimers:
     def disown(self, partition: int) -> None:
         self.disowned.append(partition)
 
-    def lease(self, _partition: int, timer: str, delay_ms: int) -> None:
-        self.notified.append((timer, delay_ms))
+    def lease(self, _partition: int, timer: str, due_ms: int) -> None:
+        self.notified.append((timer, due_ms - self.clock.now))
 
     def end(self, _partition: int, timer: str) -> None:
         self.notified.append((timer, None))
@@ -64,8 +68,8 @@ class Scene:
         self.clock = ManualClock(OPENED)
         self.process = self.world.process(self.clock)
         self.outages = OutageTracker()
-        self.leases = Leases(self.process.runtime, cast(Any, None), self.outages, 0.5, GRACE_MS)
-        self.timers = FakeTimers()
+        self.leases = Leases(self.process.runtime, cast(Any, None), self.outages, "test", 0.5, GRACE_MS)
+        self.timers = FakeTimers(self.clock)
         self.leases.timers = cast(Any, self.timers)
         self._seen = 0
 
@@ -95,7 +99,16 @@ class Scene:
         self.clock.now = DUE
         self.world.refuse(REQUESTS_TRANSACTIONS, 1)
         with pytest.raises(SendError):
-            await self.leases.submit_checks(self.partition, [TIMER])
+            await self.fire()
+
+    async def fire(self) -> dict[str, int | None]:
+        """The timer is due. When it is looked at next, in ms from now."""
+        looks = await self.leases.submit_checks(self.partition, [TIMER])
+        return {timer: None if look is None else look - self.clock.now for timer, look in looks.items()}
+
+    def open_leases(self) -> dict[str, int]:
+        """All timers, in ms from now."""
+        return {t: due - self.clock.now for t, due in self.leases.open_leases(self.partition).items()}
 
     def sent(self) -> list[tuple[str, Any]]:
         """What was sent since the last call."""
@@ -136,9 +149,9 @@ async def test_a_lease_that_has_run_out_already_is_due_at_once(scene: Scene) -> 
     scene.own()
     scene.clock.now = DUE + 5
     await scene.open()
-    assert scene.notified()[-1] == (TIMER, 0)
-    await scene.ping(OPENED + 1, -(2**63))
-    assert scene.notified() == [(TIMER, 0)]
+    assert scene.notified()[-1] == (TIMER, -5)
+    await scene.ping(OPENED + 1, -1)
+    assert scene.notified() == [(TIMER, OPENED + GRACE_MS - DUE - 5)]
 
 
 async def test_leases_of_partitions_of_others_are_left_alone(scene: Scene) -> None:
@@ -180,10 +193,9 @@ async def test_all_open_leases_can_be_read_from_the_journal(scene: Scene) -> Non
         TransactionOpened(*STREAM, done, lease_ms=1, at=1, dies_at=10**15), TransactionCommitting(*STREAM, done, at=1)
     )
     scene.clock.now = DUE + 1
-    left = dict(scene.leases.open_leases(scene.partition))
-    assert left == {
-        TIMER: 0,
-        f"{STREAM}/{other}": OPENED + 20_000 + LONGEST_CREATION_MS + GRACE_MS + 1000 - scene.clock.now,
+    assert scene.open_leases() == {
+        TIMER: -1,
+        STREAM.transaction(other).aggregate: OPENED + 20_000 + LONGEST_CREATION_MS + GRACE_MS + 1000 - scene.clock.now,
     }
     assert scene.leases.open_leases((scene.partition + 1) % 4) == {}
 
@@ -195,7 +207,7 @@ async def test_a_lease_that_has_run_out_is_checked_or_else_that_is_an_error(scen
     scene.own()
     await scene.open()
     await scene.lose_check()
-    await scene.leases.submit_checks(scene.partition, [TIMER])
+    assert await scene.fire() == {TIMER: CHECK_AGAIN_MS}
     assert scene.sent() == [(REQUESTS_TRANSACTIONS.name, QUESTION)]
     assert QUESTION.key == KEY
 
@@ -203,8 +215,8 @@ async def test_a_lease_that_has_run_out_is_checked_or_else_that_is_an_error(scen
 async def test_a_timer_that_fires_too_early_is_set_anew(scene: Scene) -> None:
     await scene.open()
     scene.clock.now = DUE - 1
-    await scene.leases.submit_checks(scene.partition, [TIMER])
-    assert (scene.sent(), scene.notified()) == ([], [(TIMER, 1)])
+    assert await scene.fire() == {TIMER: 1}
+    assert scene.sent() == []
 
 
 async def test_where_the_journal_has_stopped_no_lease_is_checked(scene: Scene) -> None:
@@ -212,13 +224,13 @@ async def test_where_the_journal_has_stopped_no_lease_is_checked(scene: Scene) -
     scene.clock.now = DUE
     scene.world.broker.land(JOURNAL.name, KEY, b"no record")
     await settle()
-    await scene.leases.submit_checks(scene.partition, [TIMER])
-    assert (scene.sent(), scene.notified()) == ([], [])
+    assert await scene.fire() == {TIMER: CHECK_AGAIN_MS}
+    assert scene.sent() == []
 
 
 async def test_a_timer_of_nothing_is_taken_away(scene: Scene) -> None:
-    await scene.leases.submit_checks(scene.partition, [TIMER])
-    assert (scene.sent(), scene.notified()) == ([], [(TIMER, None)])
+    assert await scene.fire() == {TIMER: None}
+    assert scene.sent() == []
 
 
 # The question is judged.
@@ -294,7 +306,7 @@ async def test_a_take_over_begins_leases_anew(scene: Scene) -> None:
     scene.clock.now = taken_over = DUE - 100
     scene.own()
     due = taken_over + DUE - OPENED
-    assert scene.leases.open_leases(scene.partition) == {TIMER: DUE - OPENED}
+    assert scene.open_leases() == {TIMER: DUE - OPENED}
     scene.clock.now = due - 1
     await scene.leases.passed_pings("q", QUESTION, DUE)
     await scene.leases.passed_pings("q", QUESTION, due - 1)
@@ -310,12 +322,13 @@ async def test_a_long_lease_begins_anew_for_no_more_than_ten_minutes(scene: Scen
     await scene.ping(OPENED, long_ms)
     end = OPENED + long_ms + GRACE_MS + MAX_ANEW_MS // GRACE_SHARE
     scene.own()
-    assert scene.leases.open_leases(scene.partition) == {TIMER: end - OPENED - anew_ms}, "looked at before its end"
+    assert scene.open_leases() == {TIMER: end - OPENED - anew_ms}, "looked at before its end"
     assert not scene.leases.awaits_pings(), "no outage matters to it yet"
     scene.clock.now = end - anew_ms
-    await scene.leases.submit_checks(scene.partition, [TIMER])
-    assert (scene.sent(), scene.notified()[-1]) == ([], (TIMER, anew_ms))
+    assert await scene.fire() == {TIMER: anew_ms}
+    assert scene.sent() == []
     assert scene.leases.awaits_pings()
+    scene.notified()
     scene.clock.now = end - 1
     scene.leases.listen(scene.partition)
     scene.clock.now = end
@@ -360,7 +373,7 @@ async def test_no_lease_ends_in_a_partition_that_took_no_checks_until_it_has_run
     scene.notified()
     await scene.leases.passed_pings("q", QUESTION, again)
     assert scene.notified() == [(TIMER, SILENCE_MS)], "a ping that was appended before is no sign of now"
-    await scene.leases.submit_checks(scene.partition, [TIMER])
+    await scene.fire()
     scene.sent()
     await scene.leases.passed_pings("q", QUESTION, again)
     assert (scene.sent(), scene.notified()) == ([], [(TIMER, DUE - OPENED)])
@@ -379,7 +392,12 @@ async def test_a_check_that_got_lost_says_nothing_once_the_partition_is_another_
     assert [topic for topic, _ in scene.sent()] == [ABORT.name]
 
 
-async def test_a_check_behind_a_ping_that_cannot_be_decided_aborts_nothing(virtual_time: None) -> None:
+async def test_a_check_behind_a_ping_that_cannot_be_decided_aborts_nothing(
+    virtual_time: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    redis = MemoryRedis(Random(1))
+    redis.away_until_s = math.inf
+    monkeypatch.setattr("txn_manager.service.redis_access", lambda *_: MemoryRedisAccess(redis))
     world = MemoryWorld("txn-manager")
     service = TxnService(world.first.runtime, TxnSettings(), world.store)
     consumers = (service.requests, service.commits, service.aborts)

@@ -2,7 +2,6 @@
 
 import ssl
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from sluice.security.tls import PROTOCOLS, serving_context, watched_identity
 from sluice.security.watched import SecurityConfigError
 from txn_manager.wheel.errors import WheelUnavailableError
 from txn_manager.wheel.redis_access import RedisAccess, redis_access
-from txn_manager.wheel.wheel import TimerWheel
+from txn_manager.wheel.timer_redis import TimerRedis
 
 PASSWORD = "p@ss/word"
 
@@ -58,13 +57,13 @@ def serving(authority: Authority, names: str = "DNS:localhost,IP:127.0.0.1") -> 
     return serving_context(identity)
 
 
-@asynccontextmanager
-async def wheel_of(access: RedisAccess) -> AsyncIterator[TimerWheel]:
-    wheel = TimerWheel(access.url, "test", timeout_s=10.0, options=access.options)
+async def begin(access: RedisAccess) -> None:
+    """Begin a wheel. Raises WheelUnavailableError."""
+    redis = TimerRedis(access.client, timeout_s=10.0)
     try:
-        yield wheel
+        await redis.turn("sluice:timers:{test:3}:a", "", "", {})
     finally:
-        await wheel.close()
+        await redis.close()
 
 
 def replace(file: Path, content: bytes, access: RedisAccess) -> None:
@@ -75,45 +74,52 @@ def replace(file: Path, content: bytes, access: RedisAccess) -> None:
             watched.look()
 
 
-async def test_a_wheel_logs_in_with_tls(port: int, authority: Authority, password_file: Path) -> None:
+async def test_a_wheel_logs_in_with_tls(
+    server: PrivateRedis, port: int, authority: Authority, password_file: Path
+) -> None:
     access = redis_access(f"rediss://sluice@localhost:{port}/0?ssl_ca_certs={authority.file}", str(password_file))
-    async with wheel_of(access) as wheel:
-        await wheel.refill(3, {"a": 0})
-        assert (await wheel.claim([3])).due == [(3, "a")]
+    await begin(access)
+    assert server.client.keys("*") == ["sluice:timers:{test:3}:a"]
+
+
+async def test_another_node_is_reached_as_the_first_one_is(
+    server: PrivateRedis, port: int, authority: Authority, password_file: Path
+) -> None:
+    access = redis_access(f"rediss://sluice@elsewhere:1/0?ssl_ca_certs={authority.file}", str(password_file))
+    client = access.client(("localhost", port))
+    assert await client.ping()
+    assert "sluice" in {each["user"] for each in server.client.client_list()}
+    await client.aclose()
 
 
 async def test_a_wheel_refuses_a_server_it_does_not_trust(port: int, tmp_path: Path, authority: Authority) -> None:
     stranger = Authority(tmp_path, "stranger")
     for url in (f"rediss://localhost:{port}/0?ssl_ca_certs={stranger.file}", f"rediss://localhost:{port}/0"):
-        async with wheel_of(redis_access(url, "")) as wheel:
-            with pytest.raises(WheelUnavailableError, match="certificate verify failed"):
-                await wheel.refill(3, {})
+        with pytest.raises(WheelUnavailableError, match="certificate verify failed"):
+            await begin(redis_access(url, ""))
 
 
 async def test_host_names_count_unless_they_are_switched_off(server: PrivateRedis, authority: Authority) -> None:
     async with tls_front(serving(authority, "DNS:elsewhere"), server.port) as port:
         url = f"rediss://localhost:{port}/0?ssl_ca_certs={authority.file}"
-        async with wheel_of(redis_access(url, "")) as wheel:
-            with pytest.raises(WheelUnavailableError, match="Hostname mismatch"):
-                await wheel.refill(3, {})
-        async with wheel_of(redis_access(f"{url}&ssl_check_hostname=false", "")) as wheel:
-            await wheel.refill(3, {})
+        with pytest.raises(WheelUnavailableError, match="Hostname mismatch"):
+            await begin(redis_access(url, ""))
+        await begin(redis_access(f"{url}&ssl_check_hostname=false", ""))
 
 
 async def test_new_connections_take_new_files(
-    server: PrivateRedis, port: int, authority: Authority, password_file: Path, tmp_path: Path
+    port: int, authority: Authority, password_file: Path, tmp_path: Path
 ) -> None:
     trusted = Authority(tmp_path, "former").file
     access = redis_access(f"rediss://sluice@localhost:{port}/0?ssl_ca_certs={trusted}", str(password_file))
     replace(password_file, b"former", access)
-    async with wheel_of(access) as wheel:
-        with pytest.raises(WheelUnavailableError, match="certificate verify failed"):
-            await wheel.refill(3, {})
-        replace(trusted, authority.file.read_bytes(), access)
-        with pytest.raises(WheelUnavailableError, match="invalid username-password"):
-            await wheel.refill(3, {})
-        replace(password_file, PASSWORD.encode(), access)
-        await wheel.refill(3, {})
+    with pytest.raises(WheelUnavailableError, match="certificate verify failed"):
+        await begin(access)
+    replace(trusted, authority.file.read_bytes(), access)
+    with pytest.raises(WheelUnavailableError, match="invalid username-password"):
+        await begin(access)
+    replace(password_file, PASSWORD.encode(), access)
+    await begin(access)
 
 
 @pytest.mark.parametrize(

@@ -1,388 +1,347 @@
-"""Timers kept true to a journal on a real Redis: whatever happens to Redis, no lease's end goes unasked."""
+"""Timers kept true to a journal, in virtual time: whatever happens to Redis, every lease that ends is checked."""
 
 import asyncio
 import logging
 import random
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack
-from functools import partial
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from support.redis_server import PrivateRedis
-from unit.txn.timer_world import (
-    Held,
-    Instance,
-    Journal,
-    counted,
-    down,
-    frozen,
-    held,
-    now_s,
-    refills,
-    same,
-    until,
-)
+from unit.txn.timer_world import AGAIN_MS, LATENESS_MS, SLOW_MS, TICK_MS, TimerWorld, counted, passing, until
 
-from txn_manager.wheel.errors import SlotLostError, WheelUnavailableError
-from txn_manager.wheel.wheel import Change, Claimed, TimerWheel
+from txn_manager.wheel.timer_redis import EXPIRY_S, MAX_BATCH
 
 HOUR = 3_600_000
-
-
-Make = Callable[..., Instance]
-
-
-@pytest.fixture
-async def make(server: PrivateRedis) -> AsyncIterator[Make]:
-    server.client.flushall()
-    async with AsyncExitStack() as stack:
-
-        def start(
-            journal: Journal | None = None, claim_ms: int = HOUR, ending: bool = True, **options: Any
-        ) -> Instance:
-            instance = Instance(server, journal or Journal(), claim_ms, ending, **options)
-            instance.timers.start()
-            stack.push_async_callback(instance.kill)
-            return instance
-
-        yield start
+TIMEOUT_MS = 2_000
+FILL_MS = TIMEOUT_MS + 2 * TICK_MS
+"""Within which a wheel is filled once Redis is there: a call that fails, a pause, and slots that are rounded up."""
 
 
 @pytest.fixture
-async def owner(make: Make) -> Instance:
-    """Of partition 3, whose slot is filled."""
-    instance = make()
-    await instance.own(3)
-    return instance
+async def world(virtual_time: None) -> TimerWorld:
+    return TimerWorld()
 
 
-async def test_a_lease_that_runs_out_is_checked_once(owner: Instance, server: PrivateRedis) -> None:
-    owner.lease(3, "soon", 30)
+# Leases.
+
+
+async def test_a_lease_that_runs_out_is_checked_once_and_within_a_slot_and_a_tick(world: TimerWorld) -> None:
+    owner = await world.owner(3)
+    for number in range(50):
+        owner.lease(3, f"t{number}", 10_000 + 37 * number)
     owner.lease(3, "late", HOUR)
-    await until(lambda: owner.due, "the lease runs out")
-    await until(lambda: set(held(server, 3)) == {"late"}, "the timer is cancelled")
-    assert owner.due == [(3, "soon")]
+    await passing(20_000)
+    assert sorted(owner.checked) == sorted((3, f"t{number}") for number in range(50))
+    assert min(owner.late_ms) >= 0 and max(owner.late_ms) <= LATENESS_MS
+    assert world.held().keys() == {"late"}
     assert owner.timers.problem() is None
 
 
-async def test_only_owned_partitions_are_claimed(make: Make, server: PrivateRedis) -> None:
-    journal = Journal()
-    owner, other = make(journal), make(journal)
-    await owner.own(3)
-    await other.own(4)
-    other.timers.lease(3, "a", 0)
-    owner.lease(3, "b", 0)
-    await until(lambda: owner.due, "the owner asks")
+async def test_a_lease_that_gets_longer_sends_nothing_to_redis(world: TimerWorld) -> None:
+    owner = await world.owner(3)
+    owner.lease(3, "a", 20_000)
+    await passing(5_000)
+    written, held = world.server.written, world.held()["a"]
+    for _ in range(8):
+        owner.lease(3, "a", 20_000)
+        await passing(1_000)
+    assert world.server.written == written and world.held()["a"] == held - 8_000
+    await passing(10_000)
+    assert owner.checked == [] and world.held()["a"] > 0, "it was put at its end"
+    await until(lambda: owner.checked == [(3, "a")], 19_000 - 10_000 + LATENESS_MS)
+    assert max(owner.late_ms) <= LATENESS_MS
+
+
+async def test_a_lease_that_gets_shorter_is_checked_at_its_end(world: TimerWorld) -> None:
+    owner = await world.owner(3)
+    owner.lease(3, "a", HOUR)
+    await passing(5_000)
+    owner.lease(3, "a", 100)
+    await until(lambda: owner.checked, 100 + LATENESS_MS)
+
+
+async def test_a_transaction_that_is_shorter_than_a_tick_sends_nothing_to_redis(world: TimerWorld) -> None:
+    owner = await world.owner(3)
+    owner.lease(3, "a", HOUR)
+    owner.end(3, "a")
+    await passing(10 * TICK_MS)
+    assert world.server.written == 0
+
+
+async def test_a_check_that_leads_to_nothing_is_sent_again_until_the_lease_ends(world: TimerWorld) -> None:
+    owner = await world.owner(3)
+    owner.ending = False
+    owner.lease(3, "a", 0)
+    await passing(3 * (AGAIN_MS + LATENESS_MS))
+    assert 3 <= len(owner.checked) <= 4
+    owner.end(3, "a")
+    owner.checked.clear()
+    await passing(HOUR / 10)
+    assert owner.checked == [] and world.held() == {}
+
+
+async def test_more_than_a_batch_is_filled_and_due_within_a_tick(world: TimerWorld) -> None:
+    for number in range(5 * MAX_BATCH):
+        world.first.lease(3, f"t{number}", -5)
+    await world.owner(3)
+    await until(lambda: len(world.first.checked) == 5 * MAX_BATCH, LATENESS_MS)
+    assert len(set(world.first.checked)) == 5 * MAX_BATCH
+    await until(lambda: world.held() == {}, TICK_MS)
+
+
+async def test_a_wheel_without_timers_gets_few_turns_and_one_as_soon_as_it_has_some(world: TimerWorld) -> None:
+    owner = await world.owner(3)
+    before = world.server.turns
+    await passing(100_000)
+    assert 8 <= world.server.turns - before <= 12
+    owner.lease(3, "a", HOUR)
+    await until(lambda: world.is_as_journal(), TICK_MS)
+    before = world.server.turns
+    await passing(100 * TICK_MS)
+    assert world.server.turns - before >= 99
+
+
+# Checks.
+
+
+async def test_while_asking_fails_timers_stay_due_and_others_are_written(world: TimerWorld) -> None:
+    owner = await world.owner(3, 4)
+    before = counted("sluice_timers_on_due_failures_total")
+    owner.fails = True
+    owner.lease(3, "a", 0)
+    await passing(10 * TICK_MS)
+    owner.lease(3, "b", HOUR)
+    await until(lambda: world.held().keys() == {"a", "b"}, LATENESS_MS)
+    assert counted("sluice_timers_on_due_failures_total") - before >= 8
+    owner.fails = False
+    await until(lambda: owner.checked == [(3, "a")], TICK_MS)
+
+
+async def test_asking_that_hangs_holds_up_no_other_partition(world: TimerWorld) -> None:
+    owner = await world.owner(3, 4)
+    owner.checking = asyncio.Event()
+    owner.lease(3, "a", 0)
+    await passing(LATENESS_MS)
+    hanging, owner.checking = owner.checking, None
+    owner.lease(4, "b", 0)
+    await until(lambda: owner.checked == [(4, "b")], LATENESS_MS)
+    hanging.set()
+    await until(lambda: owner.checked[1:] == [(3, "a")], TICK_MS)
+
+
+async def test_what_changes_during_a_check_counts_more_than_its_reply(world: TimerWorld) -> None:
+    owner = await world.owner(3)
+    owner.ending, owner.checking = False, asyncio.Event()
+    for timer in ("ended", "shorter"):
+        owner.lease(3, timer, 0)
+    await passing(LATENESS_MS)
+    owner.end(3, "ended")
+    owner.lease(3, "shorter", -10_000)
+    owner.checking.set()
+    await until(lambda: owner.checked.count((3, "shorter")) == 2, 2 * TICK_MS)
+    assert world.held().keys() == {"shorter"}
+
+
+# Owners.
+
+
+async def test_only_the_owner_checks_and_the_next_one_checks_what_is_open(world: TimerWorld) -> None:
+    first, second = await world.owner(3), world.instance()
+    second.timers.own(4)
+    first.lease(3, "a", 20_000)
+    first.lease(3, "b", 20_000)
+    await passing(2 * TICK_MS)
+    first.timers.disown(3)
+    first.end(3, "b")
+    await passing(HOUR / 10)
+    assert first.checked == second.checked == []
+    second.timers.own(3)
+    await until(lambda: second.checked == [(3, "a")], LATENESS_MS)
+    assert first.checked == []
+
+
+async def test_a_late_owner_disturbs_no_wheel_of_the_next_one(world: TimerWorld) -> None:
+    """It wakes without knowing that the partition is another instance's."""
+    late, owner = await world.owner(3), world.instance()
+    late.lease(3, "a", 20_000)
+    await passing(2 * TICK_MS)
+    owner.timers.own(3)
+    owner.lease(3, "b", 20_000)
+    await passing(2 * TICK_MS)
+    late.end(3, "a")
+    late.end(3, "b")
+    owner.lease(3, "a", 20_000)
+    owner.lease(3, "b", 20_000)
+    await until(lambda: sorted(owner.checked) == [(3, "a"), (3, "b")], 20_000 + LATENESS_MS)
+
+
+async def test_wheels_that_are_left_do_not_pile_up(world: TimerWorld) -> None:
+    owner = await world.owner(3)
+    owner.lease(3, "a", 2 * HOUR)
+    for _ in range(5):
+        await passing(2 * TICK_MS)
+        world.server.slow_s = 3.0
+        await passing(3_000)
+        world.server.slow_s = 0.0
+    await passing(10_000)
+    with_timers = [name for name, key in world.server.keys.items() if "a" in key.scores]
+    assert len(with_timers) == 1, "what is begun in the place of another one removes it"
     owner.timers.disown(3)
-    owner.lease(3, "c", 0)
-    owner.lease(3, "d", 0)
-    other.lease(4, "e", 0)
-    await until(lambda: other.due, "the other asks about its own")
-    assert other.due == [(4, "e")] and owner.due == [(3, "b")]
-    other.timers.own(3)
-    await until(lambda: len(other.due) == 3, "what the journal has is checked by the next owner")
-    assert sorted(other.due[1:]) == [(3, "c"), (3, "d")]
+    await passing(1000 * EXPIRY_S + 1)
+    await world.owner(4)
+    assert len(world.server.keys) == 1, "the rest is forgotten"
 
 
-async def test_random_leases_leave_redis_as_the_journal_is(make: Make, server: PrivateRedis) -> None:
-    instance, chance = make(), random.Random(7)
-    await instance.own(0, 1, 2)
-    for step in range(3_000):
+# Redis.
+
+
+def emptied(world: TimerWorld) -> None:
+    world.server.empty()
+
+
+def restarted_from_an_old_file(world: TimerWorld) -> None:
+    world.server.restart()
+
+
+def replaced(world: TimerWorld) -> None:
+    """By another server, which has nothing."""
+    world.server.empty()
+    world.server.save()
+    world.server.restart()
+
+
+def away(world: TimerWorld) -> None:
+    world.server.away_until_s = asyncio.get_running_loop().time() + 12.0
+
+
+def away_and_emptied(world: TimerWorld) -> None:
+    away(world)
+    world.server.empty()
+
+
+def full(world: TimerWorld) -> None:
+    world.server.is_full = True
+
+
+def too_slow(world: TimerWorld) -> None:
+    """What is sent arrives behind the time-out."""
+    world.server.slow_s = 3.0
+
+
+def failing(world: TimerWorld) -> None:
+    world.server.failing = 0.5
+
+
+def clock_set_back(world: TimerWorld) -> None:
+    world.server.clock_ms -= HOUR
+
+
+def our_clock_set_forward(world: TimerWorld) -> None:
+    world.first.clock.ahead_ms += HOUR
+
+
+TROUBLE: dict[Callable[[TimerWorld], None], str] = {
+    emptied: "lost",
+    restarted_from_an_old_file: "lost",
+    replaced: "lost",
+    away: "redis away",
+    away_and_emptied: "redis away",
+    full: "redis away",
+    too_slow: "redis away",
+    failing: "redis away",
+    clock_set_back: "redis clock set back",
+    our_clock_set_forward: "redis clock set back",
+}
+
+
+def mend(world: TimerWorld) -> None:
+    world.server.slow_s = world.server.failing = world.server.away_until_s = 0.0
+    world.server.is_full = False
+
+
+@pytest.mark.parametrize("trouble", TROUBLE, ids=lambda trouble: trouble.__name__)
+@pytest.mark.parametrize("in_a_fill", [False, True], ids=["later", "in the middle of a fill"])
+async def test_whatever_happens_to_redis_leases_are_checked_at_their_end(
+    world: TimerWorld, trouble: Callable[[TimerWorld], None], in_a_fill: bool
+) -> None:
+    before = counted("sluice_timer_refills_total", why=TROUBLE[trouble])
+    for number in range(4 * MAX_BATCH):
+        world.first.lease(3, f"t{number}", HOUR)
+    world.server.slow_s = SLOW_MS / 1000 if in_a_fill else 0.0
+    world.first.timers.own(3)
+    await passing(1_000 if in_a_fill else 5_000)
+    world.server.save()
+    owner = world.first
+    owner.lease(3, "before", 60_000)
+    owner.lease(3, "shorter", HOUR)
+    owner.lease(3, "ended", 60_000)
+    await passing(300)
+    trouble(world)
+    owner.lease(3, "meanwhile", 30_000)
+    owner.lease(3, "shorter", 45_000)
+    await passing(8_000)
+    owner.end(3, "ended")
+    mend(world)
+    await until(lambda: world.is_as_journal() and owner.timers.problem() is None, FILL_MS + TIMEOUT_MS)
+    assert counted("sluice_timer_refills_total", why=TROUBLE[trouble]) > before
+    await until(lambda: len(owner.checked) == 3, 60_000 + LATENESS_MS)
+    assert owner.checked == [(3, "meanwhile"), (3, "shorter"), (3, "before")]
+    assert max(owner.late_ms) <= LATENESS_MS + SLOW_MS
+
+
+async def test_an_outage_is_a_problem_from_its_beginning_until_wheels_are_filled(world: TimerWorld) -> None:
+    owner = await world.owner(3, 4)
+    for partition in (3, 4):
+        owner.lease(partition, "a", HOUR)
+    assert owner.timers.problem() is None
+    world.server.away_until_s = asyncio.get_running_loop().time() + 30.0
+    await passing(3 * TICK_MS)
+    said = owner.timers.problem() or ""
+    assert said.startswith("Redis away since 20") and "no lease of partitions 3, 4 runs out meanwhile" in said
+    await until(lambda: owner.timers.problem() is None, 27_000 + FILL_MS)
+
+
+async def test_random_leases_and_faults_leave_redis_as_the_journal_is(world: TimerWorld) -> None:
+    owner, chance = await world.owner(0, 1, 2), random.Random(7)
+    for _ in range(3_000):
         partition, timer = chance.randrange(3), f"t{chance.randrange(50)}"
         if chance.random() < 0.3:
-            instance.end(partition, timer)
+            owner.end(partition, timer)
         else:
-            instance.lease(partition, timer, 0)
-            instance.lease(partition, timer, HOUR + chance.randrange(HOUR))
-        if step % 50 == 0:
-            await asyncio.sleep(0)
-        if step % 700 == 350:
-            server.client.flushall()
-        if step % 700 == 650:
-            await instance.filled(0, 1, 2)
-    for partition in range(3):
-        await until(partial(same, instance.journal, server, partition), "Redis has what the journal has")
-    assert instance.due == [], "the later delay counts"
-
-
-async def test_a_slot_that_redis_lost_is_reloaded(make: Make, server: PrivateRedis) -> None:
-    instance = make()
-    await instance.own(3, 4)
-    for partition in (3, 4):
-        instance.lease(partition, "a", HOUR)
-        instance.lease(partition, "b", HOUR)
-    await until(lambda: len(held(server, 3)) == len(held(server, 4)) == 2, "all are set")
-    before = refills("lost")
-    server.client.delete("sluice:{test}:timers:v1:3")
-    await until(lambda: len(held(server, 3)) == len(held(server, 4)) == 2, "all are there again")
-    # Redis has them a moment before the instance has its answer.
-    await until(lambda: refills("lost") > before, "the refill is counted")
-    instance.lease(3, "a", 0)
-    await until(lambda: instance.due == [(3, "a")], "what is set afterwards fires")
-    assert refills("lost") == before + 1, "of the one slot"
-
-
-async def test_nothing_is_lost_when_redis_dies_with_timers_pending(make: Make, server: PrivateRedis) -> None:
-    instance = make()
-    await instance.own(0, 1, 2, 3)
-    expected, number = set(), 0
-
-    def some(count: int) -> None:
-        nonlocal number
-        for _ in range(count):
-            number += 1
-            partition, timer = number % 4, f"t{number}"
-            instance.lease(partition, timer, 50 if number % 3 else 2 * HOUR)
-            if number % 5 == 0:
-                instance.end(partition, timer)
-            elif number % 3:
-                expected.add((partition, timer))
-
-    some(500)
-    async with down(server):
-        some(500)
-        await until(lambda: instance.timers.problem(), "the outage is seen")
-        some(500)
-        await until(lambda: not any(slot.pending for slot in instance.timers.slots.values()), "nothing is kept")
-        assert "Redis away since" in (instance.timers.problem() or "")
-    some(500)
-    await until(lambda: expected <= set(instance.due), "everything is checked")
-    assert expected == set(instance.due)
-    await until(lambda: all(same(instance.journal, server, partition) for partition in range(4)), "the rest is there")
-    assert instance.timers.problem() is None
-
-
-async def test_a_frozen_redis_blocks_nothing_and_is_reloaded(owner: Instance, server: PrivateRedis) -> None:
-    before = refills("redis away")
-    async with frozen(server, owner):
-        began_s = now_s()
-        for number in range(5_000):
-            owner.lease(3, f"t{number}", HOUR)
-        assert now_s() - began_s < 10, "the callers do not wait"
-        await until(lambda: owner.timers.problem(), "the outage is seen")
-        owner.lease(3, "meanwhile", 0)
-    await until(lambda: owner.due == [(3, "meanwhile")], "checked as soon as Redis answers")
-    await until(lambda: len(held(server, 3)) == 5_000, "all are there")
-    await until(lambda: refills("redis away") > before, "it was reloaded")
-
-
-async def test_a_redis_that_kept_everything_is_not_reloaded(make: Make, server: PrivateRedis) -> None:
-    instance = make()
-    await instance.own(3, 4)
-    before = {why: refills(why) for why in ("redis away", "lost")}
-    async with frozen(server, instance):
-        await until(lambda: instance.timers.problem(), "the outage is seen")
-        instance.lease(3, "a", HOUR)
-        await until(lambda: instance.timers.slots[3].state.value == "stale", "the change failed")
-    await until(lambda: set(held(server, 3)) == {"a"} and not instance.timers.problem(), "the change is there")
-    instance.lease(4, "b", 0)
-    await until(lambda: instance.due == [(4, "b")], "the other slot goes on")
-    assert refills("redis away") == before["redis away"] + 1
-    assert refills("lost") == before["lost"]
-
-
-async def test_timers_start_while_redis_is_away(make: Make, server: PrivateRedis) -> None:
-    journal = Journal()
-    journal.lease(3, "a", 0)
-    async with down(server):
-        instance = make(journal)
-        instance.timers.own(3)
-        await until(lambda: instance.timers.problem(), "the outage is seen")
-    await until(lambda: instance.due == [(3, "a")], "the lease is checked")
-
-
-async def test_too_much_pending_is_left_to_a_fill(make: Make, server: PrivateRedis) -> None:
-    instance = make(max_pending=100)
-    await instance.own(3)
-    before = refills("too many changes pending")
-    for number in range(1_000):
-        instance.lease(3, f"t{number}", HOUR)
-        assert len(instance.timers.slots[3].pending) <= 100
-    await until(lambda: len(held(server, 3)) == 1_000, "all are there")
-    await until(lambda: refills("too many changes pending") == before + 1, "noted")
-
-
-async def test_a_timer_fires_until_its_lease_ends_or_moves(make: Make, server: PrivateRedis) -> None:
-    instance = make(claim_ms=50, ending=False)
-
-    async def fires_three_times_more(timer: str) -> None:
-        wanted = instance.due.count((3, timer)) + 3
-        await until(lambda: instance.due.count((3, timer)) >= wanted, f"{timer} fires again and again")
-
-    async def is_silent_while_another_fires(timer: str, other: str) -> None:
-        """Whatever was claimed before the other one is asked about before it."""
-        instance.lease(3, other, 0)
-        await until(lambda: (3, other) in instance.due, f"{other} fires")
-        before = instance.due.count((3, timer))
-        await fires_three_times_more(other)
-        assert instance.due.count((3, timer)) == before
-
-    await instance.own(3)
-    instance.lease(3, "a", 0)
-    await fires_three_times_more("a")
-    instance.lease(3, "a", HOUR)
-    await until(lambda: held(server, 3).get("a", 0) > HOUR / 2, "it is moved")
-    await is_silent_while_another_fires("a", "b")
-    instance.lease(3, "a", 0)
-    await fires_three_times_more("a")
-    instance.end(3, "a")
-    await until(lambda: "a" not in held(server, 3), "it is ended")
-    await is_silent_while_another_fires("a", "c")
-
-
-@pytest.mark.parametrize("trouble", ["asking fails", "asking hangs"])
-async def test_a_timer_fires_anew_when_its_claim_ends_and_asking_failed_or_hung(make: Make, trouble: str) -> None:
-    instance = make(claim_ms=50)
-    before = counted("sluice_timers_on_due_failures_total")
-    instance.trouble = trouble
-    await instance.own(3, 4)
-    instance.lease(3, "a", 0)
-    instance.lease(4, "b", 0)
-    await until(lambda: counted("sluice_timers_on_due_failures_total") >= before + 4, "it is tried again")
-    instance.trouble = ""
-    await until(lambda: {(3, "a"), (4, "b")} <= set(instance.due), "checked in the end")
-
-
-async def test_after_a_dead_claimer_the_next_owner_asks_about_what_is_open(make: Make, server: PrivateRedis) -> None:
-    journal = Journal()
-    first, second = make(journal, ending=False), make(journal)
-    await first.own(3)
-    for timer, delay_ms in {"a": 0, "b": HOUR, "c": 0}.items():
-        first.lease(3, timer, delay_ms)
-    await until(lambda: len(first.due) == 2, "the first asks, to no effect")
-    await first.kill()
-    journal.end(3, "c")
-    second.timers.own(3)
-    await until(lambda: second.due == [(3, "a")], "the second asks")
-    await until(lambda: set(held(server, 3)) == {"b"}, "only what is open stays")
-
-
-async def test_more_than_one_claim_is_due_in_a_tick(make: Make) -> None:
-    instance = make(tick_s=1.0)
-    for partition in range(3):
-        for number in range(900):
-            instance.journal.lease(partition, f"t{number}", -5)
-        instance.timers.own(partition)
-    await until(lambda: len(instance.due) == 2_700, "all are checked")
-    assert len(set(instance.due)) == 2_700
-
-
-async def test_a_load_by_another_instance_is_replaced(make: Make, server: PrivateRedis) -> None:
-    instance = make()
-    instance.timers.own(3)
-    instance.lease(3, "a", HOUR)
-    await until(lambda: set(held(server, 3)) == {"a"}, "it is set")
-    stale = TimerWheel(server.url, "test", timeout_s=10)
-    await stale.refill(3, {"of an older journal": HOUR})
-    await stale.close()
-    await until(lambda: set(held(server, 3)) == {"a"}, "what the other did not know is there, and nothing else")
-    instance.lease(3, "a", 0)
-    await until(lambda: instance.due == [(3, "a")], "it is checked")
-
-
-async def test_changes_made_during_a_fill_come_after_it(make: Make, server: PrivateRedis) -> None:
-    instance = make()
-    instance.journal.lease(3, "moved", HOUR)
-    instance.journal.lease(3, "ended", HOUR)
-    fill = Held(instance.wheel, "refill")
-    instance.timers.own(3)
-    await fill.begun.wait()
-    instance.lease(3, "moved", 0)
-    instance.lease(3, "new", 0)
-    instance.end(3, "ended")
-    fill.go_on.set()
-    await until(lambda: sorted(instance.due) == [(3, "moved"), (3, "new")], "both fire")
-    await until(lambda: held(server, 3) == {}, "all are ended")
-
-
-async def test_a_fill_waits_for_a_write_under_way(owner: Instance, server: PrivateRedis) -> None:
-    write = Held(owner.wheel, "change")
-    owner.lease(3, "a", HOUR)
-    await write.begun.wait()
-    server.client.flushall()
-    await until(lambda: owner.timers.slots[3].state.value == "stale", "the loss is seen")
-    owner.lease(3, "a", 0)
-    write.go_on.set()
-    await until(lambda: owner.due == [(3, "a")], "the older delay does not win")
-
-
-@pytest.mark.parametrize("error", [WheelUnavailableError("away"), KeyError("a defect")])
-async def test_a_failed_write_keeps_the_order(owner: Instance, server: PrivateRedis, error: Exception) -> None:
-    change, failed = owner.wheel.change, asyncio.Event()
-
-    async def fail_after_all(changes: dict[int, dict[str, Change]], fills: dict[int, str]) -> list[int]:
-        owner.wheel.change = change  # type: ignore[method-assign]
-        await change(changes, fills)
-        failed.set()
-        raise error
-
-    owner.wheel.change = fail_after_all  # type: ignore[method-assign,assignment]
-    owner.lease(3, "a", HOUR)
-    owner.lease(3, "b", HOUR)
-    await until(failed.is_set, "it has failed")
-    owner.end(3, "a")
-    owner.lease(3, "b", 0)
-    owner.lease(3, "c", HOUR)
-    await until(lambda: owner.due == [(3, "b")], "the later delay wins")
-    await until(lambda: set(held(server, 3)) == {"c"}, "what ended is gone")
+            owner.lease(partition, timer, HOUR + chance.randrange(HOUR))
+        await passing(chance.choice((0, 1, 50)))
+        if chance.random() < 0.02:
+            chance.choice(list(TROUBLE))(world)
+        elif chance.random() < 0.05:
+            mend(world)
+    mend(world)
+    await until(lambda: all(map(world.is_as_journal, range(3))), FILL_MS + TIMEOUT_MS)
+    assert owner.checked == []
 
 
 async def test_a_journal_that_cannot_be_read_is_logged_and_holds_up_no_other_partition(
-    make: Make, server: PrivateRedis, caplog: pytest.LogCaptureFixture
+    world: TimerWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
-    instance = make()
-    instance.journal.broken.add(3)
-    instance.journal.lease(4, "b", 0)
-    instance.journal.lease(3, "a", 0)
+    world.journal.broken.add(3)
     with caplog.at_level(logging.CRITICAL):
-        instance.timers.own(3)
-        instance.timers.own(4)
-        await until(lambda: instance.due == [(4, "b")], "the other partition is served")
-        problem = instance.timers.problem()
-        assert problem is not None and "partition 3 cannot be filled" in problem
-        instance.journal.broken.clear()
-        await until(lambda: (3, "a") in instance.due, "tried again")
-    assert instance.timers.problem() is None
+        owner = await world.owner(3, 4)
+        owner.lease(3, "a", 0)
+        owner.lease(4, "b", 0)
+        await until(lambda: owner.checked == [(4, "b")], LATENESS_MS)
+        assert "timers not filled since" in (owner.timers.problem() or "")
+        world.journal.broken.clear()
+        await until(lambda: (3, "a") in owner.checked, FILL_MS)
+    assert owner.timers.problem() is None
 
 
-async def test_a_load_that_another_one_overtook_is_repeated(make: Make, server: PrivateRedis) -> None:
-    instance = make()
-    refill, tries = instance.wheel.refill, []
-
-    async def overtaken(partition: int, delays_ms: dict[str, int]) -> str:
-        tries.append(partition)
-        if len(tries) < 3:
-            raise SlotLostError(partition)
-        return await refill(partition, delays_ms)
-
-    instance.wheel.refill = overtaken  # type: ignore[method-assign,assignment]
-    instance.journal.lease(3, "a", 0)
-    instance.timers.own(3)
-    await until(lambda: instance.due == [(3, "a")], "filled in the end")
-
-
-async def test_a_redis_clock_that_was_set_back_makes_all_slots_be_reloaded(owner: Instance) -> None:
-    before = refills("redis clock set back")
-    claim, back_ms = owner.wheel.claim, 0
-
-    async def other_clock(*args: Any) -> Claimed:
-        claimed = await claim(*args)
-        return Claimed(claimed.due, claimed.lost, claimed.fills, claimed.at_ms - back_ms)
-
-    owner.wheel.claim = other_clock  # type: ignore[method-assign,assignment]
-    ticks = counted("sluice_timer_tick_seconds_count")
-    await until(lambda: counted("sluice_timer_tick_seconds_count") > ticks + 2, "some ticks with a good clock")
-    assert refills("redis clock set back") == before
-    back_ms = 60_000
-    await until(lambda: refills("redis clock set back") == before + 1, "filled again")
-
-
-async def test_what_happens_is_counted(owner: Instance, server: PrivateRedis) -> None:
+async def test_what_happens_is_counted(world: TimerWorld) -> None:
     names = [f"sluice_timers_{each}_total" for each in ("set", "cancelled", "fired")]
-    before = [counted(name) for name in names]
+    world.first.lease(3, "filled", HOUR)
+    owner = await world.owner(3)
+    before: list[Any] = [counted(name) for name in names]
     owner.lease(3, "a", 0)
     owner.lease(3, "b", HOUR)
     assert counted("sluice_timers_pending") == 2
-    await until(lambda: held(server, 3).keys() == {"b"} and counted("sluice_timers_pending") == 0, "all is done")
-    await until(lambda: [counted(name) for name in names] == [before[0] + 2, before[1] + 1, before[2] + 1], "counted")
+    await passing(3 * TICK_MS)
+    assert counted("sluice_timers_pending") == 0
+    assert [counted(name) for name in names] == [before[0] + 2, before[1] + 1, before[2] + 1]

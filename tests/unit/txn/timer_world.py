@@ -1,151 +1,140 @@
-"""Instances of txn-manager as far as timers go, and the Redis they share: what tests of timers do and look at."""
+"""Instances of txn-manager as far as timers go, on a Redis in memory, in virtual time: what tests of timers look at."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from typing import Any
+from collections.abc import Callable
+from random import Random
 
 from prometheus_client import REGISTRY
-from support.redis_server import PrivateRedis
-from support.wait import eventually_async
+from support.memory_redis import MemoryRedis, MemoryRedisAccess
 
 from txn_manager.timers import Timers
-from txn_manager.wheel.wheel import TimerWheel
+from txn_manager.wheel.timer_redis import TimerRedis
 
-LONG_S = 60
+TICK_MS = SLOT_MS = 1_000
+AGAIN_MS = 10_000
+LATENESS_MS = TICK_MS + SLOT_MS
+SLOW_MS = 300
+"""Of a Redis that is slow and still in time: so much later are timers due."""
+
+
+class LoopClock:
+    """The clock of an instance, which tests may set by some ms."""
+
+    ahead_ms = 1_700_000_000_000
+
+    def now_ms(self) -> int:
+        """See Clock."""
+        return self.ahead_ms + round(asyncio.get_running_loop().time() * 1000)
 
 
 class Journal:
-    """Leases as a folded journal has them: when each ends, in seconds of the loop's clock."""
+    """Leases as a folded journal has them: when each ends, in ms of the virtual time."""
 
     def __init__(self) -> None:
-        self.ends_s: dict[int, dict[str, float]] = {}
+        self.ends_ms: dict[int, dict[str, int]] = {}
         self.broken: set[int] = set()
 
-    def lease(self, partition: int, timer: str, delay_ms: int) -> None:
-        self.ends_s.setdefault(partition, {})[timer] = now_s() + delay_ms / 1000
-
-    def end(self, partition: int, timer: str) -> None:
-        self.ends_s.get(partition, {}).pop(timer, None)
-
-    def open_leases(self, partition: int) -> dict[str, int]:
-        if partition in self.broken:
-            raise KeyError("the journal cannot be read")
-        return {timer: int((end_s - now_s()) * 1000) for timer, end_s in self.ends_s.get(partition, {}).items()}
+    def left_ms(self, partition: int, timer: str) -> int | None:
+        """Until the lease ends; None if it has."""
+        end_ms = self.ends_ms.get(partition, {}).get(timer)
+        return None if end_ms is None else end_ms - now_ms()
 
 
 class Instance:
-    """One txn-manager's timers. Asking is noted; it ends the transaction if `ending`. It may have a `trouble`."""
+    """One txn-manager's timers. What is checked is recorded, with its lateness in ms; it ends the transaction if
+    `ending`. A check fails if `fails`, and waits for `checking`.
+    """
 
-    def __init__(self, server: PrivateRedis, journal: Journal, claim_ms: int, ending: bool, **options: Any) -> None:
-        self.wheel = TimerWheel(server.url, "test", claim_ms, timeout_s=10.0)
+    def __init__(self, server: MemoryRedis, journal: Journal, ending: bool = True) -> None:
+        self.clock = LoopClock()
         self.journal = journal
-        self.due: list[tuple[int, str]] = []
         self.ending = ending
-        self.trouble = ""
-        timing = {"tick_s": 0.02, "flush_s": 0.005, "again_s": 0.1} | options
-        self.timers = Timers(self.wheel, self.on_due, journal.open_leases, **timing)
+        self.fails = False
+        self.checking: asyncio.Event | None = None
+        self.checked: list[tuple[int, str]] = []
+        self.late_ms: list[int] = []
+        redis = TimerRedis(MemoryRedisAccess(server).client)
+        self.timers = Timers(redis, "test", self.clock, self.on_due, self.open_leases)
 
-    async def on_due(self, partition: int, timers: list[str]) -> None:
-        if self.trouble == "asking hangs":
-            await asyncio.Event().wait()
-        if self.trouble == "asking fails":
-            raise ConnectionError("Kafka is away")
-        self.due += [(partition, timer) for timer in timers]
-        if self.ending:
-            for timer in timers:
+    def open_leases(self, partition: int) -> dict[str, int]:
+        if partition in self.journal.broken:
+            raise KeyError("the journal cannot be read")
+        ahead_ms = self.clock.ahead_ms
+        return {timer: ahead_ms + end_ms for timer, end_ms in self.journal.ends_ms.get(partition, {}).items()}
+
+    async def on_due(self, partition: int, timers: list[str]) -> dict[str, int | None]:
+        left_ms = {timer: self.journal.left_ms(partition, timer) for timer in timers}
+        looks = {timer: None if left is None else self.clock.now_ms() + left for timer, left in left_ms.items()}
+        run_out = {timer: left for timer, left in left_ms.items() if left is not None and left <= 0}
+        if run_out:
+            if self.fails:
+                raise ConnectionError("Kafka is away")
+            if self.checking is not None:
+                await self.checking.wait()
+        for timer, left in run_out.items():
+            self.checked.append((partition, timer))
+            self.late_ms.append(-left)
+            looks[timer] = self.clock.now_ms() + AGAIN_MS
+            if self.ending:
                 self.end(partition, timer)
+        return looks
 
     def lease(self, partition: int, timer: str, delay_ms: int) -> None:
-        self.journal.lease(partition, timer, delay_ms)
-        self.timers.lease(partition, timer, delay_ms)
+        self.journal.ends_ms.setdefault(partition, {})[timer] = now_ms() + delay_ms
+        self.timers.lease(partition, timer, self.clock.now_ms() + delay_ms)
 
     def end(self, partition: int, timer: str) -> None:
-        self.journal.end(partition, timer)
+        self.journal.ends_ms.get(partition, {}).pop(timer, None)
         self.timers.end(partition, timer)
 
-    async def kill(self) -> None:
-        """Nothing of this instance does anything any more."""
-        await self.timers.stop()
-        await self.wheel.close()
 
-    async def filled(self, *partitions: int) -> None:
-        await until(lambda: all(self.timers.slots[p].state.value == "filled" for p in partitions), "slots are filled")
+class TimerWorld:
+    """A Redis, a journal and the first instance."""
 
-    async def own(self, *partitions: int) -> None:
-        """Return when their slots are filled."""
+    def __init__(self) -> None:
+        self.server = MemoryRedis(Random(1))
+        self.journal = Journal()
+        self.first = self.instance()
+
+    def instance(self, ending: bool = True) -> Instance:
+        return Instance(self.server, self.journal, ending)
+
+    async def owner(self, *partitions: int) -> Instance:
+        """The first one, once it has filled wheels of these partitions."""
         for partition in partitions:
-            self.timers.own(partition)
-        await self.filled(*partitions)
+            self.first.timers.own(partition)
+        await passing(TICK_MS)
+        return self.first
+
+    def held(self, partition: int = 3) -> dict[str, float]:
+        """What the wheels of the partition have in Redis, in ms from its now."""
+        wheels = self.server.timers().items()
+        return {t: left for name, some in wheels if f":{partition}}}:" in name for t, left in some.items()}
+
+    def is_as_journal(self, partition: int = 3) -> bool:
+        """Whether Redis has all that is open and nothing else, none later than its end but for its slot."""
+        held, open_ = self.held(partition), self.journal.ends_ms.get(partition, {})
+        return held.keys() == open_.keys() and all(
+            held[timer] < (self.journal.left_ms(partition, timer) or 0) + SLOT_MS + SLOW_MS for timer in open_
+        )
 
 
-class Held:
-    """Holds up the next call of one method of the wheel until it is let go; notes that it began."""
-
-    def __init__(self, wheel: TimerWheel, name: str) -> None:
-        self.begun, self.go_on = asyncio.Event(), asyncio.Event()
-        method = getattr(wheel, name)
-
-        async def held_up(*args: Any) -> Any:
-            setattr(wheel, name, method)
-            self.begun.set()
-            await self.go_on.wait()
-            return await method(*args)
-
-        setattr(wheel, name, held_up)
+def now_ms() -> int:
+    return round(asyncio.get_running_loop().time() * 1000)
 
 
-def now_s() -> float:
-    return asyncio.get_running_loop().time()
+async def passing(ms: float) -> None:
+    """Let virtual time pass."""
+    await asyncio.sleep(ms / 1000)
 
 
-async def until(predicate: Callable[[], object], message: str) -> None:
-    """The predicate may be a coroutine function, too."""
-    await eventually_async(predicate, LONG_S, message)
-
-
-def refills(why: str) -> float:
-    return counted("sluice_timer_refills_total", why=why)
-
-
-def redis_ms(server: PrivateRedis) -> float:
-    seconds, micros = server.client.time()
-    return float(seconds * 1000 + micros / 1000)
-
-
-def held(server: PrivateRedis, partition: int) -> dict[str, float]:
-    """The timers in Redis, in ms from its now."""
-    now_ms = redis_ms(server)
-    members = server.client.zrange(f"sluice:{{test}}:timers:v1:{partition}", 0, -1, withscores=True)
-    return {timer: score - now_ms for timer, score in members if score != float("inf")}
+async def until(condition: Callable[[], object], max_ms: int) -> None:
+    """Raises AssertionError if it does not come true within that time."""
+    end_ms = now_ms() + max_ms
+    while not condition():
+        assert now_ms() < end_ms, f"not within {max_ms} ms"
+        await passing(10)
 
 
 def counted(name: str, **labels: str) -> float:
     return REGISTRY.get_sample_value(name, labels) or 0.0
-
-
-@asynccontextmanager
-async def down(server: PrivateRedis) -> AsyncIterator[None]:
-    """Redis is away meanwhile and comes back empty."""
-    server.kill()
-    try:
-        yield
-    finally:
-        server.start()
-
-
-@asynccontextmanager
-async def frozen(server: PrivateRedis, instance: Instance) -> AsyncIterator[None]:
-    """Redis stands still meanwhile, and the instance gives its calls up soon; before and after it is patient."""
-    patient_s, instance.wheel.timeout_s = instance.wheel.timeout_s, 0.5
-    server.freeze()
-    try:
-        yield
-    finally:
-        instance.wheel.timeout_s = patient_s
-        server.thaw()
-
-
-def same(journal: Journal, server: PrivateRedis, partition: int) -> bool:
-    expected, found = journal.open_leases(partition), held(server, partition)
-    return expected.keys() == found.keys() and all(abs(found[each] - expected[each]) < 5_000 for each in expected)

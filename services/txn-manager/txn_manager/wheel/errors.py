@@ -1,16 +1,13 @@
-"""What a call on the timer wheel can end with, beside its answer."""
+"""Why a timer wheel cannot be trusted any more."""
 
 
 class WheelError(Exception):
-    """A call on the timer wheel failed."""
+    """Whether the wheel has all its timers is in doubt: another one is filled from the journal."""
 
 
 class WheelUnavailableError(WheelError):
     """Redis is away, too slow, or refuses; whether it has carried out the request is unknown."""
 
 
-class SlotLostError(WheelError):
-    """The slot of a partition in Redis does not hold all its timers: it has to be filled from the journal."""
-
-    def __init__(self, partition: int) -> None:
-        super().__init__(f"the timers of partition {partition} are not complete in Redis")
+class WheelLostError(WheelError):
+    """Redis does not have the wheel any more, or its clock was set back."""

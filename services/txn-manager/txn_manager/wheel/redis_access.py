@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 
-from redis.asyncio import SSLConnection
+from redis.asyncio import BlockingConnectionPool, Redis, SSLConnection
 from redis.asyncio.connection import parse_url
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
 from redis.credentials import CredentialProvider
 
 from sluice.security.contexts import ClientTls
@@ -21,13 +23,38 @@ SETTING = "SLUICE_REDIS_URL"
 _FALSE = {"false", "f", "no", "n", "0"}
 
 
+_CONNECTIONS = 8
+_CONNECT_TIMEOUT_S = 2.0
+
+
 @dataclass(frozen=True)
 class RedisAccess:
-    """What a pool is made of with `from_url(url, **options)`; `watched` are the files that `options` follow."""
+    """What clients are made of; `watched` are the files that `options` follow."""
 
     url: str = field(repr=False)
     options: dict[str, Any] = field(default_factory=dict, repr=False)
     watched: tuple[Watched[Any] | None, ...] = ()
+
+    def client(self, address: tuple[str, int] | None = None) -> Redis:
+        """Of the server that the URL names, or of another one with all else as the URL says.
+
+        It attempts a call once and has no deadline of its own but for connecting: with a socket timeout it sends inside
+        `wait_for`, which in Python 3.11 can swallow a cancellation.
+        """
+        said: dict[str, Any] = {
+            "max_connections": _CONNECTIONS,
+            "timeout": _CONNECT_TIMEOUT_S,
+            "socket_timeout": None,
+            "socket_connect_timeout": _CONNECT_TIMEOUT_S,
+            "retry": Retry(NoBackoff(), 0),
+            "protocol": 2,
+            "decode_responses": True,
+        }
+        said |= self.options | dict(parse_url(self.url))
+        if address is not None:
+            host, said["port"] = address
+            said["host"] = host or said["host"]
+        return Redis.from_pool(BlockingConnectionPool(**said))
 
 
 class TlsConnection(SSLConnection):
