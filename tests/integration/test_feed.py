@@ -149,7 +149,7 @@ def test_partitions_name_their_owners_and_what_waits(doubled: System) -> None:
 
         def waits() -> bool:
             (one,) = waiting()
-            return 1_000 < one["oldestOpenMs"] < COMES_S * 1_000
+            return bool(1_000 < one["oldestOpenMs"] < COMES_S * 1_000)
 
         eventually(waits, COMES_S, "the request waits, and since when is known")
     finally:
