@@ -6,9 +6,11 @@ stream that they say it in. That segments are cold they say by themselves.
 
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
+from threading import Event
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -175,26 +177,10 @@ def growth(system: System, scope: str, stream: str) -> list[int]:
     return list(accumulate(len(r.creates) - len(r.seals) for r in replaced))
 
 
-def test_a_stream_splits_under_load_and_merges_back_to_its_minimum(
-    spark_system: System, client: Controller, scope: str
-) -> None:
-    create_scaling(client, scope, "st", 2)
-
-    def is_split() -> bool:
-        """Say once more that the segment is hot: the store, which sees no load, may have said otherwise since."""
-        say_hot(client, scope, "st")
-        return len(client.segments(scope, "st")) == 3
-
-    eventually(is_split, SOON_S, "the stream splits")
-    eventually(lambda: len(client.segments(scope, "st")) == 2, SOON_S, "the stream merges when nothing is written")
-    eventually(lambda: noted(spark_system, scope, DecisionKind.SCALE)[-1] == "at-minimum", SOON_S, "it goes no further")
-    assert len(client.segments(scope, "st")) == 2 and min(growth(spark_system, scope, "st")) >= 0
-    codes = noted(spark_system, scope, DecisionKind.SCALE)
-    assert codes[0] == "split" and "merge" in codes
-
-
-def test_transactions_have_a_stream_split_as_plain_events_do(client: Controller, scope: str) -> None:
-    streams = {"plain": write_plainly, "transactions": write_by_transaction}
+def split_under_load(client: Controller, ended: Event) -> None:
+    """Write to a stream plainly and to one by transactions until both are split, or nobody waits for it any more."""
+    streams, scope = {"plain": write_plainly, "transactions": write_by_transaction}, unique("sc")
+    assert client.create_scope(scope) == "SUCCESS"
     for stream in streams:
         create_scaling(client, scope, stream, 1, target=1)
     # Transactions are prepared from the second open on. So those that are committed are of segments of 10 to 30 s.
@@ -212,9 +198,36 @@ def test_transactions_have_a_stream_split_as_plain_events_do(client: Controller,
             written_at += elapsed_s
             for stream in left:
                 streams[stream](client, scope, stream, round(7 * elapsed_s))
-        return not left
+        return not left or ended.is_set()
 
     eventually(are_split, SPLIT_S, "both streams split")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def splitting(spark_system: System) -> Iterator[Future[None]]:
+    """Under way beside all tests: a store takes minutes until it reports a load."""
+    ended = Event()
+    with controller(spark_system.grpc_address) as client, ThreadPoolExecutor(1) as beside:
+        yield beside.submit(split_under_load, client, ended)
+        ended.set()
+
+
+def test_a_stream_splits_under_load_and_merges_back_to_its_minimum(
+    spark_system: System, client: Controller, scope: str
+) -> None:
+    create_scaling(client, scope, "st", 2)
+
+    def is_split() -> bool:
+        """Say once more that the segment is hot: the store, which sees no load, may have said otherwise since."""
+        say_hot(client, scope, "st")
+        return len(client.segments(scope, "st")) == 3
+
+    eventually(is_split, SOON_S, "the stream splits")
+    eventually(lambda: len(client.segments(scope, "st")) == 2, SOON_S, "the stream merges when nothing is written")
+    eventually(lambda: noted(spark_system, scope, DecisionKind.SCALE)[-1] == "at-minimum", SOON_S, "it goes no further")
+    assert len(client.segments(scope, "st")) == 2 and min(growth(spark_system, scope, "st")) >= 0
+    codes = noted(spark_system, scope, DecisionKind.SCALE)
+    assert codes[0] == "split" and "merge" in codes
 
 
 def test_watermarks_go_once_the_head_has_passed_them(client: Controller, scope: str) -> None:
@@ -286,6 +299,10 @@ def test_two_reader_groups_hold_what_they_have_yet_to_read(
     release(client, scope, "slow", ids["slow"], 800)
     eventually(lambda: head(client, scope) == 800, SOON_S, "what both have read by now is gone")
     went_in_time(spark_system, batches, scope, consumed)
+
+
+def test_transactions_have_a_stream_split_as_plain_events_do(splitting: Future[None]) -> None:
+    splitting.result(SPLIT_S + SOON_S)
 
 
 def test_a_batch_that_runs_again_passes_no_reader_group_that_came_meanwhile(
