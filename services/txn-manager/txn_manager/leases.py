@@ -111,8 +111,10 @@ class Leases:
         Returns when to look at each the next time, None if it has ended. Where the journal's partition has stopped,
         whether a lease has run out is not known here.
         """
+        if partition in self._journal.failed:
+            return dict.fromkeys(timers, self._journal.clock.now_ms() + CHECK_AGAIN_MS)
         looks, sending = dict[str, int | None](), {}
-        for timer in timers if partition not in self._journal.failed else ():
+        for timer in timers:
             transaction, now = self._journal.views()[partition].get(timer), self._journal.clock.now_ms()
             if not _is_open(transaction):
                 looks[timer] = None
@@ -126,7 +128,7 @@ class Leases:
         await asyncio.gather(*sending.values())
         now = self._journal.clock.now_ms()
         self._outages.sent(partition, now)
-        return dict.fromkeys(timers, now + CHECK_AGAIN_MS) | looks
+        return looks | dict.fromkeys(sending, now + CHECK_AGAIN_MS)
 
     async def passed_pings(self, request: str, command: CheckLease, checked_at: int) -> None:
         """The question has passed all pings that were appended before it. Raises SendError."""
