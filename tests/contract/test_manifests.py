@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
-from api_gateway.settings import GatewaySettings
+from api_gateway.settings import GatewaySettings, Serves
 from cluster_manager.settings import ClusterManagerSettings
 from retention_spark.settings import SparkSettings
 from sluice.kafka.topics import TOPICS
@@ -29,11 +29,14 @@ CLONE = Path(__file__).resolve().parents[2]
 IMAGES = CLONE / "deploy" / "images"
 SERVICES: dict[str, type[ServiceSettings]] = {
     "api-gateway": GatewaySettings,
+    "console": GatewaySettings,
     "stream-workflows": WorkflowSettings,
     "txn-manager": TxnSettings,
     "cluster-manager": ClusterManagerSettings,
     "retention-spark": SparkSettings,
 }
+IMAGE_OF = {"console": "api-gateway"}
+"""The image of a service that has none of its own name."""
 VERSION = tomllib.loads((CLONE / "shared" / "pyproject.toml").read_text())["project"]["version"]
 
 
@@ -73,13 +76,34 @@ def test_every_object_keeps_to_the_rules(rendered: list[manifests.Manifest]) -> 
     assert rules.problems(rendered) == []
 
 
-def test_every_service_is_deployed(rendered: list[manifests.Manifest]) -> None:
-    assert deployments(rendered).keys() == SERVICES.keys()
+@pytest.mark.parametrize("overlay", manifests.OVERLAYS)
+def test_every_service_is_deployed_and_the_console_is_served_once(overlay: str) -> None:
+    """By a Deployment of its own where there is room for it."""
+    found = deployments(manifests.objects(manifests.kept(overlay)))
+    assert found.keys() == SERVICES.keys() - ({"console"} if overlay == "dev" else set())
+    serves = {
+        name: given["SLUICE_SERVES"]
+        for name, deployment in found.items()
+        if "SLUICE_SERVES" in (given := variables_of(deployment))
+    }
+    apart = {"api-gateway": Serves.PRAVEGA, "console": Serves.CONSOLE}
+    assert serves == ({"api-gateway": Serves.ALL} if overlay == "dev" else apart)
+
+
+def variables_of(deployment: Any) -> dict[str, str | None]:
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    return {variable["name"]: variable.get("value") for variable in container["env"]}
+
+
+def deployed(rendered: list[manifests.Manifest], service: str) -> Any:
+    """The Deployment that is a service: the gateway, where the console has none of its own."""
+    found = deployments(rendered)
+    return found[service] if service in found else found["api-gateway"]
 
 
 @pytest.mark.parametrize("service", SERVICES)
 def test_every_setting_is_known_to_the_service_it_is_given_to(rendered: list[manifests.Manifest], service: str) -> None:
-    (container,) = deployments(rendered)[service]["spec"]["template"]["spec"]["containers"]
+    (container,) = deployed(rendered, service)["spec"]["template"]["spec"]["containers"]
     secrets = [m for m in rendered if m["kind"] == "Secret"]
     shared = [*manifests.settings_of(rendered), *(name for secret in secrets for name in secret["data"])]
     given = [variable["name"] for variable in container["env"]]
@@ -102,12 +126,14 @@ def test_the_settings_that_all_services_share_can_be_read(
 
 @pytest.mark.parametrize("service", SERVICES)
 def test_ports_and_users_are_those_of_the_image(rendered: list[manifests.Manifest], service: str) -> None:
-    pod = deployments(rendered)[service]["spec"]["template"]["spec"]
+    deployment = deployed(rendered, service)
+    pod = deployment["spec"]["template"]["spec"]
     (container,) = pod["containers"]
-    dockerfile = (IMAGES / f"{service}.Dockerfile").read_text()
+    dockerfile = (IMAGES / f"{IMAGE_OF.get(service, service)}.Dockerfile").read_text()
     (exposed,) = re.findall(r"^EXPOSE (.*)$", dockerfile, re.MULTILINE)
     named = {str(port["containerPort"]) for port in container["ports"] if port["name"] in ("grpc", "health")}
-    assert named == set(exposed.split())
+    unused = {"9090"} if deployment["metadata"]["name"] == "console" else set()
+    assert named == set(exposed.split()) - unused
     (health,) = (port["containerPort"] for port in container["ports"] if port["name"] == "health")
     assert SERVICES[service]().health_port == health
     (user,) = re.findall(r"^USER (\d+):(\d+)$", (IMAGES / "runtime.Dockerfile").read_text(), re.MULTILINE)
@@ -118,7 +144,7 @@ def test_ports_and_users_are_those_of_the_image(rendered: list[manifests.Manifes
 def test_images_come_from_where_the_overlay_says(overlay: str) -> None:
     for name, deployment in deployments(manifests.objects(manifests.kept(overlay))).items():
         (container,) = deployment["spec"]["template"]["spec"]["containers"]
-        assert container["image"] == f"{REGISTRIES[overlay]}sluice/{name}:{VERSION}"
+        assert container["image"] == f"{REGISTRIES[overlay]}sluice/{IMAGE_OF.get(name, name)}:{VERSION}"
 
 
 def test_spark_has_room_where_it_spills_to(rendered: list[manifests.Manifest]) -> None:
@@ -190,6 +216,7 @@ def test_each_service_is_given_the_secrets_that_it_needs_and_no_others(overlay: 
     data_plane = {"sluice-authorities", "sluice-token"}
     assert mounted_secrets(manifests.objects(manifests.kept(overlay))) == {
         "api-gateway": {"sluice-kafka-api-gateway", "sluice-tls", "sluice-accounts", *data_plane},
+        "console": {"sluice-kafka-console", "sluice-tls", "sluice-accounts", *data_plane},
         "stream-workflows": {"sluice-kafka-stream-workflows", *data_plane},
         "txn-manager": {"sluice-kafka-txn-manager", "sluice-redis", *data_plane},
         "cluster-manager": {"sluice-kafka-cluster-manager", "sluice-authorities"},
@@ -210,14 +237,11 @@ def test_the_guide_lists_the_secrets_to_make() -> None:
 @pytest.mark.parametrize("overlay", SECURED)
 def test_production_asks_who_calls_and_speaks_tls(overlay: str) -> None:
     rendered = manifests.objects(manifests.kept(overlay))
-    variables = {
-        service: {v["name"]: v.get("value") for v in d["spec"]["template"]["spec"]["containers"][0]["env"]}
-        for service, d in deployments(rendered).items()
-    }
-    gateway = variables["api-gateway"]
-    assert gateway["SLUICE_AUTH_ENABLED"] == variables["cluster-manager"]["SLUICE_ZOOKEEPER_TLS"] == "true"
-    assert gateway["SLUICE_TLS_CERTIFICATE"] and gateway["SLUICE_TLS_KEY"]
-    for service in ("api-gateway", "stream-workflows", "txn-manager"):
+    variables = {service: variables_of(d) for service, d in deployments(rendered).items()}
+    for public in (variables["api-gateway"], variables["console"]):
+        assert public["SLUICE_AUTH_ENABLED"] == variables["cluster-manager"]["SLUICE_ZOOKEEPER_TLS"] == "true"
+        assert public["SLUICE_TLS_CERTIFICATE"] and public["SLUICE_TLS_KEY"]
+    for service in ("api-gateway", "console", "stream-workflows", "txn-manager"):
         assert variables[service]["SLUICE_STORE_TLS"] == "true" and variables[service]["SLUICE_TOKEN_KEY_FILE"]
     (secrets,) = [m["data"] for m in rendered if m["kind"] == "Secret"]
     assert base64.b64decode(secrets["SLUICE_REDIS_URL"]).startswith(b"rediss://")
@@ -246,10 +270,8 @@ def test_the_certificate_has_every_name_that_clients_are_given() -> None:
     (certificate,) = [m["spec"] for m in rendered if m["kind"] == "Certificate"]
     names = set(certificate["dnsNames"])
     for overlay in SECURED:
-        (gateway,) = deployments(manifests.objects(manifests.kept(overlay)))["api-gateway"]["spec"]["template"]["spec"][
-            "containers"
-        ]
-        assert {v["value"] for v in gateway["env"] if v["name"] == "SLUICE_GRPC_PUBLISHED_HOST"} <= names
+        for deployment in deployments(manifests.objects(manifests.kept(overlay))).values():
+            assert variables_of(deployment).get("SLUICE_GRPC_PUBLISHED_HOST", "localhost") in names
     services = [m["metadata"]["name"] for m in rendered if m["kind"] == "Service"]
     assert {f"{name}.sluice.svc" for name in services if not name.endswith("external")} <= names
     assert certificate["secretName"] == "sluice-tls"
@@ -288,6 +310,7 @@ def test_each_service_connects_to_what_it_needs_and_nothing_else() -> None:
     dns, kafka, stores, redis, zookeeper = 53, 9092, 12345, 6379, 2181
     assert opened == {
         "api-gateway": {dns, kafka, stores},
+        "console": {dns, kafka, stores},
         "stream-workflows": {dns, kafka, stores},
         "txn-manager": {dns, kafka, stores, redis},
         "cluster-manager": {dns, kafka, zookeeper},
@@ -351,15 +374,24 @@ def test_services_reach_the_collector_they_are_configured_with() -> None:
     assert rule["ports"] == [{"protocol": "TCP", "port": int(address[2])}]
 
 
-@pytest.mark.parametrize(("port", "label"), [("grpc", "sluice-grpc"), ("health", "sluice-rest")])
-def test_pods_reach_grpc_and_rest_by_a_label_of_their_own(
-    rendered: list[manifests.Manifest], port: str, label: str
-) -> None:
+@pytest.mark.parametrize(
+    ("overlay", "service", "port", "label"),
+    [
+        *((overlay, "api-gateway", "grpc", "sluice-grpc") for overlay in manifests.OVERLAYS),
+        *((overlay, "api-gateway", "health", "sluice-rest") for overlay in manifests.OVERLAYS),
+        *((overlay, "console", "health", "sluice-console") for overlay in SECURED),
+    ],
+)
+def test_pods_reach_each_interface_by_a_label_of_their_own(overlay: str, service: str, port: str, label: str) -> None:
     labels = {"matchLabels": {label: "allowed"}}
-    policies = [m["spec"] for m in rendered if m["kind"] == "NetworkPolicy" and "Ingress" in m["spec"]["policyTypes"]]
+    rendered = manifests.objects(manifests.kept(overlay))
+    named = {"matchLabels": {"app.kubernetes.io/name": service}}
+    policies = [m["spec"] for m in rendered if m["kind"] == "NetworkPolicy" and m["spec"]["podSelector"] == named]
     opened = [rule for policy in policies for rule in policy.get("ingress", ()) if rule["ports"][0]["port"] == port]
     by_label = [peer for rule in opened for peer in rule["from"] if peer.get("podSelector") == labels]
     assert by_label == [{"podSelector": labels, "namespaceSelector": labels}]
+    (namespace,) = (m["metadata"]["labels"] for m in rendered if m["kind"] == "Namespace")
+    assert namespace[label] == "allowed"
 
 
 def test_the_segment_store_may_report_to_the_gateway() -> None:

@@ -20,8 +20,8 @@ READER_PREFIX = "sluice-"
 MEMBERS = ("stream-workflows", "txn-manager", "cluster-manager")
 """Services that divide partitions among their instances: the names of their groups begin with their own."""
 
-GATEWAY, KEEPER, SPARK = "api-gateway", "cluster-manager", "retention-spark"
-"""KEEPER makes the topics, and trims those that nothing else bounds."""
+GATEWAY, CONSOLE, KEEPER, SPARK = "api-gateway", "console", "cluster-manager", "retention-spark"
+"""CONSOLE is a gateway for operators alone. KEEPER makes the topics, and trims those that nothing else bounds."""
 
 
 class Kind(StrEnum):
@@ -60,7 +60,8 @@ def user_of(service: str) -> str:
 def rights() -> dict[str, tuple[Right, ...]]:
     """The rights of each user of Kafka, by what it is for: the services, `keda` and `operator`."""
     services = dict.fromkeys(service for topic in TOPICS for service in topic.written_by)
-    return {**{service: tuple(_of_service(service)) for service in services}, "keda": _KEDA, "operator": _OPERATOR}
+    of_services = {service: tuple(_of_service(service)) for service in services}
+    return {**of_services, CONSOLE: of_services[GATEWAY], "keda": _KEDA, "operator": _OPERATOR}
 
 
 def _of_service(service: str) -> Iterator[Right]:

@@ -6,7 +6,7 @@ from sluice.kafka.access import MEMBERS, Kind, Operation, rights
 from sluice.kafka.topics import DEAD_LETTERS, JOURNAL, REPLAYABLE, STATISTICS, STATISTICS_GROUP, TOPICS, TRIMMED
 
 RIGHTS = rights()
-SERVICES = [name for name in RIGHTS if name not in ("keda", "operator")]
+SERVICES = [name for name in RIGHTS if name not in ("console", "keda", "operator")]
 
 
 def may(user: str, operation: Operation, kind: Kind = Kind.TOPIC) -> set[str]:
@@ -21,6 +21,10 @@ def test_a_service_reads_and_writes_the_topics_that_name_it(service: str) -> Non
     assert may(service, Operation.READ) == {t.name for t in TOPICS if service in t.read_by} | searched
     replayed = {t.name for t in REPLAYABLE} if service == "api-gateway" else set()
     assert may(service, Operation.WRITE) == {t.name for t in TOPICS if service in t.written_by} | replayed
+
+
+def test_the_console_has_the_rights_of_the_gateway_that_it_is() -> None:
+    assert RIGHTS["console"] == RIGHTS["api-gateway"]
 
 
 def test_only_one_service_makes_topics_and_removes_records() -> None:
