@@ -29,6 +29,7 @@ from bench.load import LoadFailedError
 from bench.stopwatch import WARM_UP_CALLS, quantiles
 from sluice.addresses import host_and_port
 from sluice.domain.decision import Context, Decision, Reader
+from sluice.domain.host import Host
 from sluice.domain.model import DomainModel
 from sluice.domain.scope.commands import CreateScope
 from sluice.domain.scope.decide import decide_create_scope
@@ -45,7 +46,6 @@ from sluice.kafka.request_source import KafkaRequestSource
 from sluice.kafka.topics import JOURNAL
 from sluice.kafka_config import clients
 from sluice.pravega.client import SegmentStoreClient
-from sluice.pravega.host import Host
 from sluice.pravega.store import SegmentStore
 from sluice.settings import ServiceSettings
 

@@ -25,9 +25,9 @@ from bench.stopwatch import (
     until_at_rest,
 )
 from sluice.controller_api import controller_pb2 as pb
+from sluice.domain.host import Host
 from sluice.domain.segment import parse_segment_name, transaction_segment_name
 from sluice.domain.transaction.state import NO_TIME
-from sluice.pravega.host import Host
 
 CREATE_SCOPE = "createScope"
 CREATE_STREAM = "createStream, 1 segment"

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 import uvloop
 
 from bench import secured
+from sluice.domain.host import Host
 from sluice.domain.segment import TRANSACTION_MARK
 from sluice.engine.step import all_done
-from sluice.pravega.host import Host
 from sluice.pravega.located import LocatedSegmentStores
 from sluice.settings import ServiceSettings
 

@@ -15,9 +15,9 @@ from sluice_cli.addresses import Address, find, usable
 from sluice_cli.output import Output
 
 if TYPE_CHECKING:
+    from sluice.domain.host import Host
     from sluice.lookback.source import Source
     from sluice.pravega.client import SegmentStoreClient
-    from sluice.pravega.host import Host
     from sluice.pravega.store import SegmentStore
     from sluice_cli.api import Answer, Api
     from sluice_cli.records.backing_up import Topics

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from sluice.domain.cluster.commands import Host
 from sluice.domain.cluster.state import Cluster, uncovered
+from sluice.domain.host import Host
 
 MAX_NAMED = 8
 """Of how many containers, and of how many instances, the words give the names."""

@@ -13,10 +13,10 @@ from google.protobuf.message_factory import GetMessageClass
 
 from conformance.answers import Refused
 from sluice.controller_api import controller_pb2 as pb
+from sluice.domain.host import Host
 from sluice.domain.segment import segment_name
 from sluice.pravega.client import SegmentStoreClient
 from sluice.pravega.errors import SegmentMissing
-from sluice.pravega.host import Host
 
 _INTERFACE = pb.DESCRIPTOR.services_by_name["ControllerService"]
 _CALL_DEADLINE_S = 60.0

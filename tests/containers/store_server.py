@@ -10,8 +10,8 @@ from collections.abc import Coroutine, Mapping
 from types import TracebackType
 from typing import Any, Self, TypeVar, cast
 
+from sluice.domain.host import Host
 from sluice.pravega.failure import ConnectionFailure
-from sluice.pravega.host import Host
 from sluice.pravega.memory import InMemorySegmentStore, MemorySegment
 from sluice.pravega.wire.command import Command, Numbered
 from sluice.pravega.wire.frame import HEADER, decode, encode, payload_size

@@ -19,6 +19,7 @@ from harness import eventually
 from sluice.catalog import examples
 from sluice.catalog.examples import Example
 from sluice.domain.cluster import events as ev
+from sluice.domain.host import Host
 from sluice.kafka.topics import REQUESTS_CLUSTER
 from sluice.pravega.container_map import (
     CONTAINER_MAP_NODE,
@@ -26,7 +27,6 @@ from sluice.pravega.container_map import (
     decode_container_map,
     encode_host,
 )
-from sluice.pravega.host import Host
 
 GROUP = "cluster-manager"
 CLUSTER = "contract"

@@ -7,11 +7,11 @@ from typing import Any
 
 from golden.stage import Stage
 from golden.stories import FIXED, GROUP_ID, ORDERS, SHOP, commit, open_transaction, scale, stream_of, write_into
-from sluice.domain.cluster.commands import Host
 from sluice.domain.cluster.decide import decide_assignment
 from sluice.domain.cluster.state import CLUSTER
 from sluice.domain.config import GroupRetention, ReaderGroupConfig, TableConfig
 from sluice.domain.decision import Reply
+from sluice.domain.host import Host
 from sluice.domain.ids import StreamId
 from sluice.domain.reader_group.commands import CreateReaderGroup
 from sluice.domain.scope.commands import CreateScope

@@ -11,8 +11,8 @@ from unittest.mock import patch
 
 from simulation.processes import Process, System, WorkflowProcess, touch_store
 from simulation.txn.instances import TXN_SETTINGS, WORKFLOW_SETTINGS, TxnProcess
-from simulation.txn.redis import MemoryRedis
 from support.backups import back_up
+from support.memory_redis import MemoryRedis
 
 from sluice.backup import restoring
 from sluice.backup.files import read_manifest
@@ -44,7 +44,7 @@ class Stage(System):
         super().__init__(Random(1), PARTITIONS, DELAYS_S)
         self.store = store or InMemorySegmentStore(clock_ms=self.now_ms)
         self.store.fault = self._touch_store
-        self.redis = MemoryRedis(self.loop, Random(2))
+        self.redis = MemoryRedis(Random(2))
         self.failing: frozenset[str] = frozenset()
         for one in restored:
             self.broker.land_in(JOURNAL.name, one.partition, one.key, encode_record(one.record))

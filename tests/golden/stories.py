@@ -9,7 +9,7 @@ from simulation.txn.clients import event_of
 from support.histories import replaced
 
 from golden.stage import Stage
-from sluice.domain.cluster.commands import Heartbeat, Host
+from sluice.domain.cluster.commands import Heartbeat
 from sluice.domain.cluster.decide import decide_assignment, decide_departures, decide_heartbeat
 from sluice.domain.cluster.state import CLUSTER
 from sluice.domain.config import (
@@ -23,6 +23,7 @@ from sluice.domain.config import (
     TableConfig,
 )
 from sluice.domain.decision import Context, Decision, Reader, Reply
+from sluice.domain.host import Host
 from sluice.domain.ids import StreamId
 from sluice.domain.names import REQUEST_STREAM, SYSTEM_SCOPE
 from sluice.domain.reader_group.commands import CreateReaderGroup, DeleteReaderGroup, UpdateReaderGroup

@@ -8,8 +8,8 @@ from kazoo.exceptions import NoNodeError
 from support.instances import have_instances
 
 from harness import System, eventually
-from sluice.pravega.container_map import CONTROLLERS_NODE, decode_host
-from sluice.pravega.host import Host
+from sluice.domain.host import Host
+from sluice.pravega.container_map import CONTROLLERS_NODE, Controller, decode_host
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
@@ -44,10 +44,10 @@ def test_gateways_are_registered_while_they_live_whoever_registers_them(both: Sy
             found[name] = decode_host(data), stat.owner_session_id
         return found
 
-    def expected(*instances: str) -> dict[str, Host]:
+    def expected(*instances: str) -> dict[str, Controller]:
         addresses = dict(zip(("api-gateway-0", "api-gateway-1"), both.grpc_addresses, strict=True))
         pairs = ((instance, addresses[instance].rpartition(":")) for instance in instances)
-        return {f"{host}:{port}:{name}": Host(host, int(port), name) for name, (host, _, port) in pairs}
+        return {f"{host}:{port}:{name}": Controller(host, int(port), name) for name, (host, _, port) in pairs}
 
     def are(*instances: str) -> set[int] | None:
         """The sessions, once these and no others are registered."""

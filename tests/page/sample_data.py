@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from page.sample_log import SampleLog
 
-from sluice.domain.cluster.commands import Host
 from sluice.domain.cluster.events import ContainersAssigned, MemberJoined, MemberLeft
 from sluice.domain.config import (
     GroupRetention,
@@ -23,6 +22,7 @@ from sluice.domain.config import (
     TableConfig,
 )
 from sluice.domain.decision import Reader
+from sluice.domain.host import Host
 from sluice.domain.ids import GroupId, StreamId, TableId
 from sluice.domain.policy.retention import RetentionCode
 from sluice.domain.policy.scaling import ScaleCode

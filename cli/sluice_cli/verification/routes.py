@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sluice.addresses import host_and_port
-from sluice.pravega.host import Host
+from sluice.domain.host import Host
 from sluice_cli.errors import CommandError, RefusedError, UnreachableError
 
 

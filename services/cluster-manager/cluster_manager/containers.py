@@ -22,11 +22,12 @@ from collections.abc import Callable, Iterable
 from cluster_manager.metrics import ASSIGNMENTS, HOSTS
 from cluster_manager.nodes import HostMap, MapChangedError, MapNode, Nodes, NodesError
 from cluster_manager.stabilization_window import StabilizationWindow
-from sluice.domain.cluster.commands import Heartbeat, Host
+from sluice.domain.cluster.commands import Heartbeat
 from sluice.domain.cluster.decide import assignment_wait_ms, decide_assignment, decide_takeover, moves
 from sluice.domain.cluster.events import ContainersAssigned
 from sluice.domain.cluster.state import CLUSTER, Cluster, cluster_of, uncovered
 from sluice.domain.decision import Context, Decision
+from sluice.domain.host import Host
 from sluice.engine.fold import GuardedReader
 from sluice.engine.journal import Journal, JournalError, JournalUnavailableError
 from sluice.engine.proposer import Decide

@@ -13,7 +13,7 @@ from cluster_manager.nodes import NodesError
 from sluice.addresses import host_and_port
 from sluice.domain.cluster.state import CLUSTER, Cluster, cluster_of
 from sluice.engine.journal import Journal
-from sluice.pravega.host import Host
+from sluice.pravega.container_map import Controller
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ class Registry(Protocol):
         """Whether a session is established."""
         ...
 
-    async def register(self, controllers: Collection[Host]) -> None:
+    async def register(self, controllers: Collection[Controller]) -> None:
         """Have these stand as controllers, of this session no others; changes are watched. Raises NodesError."""
         ...
 
@@ -51,10 +51,10 @@ class GatewayNodes:
         """Never returns. It looks each AGAIN_S: an instance is not notified when it ceases to be the active one."""
         while True:
             self._changed.clear()
-            wanted = gateways_of(cluster_of(self._journal.reader(CLUSTER))) if self._active() else frozenset[Host]()
+            cluster = cluster_of(self._journal.reader(CLUSTER)) if self._active() else Cluster()
             try:
                 if self._nodes.connected:
-                    await self._nodes.register(wanted)
+                    await self._nodes.register(gateways_of(cluster))
             except NodesError as error:
                 log.warning("gateways not registered in ZooKeeper", extra={"error": str(error)})
             try:
@@ -64,7 +64,7 @@ class GatewayNodes:
                 pass
 
 
-def gateways_of(cluster: Cluster) -> frozenset[Host]:
+def gateways_of(cluster: Cluster) -> frozenset[Controller]:
     """The members that take clients' calls, as Pravega's controllers register."""
     found = ((m.instance, m.endpoints.get(PROTOCOL, "")) for m in cluster.members.values() if m.service == SERVICE)
-    return frozenset(Host(*host_and_port(endpoint), instance) for instance, endpoint in found if endpoint)
+    return frozenset(Controller(*host_and_port(endpoint), instance) for instance, endpoint in found if endpoint)

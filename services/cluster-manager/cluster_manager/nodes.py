@@ -18,13 +18,13 @@ from kazoo.exceptions import BadVersionError, KazooException, NodeExistsError, N
 
 from cluster_manager.metrics import ZOOKEEPER_LOSSES
 from cluster_manager.zookeeper_access import ZooKeeperAccess
-from sluice.domain.cluster.commands import Host
+from sluice.domain.host import Host
 from sluice.exceptions import in_words
-from sluice.pravega import host as store
 from sluice.pravega.container_map import (
     CONTAINER_MAP_NODE,
     CONTROLLERS_NODE,
     HOSTS_NODE,
+    Controller,
     decode_container_map,
     decode_host,
     encode_container_map,
@@ -159,7 +159,7 @@ class ZooKeeperNodes:
             await self._result_of(self._client.exists_async(self._map, watch=self._on_watch))
             return None
         try:
-            containers = {Host(h.address, h.port): ids for h, ids in decode_container_map(data).items()}
+            containers = decode_container_map(data)
         except MalformedPayload as error:
             log.warning("container map in ZooKeeper is malformed", extra={"error": str(error)})
             return MapNode(None, stat.version)
@@ -167,7 +167,7 @@ class ZooKeeperNodes:
 
     async def write_map(self, containers: Mapping[Host, frozenset[int]], version: int | None) -> None:
         """See Nodes."""
-        data = encode_container_map({store.Host(h.address, h.port): ids for h, ids in containers.items()})
+        data = encode_container_map(containers)
         try:
             if version is None:
                 await self._result_of(self._client.create_async(self._map, data, makepath=True))
@@ -176,7 +176,7 @@ class ZooKeeperNodes:
         except (BadVersionError, NodeExistsError, NoNodeError) as error:
             raise MapChangedError(in_words(error)) from error
 
-    async def register(self, controllers: Collection[store.Host]) -> None:
+    async def register(self, controllers: Collection[Controller]) -> None:
         """See Registry. A node of another session is left alone: it goes with that one."""
         session = self._client.client_id
         if session is None:
@@ -218,10 +218,10 @@ class ZooKeeperNodes:
         except MalformedPayload as error:
             log.warning("host with a malformed payload left out", extra={"node": name, "error": str(error)})
             return None
-        if host.endpoint_id:
+        if isinstance(host, Controller):
             log.warning("host with an endpoint id is no segment store", extra={"node": name, "host": str(host)})
             return None
-        return Host(host.address, host.port)
+        return host
 
     async def _result_of(self, result: Any) -> Any:
         """The answer of kazoo; NodesError for all but what is an answer about the node."""

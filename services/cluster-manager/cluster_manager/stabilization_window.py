@@ -8,7 +8,7 @@ Pure; the time is that of the caller's clock, in seconds.
 
 from collections.abc import Iterable
 
-from sluice.domain.cluster.commands import Host
+from sluice.domain.host import Host
 
 _MAX_WAITS = 4
 

@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import msgspec
 
-from sluice.domain.cluster.commands import Host
 from sluice.domain.cluster.events import MemberLeft
 from sluice.domain.cluster.state import CLUSTER, Cluster, Member, cluster_of
+from sluice.domain.host import Host
 from sluice.domain.model import JournalRecord
 from sluice.engine.fold import Outcome, PartitionView
 from sluice.lookback.as_of import fold

@@ -5,6 +5,7 @@ What other packages use is named here, but for Pravega's byte formats, each of w
 package's own.
 """
 
+from sluice.domain.host import Host
 from sluice.pravega.client import SegmentStoreClient
 from sluice.pravega.connection import ConnectionLimits
 from sluice.pravega.errors import (
@@ -25,7 +26,6 @@ from sluice.pravega.errors import (
     Unsupported,
 )
 from sluice.pravega.failure import ConnectionFailure, Failure
-from sluice.pravega.host import Host
 from sluice.pravega.located import LocatedSegmentStores
 from sluice.pravega.memory import InMemorySegmentStore
 from sluice.pravega.routing import container_of

@@ -8,10 +8,10 @@ number of calls side by side on one event loop; all calls to one container share
 import ssl
 from collections.abc import Callable
 
+from sluice.domain.host import Host
 from sluice.pravega.calls import SegmentCalls
 from sluice.pravega.connection import Connection, ConnectionLimits
 from sluice.pravega.failure import ConnectionFailure, Failure
-from sluice.pravega.host import Host
 from sluice.pravega.pool import ConnectionPool
 from sluice.pravega.routing import container_of
 from sluice.pravega.tokens import NO_TOKENS, Tokens

@@ -19,8 +19,8 @@ from uuid import UUID
 import msgspec
 
 from sluice.addresses import bare
+from sluice.domain.host import Host
 from sluice.pravega.failure import ConnectionFailure, Failure
-from sluice.pravega.host import Host
 from sluice.pravega.wire.appends import (
     AppendBlockEnd,
     ConditionalAppend,

@@ -5,8 +5,8 @@ Both use Pravega's versioned envelope. Rules: segment-store-cluster A3 to A5. Pu
 
 from collections.abc import Collection, Mapping
 
+from sluice.domain.host import Host
 from sluice.pravega.envelope import PayloadReader, collection, envelope, int32, text
-from sluice.pravega.host import Host
 
 CONTAINER_MAP_NODE = "cluster/segmentContainerHostMapping"
 """Where the map stands, below `/pravega/<cluster name>`."""
@@ -16,14 +16,20 @@ CONTROLLERS_NODE = "cluster/controllers"
 """Likewise the controllers."""
 
 
-def node_of(host: Host) -> str:
-    """The name of a host's node (A2)."""
-    return f"{host.address}:{host.port}:{host.endpoint_id}"
+class Controller(Host, frozen=True, order=True):
+    """What stands among the controllers. A segment store's endpoint id is empty."""
+
+    endpoint_id: str
+
+
+def node_of(controller: Controller) -> str:
+    """The name of a controller's node (A2)."""
+    return f"{controller.address}:{controller.port}:{controller.endpoint_id}"
 
 
 def encode_host(host: Host) -> bytes:
     """The payload of a host's node (A4)."""
-    return envelope(text(host.address) + int32(host.port) + text(host.endpoint_id))
+    return envelope(text(host.address) + int32(host.port) + text(_endpoint_id(host)))
 
 
 def decode_host(data: bytes) -> Host:
@@ -46,7 +52,12 @@ def decode_container_map(data: bytes) -> dict[Host, frozenset[int]]:
 
 def _read_host(payload: PayloadReader) -> Host:
     data = payload.envelope()[0]
-    return Host(data.text(), data.int32(), data.text())
+    host, endpoint_id = Host(data.text(), data.int32()), data.text()
+    return Controller(host.address, host.port, endpoint_id) if endpoint_id else host
+
+
+def _endpoint_id(host: Host) -> str:
+    return host.endpoint_id if isinstance(host, Controller) else ""
 
 
 def _read_container_set(payload: PayloadReader) -> frozenset[int]:

@@ -8,10 +8,10 @@ a connection, of which there are `_LANES` to each store.
 import ssl
 from collections.abc import Awaitable, Callable
 
+from sluice.domain.host import Host
 from sluice.pravega.calls import RequestChannel, SegmentCalls
 from sluice.pravega.connection import Connection, ConnectionLimits
 from sluice.pravega.errors import AccessDenied, TryLater
-from sluice.pravega.host import Host
 from sluice.pravega.pool import ConnectionPool
 from sluice.pravega.routing import container_of
 from sluice.pravega.tokens import FetchedTokens, FetchToken

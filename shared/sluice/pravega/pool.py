@@ -14,9 +14,9 @@ import ssl
 from collections import Counter
 from functools import partial
 
+from sluice.domain.host import Host
 from sluice.pravega.connection import Connection, ConnectionLimits
 from sluice.pravega.failure import ConnectionFailure, Failure
-from sluice.pravega.host import Host
 from sluice.security.watched import Watched
 
 Lane = tuple[Host, int]

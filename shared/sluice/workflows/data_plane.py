@@ -11,11 +11,10 @@ import itertools
 from collections.abc import Callable
 from functools import partial
 
-from sluice.domain.cluster.commands import Host as RegisteredHost
 from sluice.domain.cluster.state import CLUSTER, cluster_of
+from sluice.domain.host import Host
 from sluice.pravega.client import SegmentStoreClient
 from sluice.pravega.errors import SegmentMissing, SegmentStoreError
-from sluice.pravega.host import Host
 from sluice.pravega.routing import probe_name
 from sluice.pravega.store import ScaleType, SegmentStore
 from sluice.pravega.tokens import OwnTokens
@@ -42,19 +41,15 @@ def open_data_plane(runtime: Runtime, call_timeout_s: float) -> SegmentStore:
 def connect(runtime: Runtime, call_timeout_s: float) -> SegmentStore:
     """The segment stores where the journal says they are. Closed with the service."""
 
-    def route(container: int) -> Host | None:
-        host = _host_of(runtime, container)
-        return Host(host.address, host.port) if host is not None else None
-
     tls = runtime.settings.store_client_tls()
     runtime.watch(tls)
     count, tokens = runtime.settings.container_count, OwnTokens(runtime.tokens)
-    store = SegmentStoreClient(route, count, call_timeout_s=call_timeout_s, tokens=tokens, tls=tls)
+    store = SegmentStoreClient(partial(_host_of, runtime), count, call_timeout_s=call_timeout_s, tokens=tokens, tls=tls)
     runtime.stack.push_async_callback(store.close)
     return store
 
 
-def _host_of(runtime: Runtime, container: int) -> RegisteredHost | None:
+def _host_of(runtime: Runtime, container: int) -> Host | None:
     return cluster_of(runtime.journal.reader(CLUSTER)).containers.get(container)
 
 
@@ -69,7 +64,7 @@ class DataPlane:
         self,
         store: SegmentStore,
         container_count: int,
-        host_of: Callable[[int], RegisteredHost | None] = lambda _container: None,
+        host_of: Callable[[int], Host | None] = lambda _container: None,
     ) -> None:
         self._store = store
         self._names = {container: probe_name(container, container_count) for container in range(container_count)}

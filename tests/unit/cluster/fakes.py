@@ -10,9 +10,10 @@ from support.memory_world import MemoryWorld
 
 from cluster_manager.containers import ContainerManager
 from cluster_manager.nodes import HostMap, MapChangedError, MapNode, NodesError
-from sluice.domain.cluster.commands import Heartbeat, Host
+from sluice.domain.cluster.commands import Heartbeat
 from sluice.domain.cluster.events import ContainersAssigned
 from sluice.domain.cluster.state import CLUSTER, Cluster, cluster_of
+from sluice.domain.host import Host
 from sluice.domain.model import DomainModel, JournalEntry
 from sluice.engine.journal import Journal
 from sluice.engine.ports import Ends, RecordFacts, SendError

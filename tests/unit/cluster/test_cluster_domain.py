@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.domain_log import Log
 
-from sluice.domain.cluster.commands import Heartbeat, Host
+from sluice.domain.cluster.commands import Heartbeat
 from sluice.domain.cluster.decide import (
     assign,
     assignment_wait_ms,
@@ -23,6 +23,7 @@ from sluice.domain.cluster.events import ContainersAssigned, MemberLeft
 from sluice.domain.cluster.state import CLUSTER, Cluster, cluster_of, uncovered
 from sluice.domain.decision import Context, Decision
 from sluice.domain.events import Event
+from sluice.domain.host import Host
 from sluice.outages import Outage, in_words, outages
 
 HOSTS = [Host(f"10.0.0.{n}", 12345 + p) for n in range(1, 5) for p in range(2)]

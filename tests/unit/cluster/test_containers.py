@@ -8,9 +8,10 @@ from unit.cluster.fakes import MOMENT_S, A, B, C, ClusterWorld, host_sets, settl
 
 from cluster_manager.containers import LOOK_AGAIN_S, NEGLECTED_S, RETRY_S
 from cluster_manager.nodes import HostMap
-from sluice.domain.cluster.commands import Heartbeat, Host
+from sluice.domain.cluster.commands import Heartbeat
 from sluice.domain.cluster.decide import decide_heartbeat
 from sluice.domain.cluster.state import CLUSTER
+from sluice.domain.host import Host
 
 
 def moves() -> float:

@@ -10,9 +10,9 @@ from cluster_manager.gateways import GatewayNodes
 from cluster_manager.nodes import NodesError
 from sluice.domain.cluster.events import MemberJoined, MemberLeft
 from sluice.domain.cluster.state import CLUSTER
-from sluice.pravega.host import Host
+from sluice.pravega.container_map import Controller
 
-ONE, TWO = Host("10.0.0.1", 9090, "gw-1"), Host("fd00::2", 9091, "gw-2")
+ONE, TWO = Controller("10.0.0.1", 9090, "gw-1"), Controller("fd00::2", 9091, "gw-2")
 
 
 class FakeRegistry:
@@ -22,9 +22,9 @@ class FakeRegistry:
         self.connected = True
         self.refuses = False
         self.tried = False
-        self.registered: set[Host] = set()
+        self.registered: set[Controller] = set()
 
-    async def register(self, controllers: Collection[Host]) -> None:
+    async def register(self, controllers: Collection[Controller]) -> None:
         self.tried = True
         if self.refuses:
             raise NodesError("no")
@@ -43,7 +43,7 @@ class Scene:
         await self.world.seed(CLUSTER, MemberJoined(service, instance, endpoints, 1))
         self.gateways.wake()
 
-    async def shown(self, *hosts: Host) -> None:
+    async def shown(self, *hosts: Controller) -> None:
         await until(lambda: self.registry.registered == set(hosts))
 
     @asynccontextmanager

@@ -8,7 +8,7 @@ from unit.gateway.support import SYNC_INTERNAL, creation_started, failure
 
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.cluster import events as ev
-from sluice.domain.cluster.commands import Host
+from sluice.domain.host import Host
 from sluice.pravega.routing import container_of
 
 INFO = pb.StreamInfo(scope="sc", stream="st")

@@ -5,7 +5,7 @@ import ssl
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
-from sluice.pravega.host import Host
+from sluice.domain.host import Host
 from sluice.pravega.wire.appends import AppendBlockEnd, AppendSetup, DataAppended, SetupAppend
 from sluice.pravega.wire.command import Command
 from sluice.pravega.wire.frame import HEADER, decode, encode, payload_size

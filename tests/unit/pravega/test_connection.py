@@ -10,9 +10,9 @@ from support.wait import SOON_S
 from unit.pravega.fake_store import CLOSE, FakeStore, fake_store, set_up_or_appended
 
 from harness import eventually_async
+from sluice.domain.host import Host
 from sluice.pravega.connection import Connection, ConnectionLimits, next_request_id
 from sluice.pravega.failure import ConnectionFailure, Failure
-from sluice.pravega.host import Host
 from sluice.pravega.wire.appends import AppendBlockEnd, AppendSetup, DataAppended, ReadSegment, SetupAppend
 from sluice.pravega.wire.command import Command, Numbered
 from sluice.pravega.wire.frame import encode

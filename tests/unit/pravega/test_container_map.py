@@ -4,16 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sluice.domain.host import Host
 from sluice.pravega.container_map import decode_container_map, decode_host, encode_container_map, encode_host
 from sluice.pravega.envelope import MalformedPayload
-from sluice.pravega.host import Host
 
 HOST = Host("127.0.0.1", 12345)
 HOST_BYTES = bytes.fromhex("00000100 00000011 0009 3132372e302e302e31 00003039 0000")
 SET_BYTES = bytes.fromhex("00000100 00000011 04 00000000 00000001 00000002 00000003")
 MAP_BYTES = bytes.fromhex("00000100 00000033 01") + HOST_BYTES + SET_BYTES
 
-hosts = st.builds(Host, st.text(max_size=20), st.integers(0, 65535), st.text(max_size=5))
+hosts = st.builds(Host, st.text(max_size=20), st.integers(0, 65535))
 maps = st.dictionaries(hosts, st.frozensets(st.integers(0, 2**31 - 1), max_size=200), max_size=4)
 
 

@@ -8,11 +8,11 @@ from prometheus_client import REGISTRY
 from support.engine_world import EngineWorld, settle
 
 from sluice import journal_watch as module
-from sluice.domain.cluster.commands import Host
 from sluice.domain.cluster.events import ContainersAssigned, ContainersUnresponsive, MemberJoined, MemberLeft
 from sluice.domain.cluster.state import CLUSTER
 from sluice.domain.config import StreamConfig
 from sluice.domain.events import Event
+from sluice.domain.host import Host
 from sluice.domain.model import DomainModel
 from sluice.domain.segment import Segment
 from sluice.domain.stream.events import StreamCreated, StreamCreationStarted, WorkflowAdmitted, WorkflowQueued

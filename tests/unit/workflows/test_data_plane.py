@@ -9,7 +9,8 @@ from types import SimpleNamespace
 import pytest
 from support.wait import eventually_async
 
-from sluice.domain.cluster.commands import Heartbeat, Host
+from sluice.domain.cluster.commands import Heartbeat
+from sluice.domain.host import Host
 from sluice.kafka.requests import decode_request
 from sluice.kafka.topics import REQUESTS_CLUSTER
 from sluice.memory.broker import MemoryBroker

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from api_gateway.edge.reads import Reads
-from sluice.domain.cluster.commands import Host
+from sluice.domain.host import Host
 from sluice.outages import Outage, outages
 
 

@@ -17,10 +17,10 @@ from sluice.catalog.examples.example import Example
 from sluice.catalog.examples.history import SUCCESS, History
 from sluice.catalog.examples.restored_records import restored
 from sluice.catalog.examples.transaction_records import ended, prepared, rolled, transactions
-from sluice.domain.cluster.commands import Host
 from sluice.domain.cluster.events import ContainersAssigned, ContainersUnresponsive, MemberJoined, MemberLeft
 from sluice.domain.config import ReaderGroupConfig, StreamConfig
 from sluice.domain.decision import Reply
+from sluice.domain.host import Host
 from sluice.domain.ids import StreamId
 from sluice.domain.names import (
     REQUEST_STREAM,

@@ -2,19 +2,6 @@
 
 import msgspec
 
-from sluice.addresses import address_of
-
-
-class Host(msgspec.Struct, frozen=True, order=True):
-    """Where a segment store listens, exactly as it registered itself."""
-
-    address: str
-    port: int
-
-    def __str__(self) -> str:
-        return address_of(self.address, self.port)
-
-
 HEARTBEAT_S = 60.0
 """How often an instance sends a heartbeat that says nothing new."""
 

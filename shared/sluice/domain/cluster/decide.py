@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Mapping
 
 from sluice.domain.cluster import events as ev
-from sluice.domain.cluster.commands import Heartbeat, Host
+from sluice.domain.cluster.commands import Heartbeat
 from sluice.domain.cluster.state import Cluster, cluster_of
 from sluice.domain.decision import Context, Decide, Decision, Reader
+from sluice.domain.host import Host
 
 
 def assign(count: int, hosts: Iterable[Host], present: Mapping[int, Host]) -> dict[int, Host]:

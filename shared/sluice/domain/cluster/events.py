@@ -2,7 +2,7 @@
 
 import msgspec
 
-from sluice.domain.cluster.commands import Host
+from sluice.domain.host import Host
 
 
 class ClusterEvent(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_defaults=True):

@@ -6,8 +6,8 @@ set interval. Pure; the owner of the cluster's requests decides, and every proce
 
 import msgspec
 
-from sluice.domain.cluster.commands import Host
 from sluice.domain.decision import Reader
+from sluice.domain.host import Host
 
 CLUSTER = "cluster"
 

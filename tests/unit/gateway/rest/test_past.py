@@ -17,8 +17,8 @@ from api_gateway.console.rest.requests import RequestHistory
 from api_gateway.console.rest.scopes import ScopeDescription
 from api_gateway.console.rest.stream_models import StreamDescription
 from api_gateway.console.rest.tables import TableDescription
-from sluice.domain.cluster.commands import Host
 from sluice.domain.cluster.events import ContainersAssigned, MemberJoined, MemberLeft
+from sluice.domain.host import Host
 from sluice.lookback.errors import HelperEndedError, TimeIsOverError
 from sluice.lookback.times import show_time
 

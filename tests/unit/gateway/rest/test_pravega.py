@@ -14,9 +14,9 @@ from api_gateway.edge.shares import Shares
 from api_gateway.pravega.rest.convert import DAY_MS, UNBOUNDED, config_of, stream_property
 from api_gateway.pravega.rest.models import CreateStreamRequest
 from sluice.domain.cluster import events as ev
-from sluice.domain.cluster.commands import Host
 from sluice.domain.config import RetentionPolicy, RetentionType, StreamConfig
 from sluice.domain.decision import Reply
+from sluice.domain.host import Host
 from sluice.domain.status import Status
 
 FIXED = {"type": "FIXED_NUM_SEGMENTS", "minSegments": 1}

@@ -12,8 +12,8 @@ from starlette.routing import compile_path
 from support.documents import DOCS
 from unit.gateway.rest.world import World
 
-from sluice.domain.cluster.commands import Host
 from sluice.domain.cluster.events import ContainersAssigned
+from sluice.domain.host import Host
 from sluice.domain.transaction.events import CommitBatchEnded, TransactionAborted, TransactionCommitted
 from sluice.kafka.topics import SCALE
 

@@ -7,9 +7,10 @@ from unit.gateway.rest.test_sluice_streams import S, problem
 from unit.gateway.rest.world import World
 from unit.gateway.support import creation_started
 
-from sluice.domain.cluster.commands import Heartbeat, Host
+from sluice.domain.cluster.commands import Heartbeat
 from sluice.domain.cluster.events import ContainersAssigned, ContainersUnresponsive, MemberJoined, MemberLeft
 from sluice.domain.decision import Reply
+from sluice.domain.host import Host
 from sluice.domain.scope.commands import CreateScope
 from sluice.domain.status import Status
 from sluice.domain.workflow import CancelWorkflow, RetryWorkflow, WorkflowStepFailed

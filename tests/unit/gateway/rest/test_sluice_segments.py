@@ -6,8 +6,8 @@ import pytest
 from unit.gateway.rest.test_sluice_streams import ST, problem
 from unit.gateway.rest.world import World
 
-from sluice.domain.cluster.commands import Host
 from sluice.domain.cluster.events import ContainersAssigned
+from sluice.domain.host import Host
 from sluice.domain.segment import Segment, segment_id
 from sluice.domain.stream.events import Replacement, StreamEpochAdded, StreamScaleCancelled, StreamScaleStarted
 from sluice.domain.transaction import commands as c

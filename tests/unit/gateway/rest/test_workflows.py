@@ -7,9 +7,9 @@ from unit.gateway.rest.test_sluice_streams import ST, S, problem
 from unit.gateway.rest.world import World
 from unit.gateway.support import creation_started
 
-from sluice.domain.cluster.commands import Host
 from sluice.domain.cluster.events import ContainersAssigned
 from sluice.domain.decision import Reply
+from sluice.domain.host import Host
 from sluice.domain.ids import StreamId
 from sluice.domain.names import mark_stream
 from sluice.domain.scope.events import ScopeDeletionStarted

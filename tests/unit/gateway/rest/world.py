@@ -31,8 +31,8 @@ from api_gateway.edge.security.guard import Guard
 from api_gateway.edge.security.sessions import Sessions
 from api_gateway.edge.worker import Worker
 from api_gateway.settings import GatewaySettings
-from sluice.domain.cluster.commands import Host
 from sluice.domain.cluster.events import ContainersAssigned
+from sluice.domain.host import Host
 from sluice.engine.ports import Clock, Message
 from sluice.kafka.dead_letters import DeadLettersUnavailableError
 from sluice.kafka.group_progress import GroupsUnavailableError, PartitionProgress

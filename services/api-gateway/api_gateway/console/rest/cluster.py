@@ -11,7 +11,7 @@ from api_gateway.console.rest.base import Model, Moment, refusals, router
 from api_gateway.edge.heartbeats import LastHeartbeats
 from api_gateway.edge.rest.answers import as_document, as_json
 from api_gateway.edge.rest.parts import ServedContainers, ServedReads, served
-from sluice.domain.cluster.commands import Host
+from sluice.domain.host import Host
 from sluice.lookback.describing import CLUSTER_AT, ClusterQuestion
 from sluice.outages import Outage
 

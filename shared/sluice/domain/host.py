@@ -1,4 +1,4 @@
-"""A segment store's published address: where to connect, and its identity in the container map."""
+"""Where a segment store listens: to connect to it, and its identity in ZooKeeper and the journal."""
 
 import msgspec
 
@@ -6,14 +6,13 @@ from sluice.addresses import address_of
 
 
 class Host(msgspec.Struct, frozen=True, order=True):
-    """Address and port exactly as the segment store published them; `endpoint_id` is empty for segment stores.
+    """Address and port exactly as it registered itself.
 
     Two spellings of one machine are two hosts (segment-store-cluster A2).
     """
 
     address: str
     port: int
-    endpoint_id: str = ""
 
     def __str__(self) -> str:
         return address_of(self.address, self.port)
