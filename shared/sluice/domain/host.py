@@ -1,4 +1,4 @@
-"""Where a segment store listens: to connect to it, and its identity in ZooKeeper and the journal."""
+"""The address of a segment store. Two spellings of one machine are two hosts (segment-store-cluster A2)."""
 
 import msgspec
 
@@ -6,10 +6,7 @@ from sluice.addresses import address_of
 
 
 class Host(msgspec.Struct, frozen=True, order=True):
-    """Address and port exactly as it registered itself.
-
-    Two spellings of one machine are two hosts (segment-store-cluster A2).
-    """
+    """Where a segment store listens, exactly as it registered itself."""
 
     address: str
     port: int
