@@ -15,8 +15,7 @@ const CHANGE_MS = 130_000;
 /** Why a call gave no data. `kind` says what the reader can do about it. */
 export class Problem extends Error {
   /**
-   * @param {ProblemKind} kind
-   * @param {string} detail in words
+   * @param {ProblemKind} kind @param {string} detail in words
    * @param {{status?: number, reason?: string, request?: string, retryAfterMs?: number}} [facts]
    */
   constructor(kind, detail, facts = {}) {

@@ -22,8 +22,7 @@ const EVENTS = ['hello', 'changed', 'rates', 'many', 'beat', 'bye'];
 /**
  * What the gateway is asked for: it refuses all if one of the names is none, or there are too many. Of rates those that
  * joined last are pushed, and where there are too many other names everything is.
- * @param {Set<string>} wanted
- * @returns {Set<string>}
+ * @param {Set<string>} wanted @returns {Set<string>}
  */
 export function named(wanted) {
   const names = [...wanted].filter((one) => NAME.test(one));
@@ -36,8 +35,7 @@ export function named(wanted) {
 }
 
 /**
- * @param {string} base the address of `/sluice/v1/`
- * @param {(message: Message) => void} emit
+ * @param {string} base the address of `/sluice/v1/` @param {(message: Message) => void} emit
  * @returns {{watch: (wanted: Set<string>) => void, renew: () => void, close: () => void}} `renew` opens it anew, with
  *   nothing of before
  */

@@ -41,10 +41,10 @@ function Banners() {
         : null
     }
     ${
-      at.value && !route?.past
-        ? html`<div class="banner past">This view knows only now: what stands here is not of that
+      at.value &&
+      !route?.past &&
+      html`<div class="banner past">This view knows only now: what stands here is not of that
       moment. <button type="button" class="small" onClick=${() => setAt(null)}>Show now</button></div>`
-        : null
     }
     ${
       !at.value && liveState.value === 'old'

@@ -144,10 +144,9 @@ function Containers({data, marks, query}) {
       ${count(data.items.length, 'container')} on ${count(stores.filter(({held}) => held.length > 0).length, 'store')}.
       ${homeless > 0 ? html` <${Badge} tone="bad">${number(homeless)} without a store<//>` : null}
       ${
-        silent.length > 0
-          ? html` <${Badge} tone="bad">
+        silent.length > 0 &&
+        html` <${Badge} tone="bad">
         ${count(silent.length, 'container')} ${silent.length === 1 ? 'does' : 'do'} not answer<//>`
-          : null
       }
       ${data.assignedAt ? html` <span class="muted">Last changed <${Time} at=${data.assignedAt} />.</span>` : null}</p>
     <ul class="stores">${stores.map(({store, mark, held}) => {
@@ -167,11 +166,10 @@ function Containers({data, marks, query}) {
         <span class="away">${says}</span></li>`;
     })}</ul>
     ${
-      silent.length > 0
-        ? html`<ul class="notes">
+      silent.length > 0 &&
+      html`<ul class="notes">
       ${silent.map((one) => html`<li key=${one.container}>container ${one.container}: ${one.problem}</li>`)}
         </ul>`
-        : null
     }`;
 }
 
@@ -195,10 +193,9 @@ function Bands({search, bounds, marks}) {
       )}<//>`;
   return html`
     ${
-      model.rows.length > 0
-        ? html`<${Picture} make=${bands} model=${model} table=${table} most=${BANDS_PX}
+      model.rows.length > 0 &&
+      html`<${Picture} make=${bands} model=${model} table=${table} most=${BANDS_PX}
       hint="Numbers are those of the stores above; hatched: no store held it. Drag to look closer, 0 shows all." />`
-        : null
     }
     <${SearchState} search=${search} what="holding" forward>
       <${Empty} text="The journal has no container map in this span." cli="sluice container list" /><//>`;

@@ -133,10 +133,9 @@ function Group({group, isOpen}) {
       toggle=${letters.length > 1 ? () => toggle(letterKey(letter)) : undefined} />`,
     )}</ul>
     ${
-      letters.length > most
-        ? html`<button type="button" class="quiet" onClick=${() => setMost(most + SHOWN)}>
+      letters.length > most &&
+      html`<button type="button" class="quiet" onClick=${() => setMost(most + SHOWN)}>
       ${Math.min(SHOWN, letters.length - most)} more of ${letters.length - most}</button>`
-        : null
     }
   </details>`;
 }
@@ -157,10 +156,9 @@ function One({letter, isOpen, selected, toggle}) {
       <${Time} at=${letter.at} /><span class="cut" title=${letter.key}><${Key} text=${letter.key} /></span>
       <span class="muted cut" title=${letter.service}>${letter.service}</span>
       ${
-        letter.settled
-          ? html`<${Badge} tone=${letter.settled === 'replayed' ? 'ok' : 'idle'}>
+        letter.settled &&
+        html`<${Badge} tone=${letter.settled === 'replayed' ? 'ok' : 'idle'}>
         ${words(letter.settled)}<//>`
-          : null
       }
       ${
         letter.settled

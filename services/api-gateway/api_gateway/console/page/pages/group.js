@@ -17,13 +17,14 @@ import {Empty, Gone, Panel} from '../parts/panel.js';
 import {TimeSlider} from '../parts/slider.js';
 import {Behind} from './groups.js';
 import {Plain} from '../parts/plain.js';
+/** @import {Filters} from '../core/types.d.ts' */
 /** @import {GroupDescription, GroupReadersModel, HeldSegment} from 'api' */
 
 const READERS_MS = 5000;
 const PART = 'Some stores did not answer, or a stream does not exist: it may be more.';
 const KEPT_POINTS = 360;
 
-/** @param {Record<string, string>} params */
+/** @param {Filters} params */
 export const title = ({scope, group}) => `${scope}/${group}`;
 
 /** @param {{params: Record<string, string>, at: string | null}} props */
@@ -56,12 +57,11 @@ export default function Group({params: {scope, group}, at}) {
         <a href=${href('/journal', {key: `group:${name}`, from: '-7d'})}>What the journal has of it</a><//>`}>
       ${(data) => html`<${Facts} data=${data} />`}<//>
     ${
-      at === null
-        ? html`
+      at === null &&
+      html`
       <${Panel} title="Readers, by segment" of=${readers}>
         ${(data) => html`<${Readers} data=${data} />`}<//>
       <${Trend} lag=${readers.data?.lag} at=${readers.data?.at} />`
-        : null
     }
   </div>`;
 }

@@ -71,10 +71,10 @@ export function Records({path, query, at}) {
   return html`
     <${Panel} title="Records, newest first"
       tools=${
-        at === null && to === ''
-          ? html`<button type="button" class="small"
+        at === null &&
+        to === '' &&
+        html`<button type="button" class="small"
         onClick=${() => setTurn(turn + 1)}>Search anew</button>`
-          : null
       }>
       <ol class="records">
         ${search.items.map(

@@ -96,13 +96,12 @@ function ended(sent, letters, more) {
   const last = sent.filter((one) => one.request).slice(-10);
   return html`<b>${sent.length} of ${letters.length} sent.</b>${more}
     ${
-      last.length > 0
-        ? html`<ul>
+      last.length > 0 &&
+      html`<ul>
       ${last.map(
         ({letter, request}) => html`<li key=${request}>
         ${letterKey(letter)}: follow <${RequestLink} id=${request} /></li>`,
       )}</ul>`
-        : null
     }`;
 }
 

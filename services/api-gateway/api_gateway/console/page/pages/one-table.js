@@ -12,9 +12,10 @@ import {ScopeLink, Time} from '../parts/link.js';
 import {Gone, Panel} from '../parts/panel.js';
 import {TimeSlider} from '../parts/slider.js';
 import {Plain} from '../parts/plain.js';
+/** @import {Filters} from '../core/types.d.ts' */
 /** @import {TablePartition} from 'api' */
 
-/** @param {Record<string, string>} params */
+/** @param {Filters} params */
 export const title = ({scope, table}) => `${scope}/${table}`;
 
 /** @param {{params: Record<string, string>, at: string | null}} props */
@@ -45,10 +46,9 @@ export default function OneTable({params: {scope, table}, at}) {
         <a href=${href('/journal', {key: `table:${name}`, from: '-7d'})}>What the journal has of it</a><//>`}>
       ${(data) => html`<dl class="facts">
         ${
-          data.unreachable
-            ? html`<dt>Unreachable</dt><dd><${Unreachable} found=${data.unreachable}
+          data.unreachable &&
+          html`<dt>Unreachable</dt><dd><${Unreachable} found=${data.unreachable}
           of=${data.segments.length} what="partitions" /></dd>`
-            : null
         }
         <dt>Created</dt><dd><${Time} at=${data.createdAt} /></dd>
         <dt>Keys</dt><dd>${count(data.config.primaryKeyLength, 'byte')}${

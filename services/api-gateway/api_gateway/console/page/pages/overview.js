@@ -55,17 +55,15 @@ function Sentence({data}) {
     <${Badge} tone=${TONES[data.level]}>${WORDS[data.level] ?? data.level}<//>
     <div><p class="says">${data.sentence}</p>
       ${
-        problems.length > 0
-          ? html`<ul>
+        problems.length > 0 &&
+        html`<ul>
         ${problems.map((/** @type {string} */ one) => html`<li key=${one}>${one}</li>`)}</ul>`
-          : null
       }
       ${
-        oldestFailing
-          ? html`<p class="muted">Oldest: ${words(oldestFailing.kind)} of <${AggregateLink}
+        oldestFailing &&
+        html`<p class="muted">Oldest: ${words(oldestFailing.kind)} of <${AggregateLink}
         aggregate=${oldestFailing.aggregate}
         kind=${false} /> for <${Age} at=${oldestFailing.since} />.</p>`
-          : null
       }</div>
   </section>`;
 }
@@ -92,11 +90,10 @@ function Figures({data}) {
       ${number(value)}</b><span>${label}</span></a></li>`,
     )}</ul>
     ${
-      counts.scopes === 0
-        ? html`<${Empty}
+      counts.scopes === 0 &&
+      html`<${Empty}
       text="There is no scope yet. Streams, reader groups and tables live in scopes."
       cli=${cli`scope create demo`} />`
-        : null
     }`;
 }
 

@@ -116,10 +116,9 @@ export default function Streams({query}) {
       <input type="text" aria-label="Tag" placeholder="tag" size="12" value=${tag}
         onChange=${onText((text) => setQuery({tag: text.trim()}))} />
       ${
-        isFiltered
-          ? html`<button type="button" class="quiet"
+        isFiltered &&
+        html`<button type="button" class="quiet"
         onClick=${() => setQuery({q: '', state: '', scope: '', tag: ''})}>Clear</button>`
-          : null
       }
       ${
         !isWhole && !loading && loadedAt
@@ -128,10 +127,10 @@ export default function Streams({query}) {
           : null
       }
       ${
-        problem && list.rows.size > 0
-          ? html`<span class="warn"
+        problem &&
+        list.rows.size > 0 &&
+        html`<span class="warn"
         role="alert">Some of these may be missing or old: ${problem.detail}</span>`
-          : null
       }
     </div>
     <${Panel} class="fill" flush>
@@ -158,7 +157,7 @@ export default function Streams({query}) {
   </div>`;
 }
 
-/** The same list on the command line. @param {Record<string, string>} query */
+/** The same list on the command line. @param {Filters} query */
 function line({q, state, scope, tag}) {
   const options = Object.entries({scope, tag, state: /^[A-Z]+$/.test(state ?? '') ? state : ''})
     .filter(([, value]) => value)

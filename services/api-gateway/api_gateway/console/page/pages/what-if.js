@@ -35,7 +35,7 @@ const COOLDOWN_MS = 120_000;
 
 /**
  * What the sliders stand at: the policy of today, but for what the address says.
- * @param {StreamConfiguration} config of the stream @param {Record<string, string>} query @returns {Wanted}
+ * @param {StreamConfiguration} config of the stream @param {Filters} query @returns {Wanted}
  */
 export function wanted(config, query) {
   const {scaling, retention} = config;
@@ -150,10 +150,9 @@ function Found({data, problem, running, retry}) {
     <${BothLanes} data=${data} />
     ${data.kept && data.kept.at.length > 1 ? html`<${Kept} kept=${data.kept} />` : null}
     ${
-      data.notes.length > 0
-        ? html`<ul class="notes">
+      data.notes.length > 0 &&
+      html`<ul class="notes">
       ${data.notes.map((/** @type {string} */ note) => html`<li key=${note}>${note}</li>`)}</ul>`
-        : null
     }
   </div>`;
 }
@@ -258,10 +257,10 @@ function MakePolicy({scope, stream, description, etag, want}) {
       allowed=${same ? {allowed: false, why: 'this is the policy already'} : allowedOf(description, 'update')}>Make this
         the policy<//>
     ${
-      want.kind === 'scaling' && cooldownMs !== COOLDOWN_MS
-        ? html`<span class="muted">The cool-down is no part of it:
+      want.kind === 'scaling' &&
+      cooldownMs !== COOLDOWN_MS &&
+      html`<span class="muted">The cool-down is no part of it:
       it is a setting of retention-spark, for all streams.</span>`
-        : null
     }
   </p>`;
 }

@@ -97,7 +97,7 @@ export default function Workflows({query}) {
   </div>`;
 }
 
-/** The same list on the command line. @param {Record<string, string>} query */
+/** The same list on the command line. @param {Filters} query */
 function line({kind, scope, state, q}) {
   const options = Object.entries({kind, scope, state, text: q})
     .filter(([, value]) => value)
@@ -117,10 +117,9 @@ function Lane({name, label, tone, hint, group, items, isAll}) {
     <header><h2>${label}</h2><span class="count num">${items.length}</span>
       ${name === 'failing' && items.length > 1 ? html`<${RetryAll} items=${items} />` : null}</header>
     ${
-      items.length === 0
-        ? html`<p class="none">
+      items.length === 0 &&
+      html`<p class="none">
       ${name === 'failing' ? (isAll ? 'Nothing is failing.' : 'None of these is failing.') : hint}</p>`
-        : null
     }
     ${
       group
@@ -128,26 +127,24 @@ function Lane({name, label, tone, hint, group, items, isAll}) {
             (one) => html`<div class="cluster" key=${one.key}>
         <h3 title=${one.key}><span class="cut">${one.key}</span><span class="num">${one.items.length}</span>
           ${
-            name === 'failing' && one.items.length > 1
-              ? html`<${RetryAll} items=${one.items}
+            name === 'failing' &&
+            one.items.length > 1 &&
+            html`<${RetryAll} items=${one.items}
             why=${one.key} />`
-              : null
           }</h3>
         ${one.items.slice(0, most).map((item) => html`<${Card} key=${item.aggregate} item=${item} lane=${tone} />`)}
         ${
-          one.items.length > most
-            ? html`<${More} left=${one.items.length - most}
+          one.items.length > most &&
+          html`<${More} left=${one.items.length - most}
           onClick=${() => setMost(most + SHOWN)} />`
-            : null
         }
       </div>`,
           )
         : html`${items.slice(0, most).map((item) => html`<${Card} key=${item.aggregate} item=${item} lane=${tone} />`)}
         ${
-          items.length > most
-            ? html`<${More} left=${items.length - most}
+          items.length > most &&
+          html`<${More} left=${items.length - most}
           onClick=${() => setMost(most + SHOWN)} />`
-            : null
         }`
     }
   </section>`;
@@ -194,10 +191,11 @@ function Card({item, lane}) {
       }</div>`
     }
     ${
-      item.lastError && item.state !== 'waiting' && item.lastError !== item.waitsFor?.why
-        ? html`<p class="error">
+      item.lastError &&
+      item.state !== 'waiting' &&
+      item.lastError !== item.waitsFor?.why &&
+      html`<p class="error">
       ${item.lastError.slice(0, SHOWN_ERROR)}</p>`
-        : null
     }
     ${item.waitsFor ? html`<${Chain} wait=${item.waitsFor} />` : null}
     ${item.cancelled ? html`<p class="muted">Its end has been requested.</p>` : null}
@@ -231,10 +229,9 @@ function Chain({wait}) {
         : null
     }
     ${
-      one.container !== undefined
-        ? html`<${ContainerLink}
+      one.container !== undefined &&
+      html`<${ContainerLink}
       container=${one.container} /> ${one.store ? html`<${StoreLink} store=${one.store} />` : null}`
-        : null
     }
     ${one.why ? html`<span class="muted"> ${one.why}</span>` : null}</li>`,
   )}</ol>`;

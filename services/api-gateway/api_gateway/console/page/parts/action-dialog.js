@@ -85,11 +85,12 @@ export function ActionDialog({action, end}) {
       ${action.dryRun || action.effects ? html`<${Effects} given=${action.effects} effects=${effects} />` : null}
       ${effects instanceof Problem && effects.kind === 'changed' ? action.compare?.(effects) : null}
       ${
-        state.step === 'asks' && action.confirm && !impossible
-          ? html`<label class="field"><span>There is no undo. Type <b class="id">${action.confirm}</b> to go on.</span>
+        state.step === 'asks' &&
+        action.confirm &&
+        !impossible &&
+        html`<label class="field"><span>There is no undo. Type <b class="id">${action.confirm}</b> to go on.</span>
         <input type="text" data-first="true" autocomplete="off" autocapitalize="off" spellcheck=${false} value=${typed}
           onInput=${onText(setTyped)} /></label>`
-          : null
       }
       <${Outcome} action=${action} state=${state} />
       ${action.cli ? html`<p class="line"><${Cli} line=${action.cli} /></p>` : null}

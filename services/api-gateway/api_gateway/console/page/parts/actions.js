@@ -111,14 +111,13 @@ export function retryWorkflows(workflows, why) {
       const not = items.filter((one) => one.status !== 'SUCCESS');
       return html`<b>${items.length - not.length} of ${items.length} try again.</b>
         ${
-          not.length > 0
-            ? html`<ul>
+          not.length > 0 &&
+          html`<ul>
           ${not.map(
             (one) => html`<li key=${one.aggregate}>
             <${AggregateLink} aggregate=${one.aggregate} />: ${one.detail ?? words(one.status)} <${RequestLink}
               id=${one.request ?? ''} /></li>`,
           )}</ul>`
-            : null
         }`;
     },
   });

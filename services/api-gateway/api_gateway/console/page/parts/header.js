@@ -60,22 +60,19 @@ function Problems() {
   const {deadLetters = 0, workflows} = data;
   return html`<span class="problems">
     ${
-      !data.ready
-        ? html`<a href=${href('/cluster')} title=${data.problems.join('; ')}>
+      !data.ready &&
+      html`<a href=${href('/cluster')} title=${data.problems.join('; ')}>
       <${Badge} tone="bad">not ready<//></a>`
-        : null
     }
     ${
-      workflows.failing > 0
-        ? html`<a href=${href('/workflows', {state: 'failing'})}><${Badge} tone="bad">
+      workflows.failing > 0 &&
+      html`<a href=${href('/workflows', {state: 'failing'})}><${Badge} tone="bad">
       ${workflows.failing} failing<//></a>`
-        : null
     }
     ${
-      deadLetters > 0
-        ? html`<a href=${href('/dead-letters')}><${Badge} tone="warn">
+      deadLetters > 0 &&
+      html`<a href=${href('/dead-letters')}><${Badge} tone="warn">
       ${count(deadLetters, 'dead letter')}<//></a>`
-        : null
     }
   </span>`;
 }

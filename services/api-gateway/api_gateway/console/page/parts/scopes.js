@@ -90,8 +90,7 @@ export function nameColumn(page, title) {
 
 /**
  * The page of a list: what there is of a kind in all scopes or one, found by name.
- * @param {object} props
- * @param {Record<string, string>} props.query
+ * @param {object} props @param {Record<string, string>} props.query
  * @param {string} props.title @param {string} props.page of one of them, in addresses
  * @param {'readergroups' | 'tables'} props.kind
  * @param {Column[]} props.columns @param {string} props.command of the command line @param {string} props.placeholder

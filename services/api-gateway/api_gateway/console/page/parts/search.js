@@ -77,10 +77,11 @@ export function Search({close}) {
           ${hit.why ?? hit.detail}</span></div>`,
     )}
       ${
-        q !== '' && hits.length === 0 && found.q === q
-          ? html`<p class="state empty">
+        q !== '' &&
+        hits.length === 0 &&
+        found.q === q &&
+        html`<p class="state empty">
         ${found.problem ?? 'Nothing has this in its name.'}</p>`
-          : null
       }</div>
     <footer class="row"><span><kbd>↑</kbd> <kbd>↓</kbd> choose</span><span><kbd>Enter</kbd> open</span><span>
       <kbd>Esc</kbd> close</span></footer>

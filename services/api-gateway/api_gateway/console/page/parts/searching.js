@@ -44,8 +44,7 @@ export function useBounds(at, spanMs, turn = 0) {
 /**
  * Search while the component is shown, from the beginning whenever path or query change.
  * An answer names where the next call begins (`next`), or else where it came to (`searchedTo`), which is `from` then.
- * @param {string | null} path null: nothing is searched
- * @param {Query} query
+ * @param {string | null} path null: nothing is searched @param {Query} query
  * @param {(before: any[], more: any[]) => any[]} [join] puts what a further call found to what is there
  * @returns {Search}
  */

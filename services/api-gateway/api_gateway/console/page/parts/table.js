@@ -132,10 +132,9 @@ export function Table({label, rows, columns, rowKey, open, sort, onSort, marks, 
           </tr>`;
         })}
         ${
-          first + shown.length < rows.length
-            ? html`<tr aria-hidden="true" class="space"
+          first + shown.length < rows.length &&
+          html`<tr aria-hidden="true" class="space"
           style=${`height:${(rows.length - first - shown.length) * ROW_PX}px`}></tr>`
-            : null
         }
       </tbody>
     </table>

@@ -21,12 +21,8 @@ const STEPS = [
 
 /**
  * The times of at most `most` ticks between two times, at round times of the clock.
- *
- * @param {number} from
- * @param {number} to
- * @param {number} most at least 1
- * @param {Clock} clock `since`: round spans after `origin`
- * @param {number} [origin]
+ * @param {number} from @param {number} to @param {number} most at least 1
+ * @param {Clock} clock `since`: round spans after `origin` @param {number} [origin]
  * @returns {{step: number, times: number[]}}
  */
 export function ticks(from, to, most, clock, origin = 0) {
@@ -47,12 +43,7 @@ function zoneMs(at) {
 
 /**
  * What stands at a tick: no more than distinguishes it from its neighbours.
- *
- * @param {number} at
- * @param {number} step
- * @param {Clock} clock
- * @param {number} [origin]
- * @returns {string}
+ * @param {number} at @param {number} step @param {Clock} clock @param {number} [origin] @returns {string}
  */
 export function tickText(at, step, clock, origin = 0) {
   if (clock === 'since') return at === origin ? '0' : `+${spanText(at - origin)}`;
@@ -67,10 +58,7 @@ export function tickText(at, step, clock, origin = 0) {
 
 /**
  * A time to the millisecond, with its day: `23 Nov 12:03:11.250`, UTC with a Z behind it.
- *
- * @param {number} at
- * @param {Clock} clock
- * @returns {string}
+ * @param {number} at @param {Clock} clock @returns {string}
  */
 export function exactText(at, clock) {
   const one = parts(at, clock);
@@ -80,9 +68,7 @@ export function exactText(at, clock) {
 
 /**
  * A span in at most two units: `850 ms`, `1.25 s`, `4 min 5 s`, `3 h 20 min`, `2 d`.
- *
- * @param {number} ms
- * @returns {string}
+ * @param {number} ms @returns {string}
  */
 export function spanText(ms) {
   const sign = ms < 0 ? '−' : '';

@@ -5,17 +5,13 @@
  */
 
 import {Rows} from './rows.js';
-/** @import {Box, Clock, Held, RowsModel, RowsOptions, StoreMark} from './types.d.ts' */
+/** @import {Box, Clock, Context, Held, RowsModel, RowsOptions, StoreMark} from './types.d.ts' */
 
 const ROW_PX = 20;
 
 /**
  * The rows of the picture. Pure.
- *
- * @param {Held[]} history
- * @param {number} from epoch ms
- * @param {number} to
- * @param {Map<string, StoreMark>} marks
+ * @param {Held[]} history @param {number} from epoch ms @param {number} to @param {Map<string, StoreMark>} marks
  * @returns {RowsModel}
  */
 export function bandRows(history, from, to, marks) {
@@ -74,7 +70,7 @@ function paint(pen, item, box, theme) {
   }
 }
 
-/** @param {CanvasRenderingContext2D} pen @param {Box} box @param {string} colour */
+/** @param {Context} pen @param {Box} box @param {string} colour */
 export function hatch(pen, box, colour) {
   pen.save();
   pen.beginPath();

@@ -6,7 +6,7 @@
  */
 
 import {Rows} from './rows.js';
-/** @import {Clock, Form, RowsModel, RowsOptions} from './types.d.ts' */
+/** @import {Clock, Context, Form, RowsModel, RowsOptions} from './types.d.ts' */
 /** @import {WhatIfDecision} from 'api' */
 
 const ROW_PX = 30;
@@ -28,11 +28,9 @@ export function formOf(code) {
 
 /**
  * The rows of the picture. Pure.
- *
  * @param {{happened: WhatIfDecision[], would: WhatIfDecision[], firstDifference?: number, since: number, until:
  *   number}} found
- * @param {(code: string) => string} words
- * @returns {RowsModel}
+ * @param {(code: string) => string} words @returns {RowsModel}
  */
 export function laneRows(found, words) {
   const row = (/** @type {string} */ label, /** @type {WhatIfDecision[]} */ decided) => ({
@@ -95,10 +93,7 @@ function paint(pen, item, box, theme) {
 }
 
 /**
- * @param {CanvasRenderingContext2D} pen
- * @param {number} x
- * @param {number} y
- * @param {number} size
+ * @param {Context} pen @param {number} x @param {number} y @param {number} size
  * @param {number} way -1 points up, 1 down
  */
 function triangle(pen, x, y, size, way) {

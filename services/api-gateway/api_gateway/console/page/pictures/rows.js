@@ -7,7 +7,7 @@
 
 import {exactText, spanText, ticks, tickText} from './axis.js';
 import {Surface} from './surface.js';
-/** @import {Box, Clock, Item, RowsModel, RowsOptions, Theme} from './types.d.ts' */
+/** @import {Box, Clock, Context, Item, RowsModel, RowsOptions, Theme} from './types.d.ts' */
 
 const AXIS_PX = 22;
 const GAP_PX = 3;
@@ -117,7 +117,7 @@ export class Rows {
     return {x, y, width: Math.max(this._x(item.to) - x, 1), height};
   }
 
-  /** @param {CanvasRenderingContext2D} pen @param {number} width @param {number} height @param {Theme} theme */
+  /** @param {Context} pen @param {number} width @param {number} height @param {Theme} theme */
   _draw(pen, width, height, theme) {
     this._width = width;
     const {rows} = this.model;
@@ -154,7 +154,7 @@ export class Rows {
     for (const line of this.model.lines ?? []) this._drawLine(pen, line, height, theme);
   }
 
-  /** @param {CanvasRenderingContext2D} pen @param {number} width @param {number} height @param {Theme} theme */
+  /** @param {Context} pen @param {number} width @param {number} height @param {Theme} theme */
   _drawAxis(pen, width, height, theme) {
     const {clock} = this.options;
     const most = Math.max(Math.floor((width - this._labelWidth) / TICK_PX), 1);
@@ -176,9 +176,7 @@ export class Rows {
 
   /**
    * Where a line's label stands: beside it, where there is room.
-   *
-   * @param {CanvasRenderingContext2D} pen
-   * @param {{at: number, label: string}} line
+   * @param {Context} pen @param {{at: number, label: string}} line
    */
   _labelOf(pen, line) {
     const x = this._x(line.at);
@@ -187,9 +185,7 @@ export class Rows {
   }
 
   /**
-   * @param {CanvasRenderingContext2D} pen
-   * @param {{from: number, to: number, label: string}} gap
-   * @param {number} height
+   * @param {Context} pen @param {{from: number, to: number, label: string}} gap @param {number} height
    * @param {Theme} theme
    */
   _drawGap(pen, gap, height, theme) {
@@ -214,12 +210,7 @@ export class Rows {
     }
   }
 
-  /**
-   * @param {CanvasRenderingContext2D} pen
-   * @param {{at: number, label: string}} line
-   * @param {number} height
-   * @param {Theme} theme
-   */
+  /** @param {Context} pen @param {{at: number, label: string}} line @param {number} height @param {Theme} theme */
   _drawLine(pen, line, height, theme) {
     if (line.at < this.from || line.at > this.to) return;
     const x = Math.round(this._x(line.at)) + 0.5;
@@ -360,7 +351,7 @@ export class Rows {
   }
 }
 
-/** @param {CanvasRenderingContext2D} pen @param {Box} box @param {Theme} theme */
+/** @param {Context} pen @param {Box} box @param {Theme} theme */
 function ring(pen, box, theme) {
   pen.strokeStyle = theme('--accent');
   pen.lineWidth = 2;
@@ -368,13 +359,7 @@ function ring(pen, box, theme) {
   pen.lineWidth = 1;
 }
 
-/**
- * As much of a text as fits, with an ellipsis.
- *
- * @param {CanvasRenderingContext2D} pen
- * @param {string} text
- * @param {number} width
- */
+/** As much of a text as fits, with an ellipsis. @param {Context} pen @param {string} text @param {number} width */
 export function shortened(pen, text, width) {
   if (pen.measureText(text).width <= width) return text;
   let [low, high] = [0, text.length];

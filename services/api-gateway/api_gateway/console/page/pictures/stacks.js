@@ -6,7 +6,7 @@
 import {exactText, ticks, tickText} from './axis.js';
 import {hatch} from './bands.js';
 import {Surface} from './surface.js';
-/** @import {Clock, Stack, StacksModel, Theme} from './types.d.ts' */
+/** @import {Clock, Context, Stack, StacksModel, Theme} from './types.d.ts' */
 
 const HEIGHT_PX = 150;
 const AXIS_PX = 20;
@@ -76,7 +76,7 @@ export class Stacks {
     return LEFT_PX + ((at - this.model.from) / (this.model.to - this.model.from)) * (this._width - LEFT_PX);
   }
 
-  /** @param {CanvasRenderingContext2D} pen @param {number} width @param {number} height @param {Theme} theme */
+  /** @param {Context} pen @param {number} width @param {number} height @param {Theme} theme */
   _draw(pen, width, height, theme) {
     this._width = width;
     const {from, to, bucketMs, kinds, stacks} = this.model;

@@ -8,9 +8,7 @@ export const COLOURS = 6;
 
 /**
  * Numbers from 1 on, by address.
- *
- * @param {Iterable<string | undefined>} stores as often as they appear
- * @returns {Map<string, StoreMark>}
+ * @param {Iterable<string | undefined>} stores as often as they appear @returns {Map<string, StoreMark>}
  */
 export function storeMarks(stores) {
   const known = [...new Set([...stores].filter((one) => one !== undefined && one !== ''))].sort();

@@ -80,7 +80,6 @@ export class Surface {
 
   /**
    * The colour as the browser computes it: a property may hold `light-dark(…)`, which a canvas cannot read.
-   *
    * @param {string} name
    */
   _colour(name) {

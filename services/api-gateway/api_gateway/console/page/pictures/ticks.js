@@ -13,8 +13,7 @@ function says({type, value}) {
 
 /**
  * One tick for each record that counted, by time. Pure.
- * @param {{at: number, type: string, void?: boolean, value?: any}[]} records of the journal
- * @returns {Tick[]}
+ * @param {{at: number, type: string, void?: boolean, value?: any}[]} records of the journal @returns {Tick[]}
  */
 export function ticksOf(records) {
   return records

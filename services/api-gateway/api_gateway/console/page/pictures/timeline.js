@@ -29,9 +29,7 @@ const decides = (step) => step.entry !== undefined && step.entry >= 0 && !isVoid
 
 /**
  * The bars of one request: waiting until it is decided, then each step until the next record of its workflow.
- *
- * @param {StepModel[]} steps of that request, by time
- * @param {string} id
+ * @param {StepModel[]} steps of that request, by time @param {string} id
  * @param {number} now epoch ms: where a bar ends that has not ended
  * @param {boolean} running whether its workflow is under way
  * @param {boolean} anyRuns whether any of the history's is: else what has no decision here never had one
@@ -73,7 +71,6 @@ function barsOf(steps, id, now, running, anyRuns) {
 
 /**
  * The rows of the picture. Pure.
- *
  * @param {RequestHistory} trace
  * @param {{now: number, unfolded: boolean}} how `now` in epoch ms, for what is still under way
  * @returns {RowsModel & {folded: number}} `folded`: how many follow-up requests lie in one lane

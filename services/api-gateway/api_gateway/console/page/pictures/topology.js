@@ -17,7 +17,7 @@ import {kin} from './topology/model.js';
 import {NO_EXTRAS, OVERLAYS, markAt, marksOf} from './topology/overlays.js';
 import {Pointer} from './topology/pointer.js';
 import {around, fromAddress, grown, held, spanOf, toAddress, whole, zoomed} from './topology/view.js';
-/** @import {Callbacks, Extras, Focus, Lit, Marks, Mode, Model, Overlay, View} from './types.d.ts' */
+/** @import {Callbacks, Context, Extras, Focus, Lit, Marks, Mode, Model, Overlay, View} from './types.d.ts' */
 
 const LEFT = 46;
 const RIGHT = 12;
@@ -29,8 +29,7 @@ export class Topology {
   /**
    * @param {{base: HTMLCanvasElement, over: HTMLCanvasElement, map: HTMLCanvasElement}} canvases `over` lies upon
    *   `base` and can have the focus
-   * @param {Callbacks} callbacks
-   * @param {{x?: string | null, view?: string | null}} address
+   * @param {Callbacks} callbacks @param {{x?: string | null, view?: string | null}} address
    */
   constructor({base, over, map}, callbacks, address) {
     this.base = base;
@@ -357,7 +356,7 @@ export class Topology {
       canvas.width = width;
       canvas.height = height;
     }
-    const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
+    const context = /** @type {Context} */ (canvas.getContext('2d'));
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, this.over.clientWidth, this.over.clientHeight);
     return context;

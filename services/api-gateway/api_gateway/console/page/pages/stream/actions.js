@@ -66,8 +66,7 @@ export function truncateStream(scope, stream, cut) {
 /**
  * Give the stream a configuration, if it still has the one that was edited.
  * @param {string} scope @param {string} stream @param {Exact<StreamSettings>} config the whole of it
- * @param {string} etag of the one that was edited
- * @param {{compare: () => any, done: () => void, cli: string}} how
+ * @param {string} etag of the one that was edited @param {{compare: () => any, done: () => void, cli: string}} how
  */
 export function updateStream(scope, stream, config, etag, {compare, done, cli: line}) {
   const name = `${scope}/${stream}`;

@@ -14,13 +14,10 @@ import {scaleStream} from './actions.js';
 /** @import {Allowed} from 'api' */
 
 /**
- * @param {object} props
- * @param {string} props.scope @param {string} props.stream
- * @param {Model} props.model @param {number} props.rect
- * @param {any} props.about what is known of it beside the model
+ * @param {object} props @param {string} props.scope @param {string} props.stream
+ * @param {Model} props.model @param {number} props.rect @param {any} props.about what is known of it beside the model
  * @param {Allowed | undefined} props.allowed whether the stream can be scaled
- * @param {(rect: number) => void} props.onPin
- * @param {() => void} props.onZoom
+ * @param {(rect: number) => void} props.onPin @param {() => void} props.onZoom
  * @param {(divider: {at: number[], low: number, high: number} | null) => void} props.onDivide shows the line that is
  *   typed
  */
@@ -46,11 +43,10 @@ export function Card({scope, stream, model, rect, about, allowed, onPin, onZoom,
     <div class="row"><button type="button" class="small" onClick=${onZoom}>Show closer</button><${Locate} scope=${scope}
       stream=${stream} id=${id} /></div>
     ${
-      isActive
-        ? html`<${Split} key=${id} scope=${scope} stream=${stream} model=${model} rect=${rect} id=${id}
+      isActive &&
+      html`<${Split} key=${id} scope=${scope} stream=${stream} model=${model} rect=${rect} id=${id}
           allowed=${allowed} onDivide=${onDivide} />
       <${Merge} key=${`m${id}`} scope=${scope} stream=${stream} model=${model} rect=${rect} allowed=${allowed} />`
-        : null
     }
     <${Cli} line=${cli`stream successors ${`${scope}/${stream}`} ${segment(BigInt(id))}`} />
   </aside>`;
@@ -70,10 +66,9 @@ function Kin({label, rects, model, onPin, none, tone}) {
       ${nameOf(model, rect)}</button>`,
     )}
     ${
-      rects.length > shown.length
-        ? html`<button type="button" class="small quiet" onClick=${() => setAll(true)}>
+      rects.length > shown.length &&
+      html`<button type="button" class="small quiet" onClick=${() => setAll(true)}>
       ${rects.length - shown.length} more</button>`
-        : null
     }
   </div>`;
 }

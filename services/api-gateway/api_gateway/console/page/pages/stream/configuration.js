@@ -95,11 +95,10 @@ function Editor({scope, stream, from, isOld, onEnd}) {
     if (!hasProblem && !isSame) apply();
   }}>
     ${
-      isOld
-        ? html`<p class="warn" role="status">
+      isOld &&
+      html`<p class="warn" role="status">
       <b>Another caller has changed it meanwhile.</b> Applying this will be refused, and both will be
         compared.</p>`
-        : null
     }
     <fieldset><legend>Scaling</legend>
       <label class="field">By<${Select} value=${draft.scaling} options=${SCALINGS}

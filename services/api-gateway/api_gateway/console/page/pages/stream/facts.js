@@ -23,8 +23,7 @@ const JOURNAL_TYPES = 'StreamUpdateStarted,StreamUpdated,StreamTruncationStarted
 
 /**
  * Rates of the segments that are written to, by id; kept up to date while this is shown.
- * @param {string} scope @param {string} stream @param {boolean} live
- * @returns {Map<string, Rate>}
+ * @param {string} scope @param {string} stream @param {boolean} live @returns {Map<string, Rate>}
  */
 export function useRates(scope, stream, live) {
   const path = under`scopes/${scope}/streams/${stream}`;
@@ -95,10 +94,7 @@ export function useStores(scope, stream) {
 /**
  * Bytes of segments now and at times, for cuts: back from what a segment has, or had when it was sealed, through its
  * past rates, as far as these are recorded without a gap.
- * @param {Model | null} model
- * @param {Map<string, Rate>} rates
- * @param {History | null} history
- * @returns {Lengths}
+ * @param {Model | null} model @param {Map<string, Rate>} rates @param {History | null} history @returns {Lengths}
  */
 export function lengthsOf(model, rates, history) {
   const length = new Map([...rates].filter(([, rate]) => rate.length >= 0).map(([id, rate]) => [id, rate.length]));
@@ -147,10 +143,8 @@ export function watermarkOf(description) {
  * What the overlays show. `description` is the stream's; `journal` what the journal has, if it was asked for.
  * @param {object} of
  * @param {StreamDescription} of.description @param {TransactionModel[]} of.open transactions that are open
- * @param {EventModel[] | null} of.journal
- * @param {string} of.cut as it was pasted @param {Lengths} of.lengths
- * @param {History | null} of.history
- * @returns {Extras}
+ * @param {EventModel[] | null} of.journal @param {string} of.cut as it was pasted @param {Lengths} of.lengths
+ * @param {History | null} of.history @returns {Extras}
  */
 export function extrasOf({description, open, journal, cut, lengths, history}) {
   const recorded = journal?.filter((one) => one.type === 'DecisionRecorded').map((one) => one.value);

@@ -70,8 +70,7 @@ export function nextSpan(known, since, present) {
  * What is known, with an answer of the gateway. Its buckets may be longer: each of ours has the rate of the one that it
  * lies in. Pure.
  * @param {KnownRates | null} known @param {RateHistoryModel} answer
- * @param {number} present when it was asked for, epoch ms
- * @returns {KnownRates}
+ * @param {number} present when it was asked for, epoch ms @returns {KnownRates}
  */
 export function joined(known, answer, present) {
   const {from, bucketMs, segments, searchedTo} = answer;

@@ -33,8 +33,7 @@ const OPEN_LIMIT = 1000;
 const FROM_JOURNAL = ['config', 'truncations'];
 
 /**
- * @param {object} props
- * @param {string} props.scope @param {string} props.stream
+ * @param {object} props @param {string} props.scope @param {string} props.stream
  * @param {StreamDescription} props.description what `GET …/streams/N` has, also of a past moment
  * @param {Record<string, string>} props.query
  * @param {number | null} props.at the moment that is shown, epoch ms; null for now
@@ -56,7 +55,7 @@ export function TopologyPanel({scope, stream, description, query, at}) {
 
 /**
  * The time that the view shows, with as much on either side, on a raster, so that moving a little asks nothing.
- * @param {Record<string, string>} query
+ * @param {Filters} query
  */
 function partOf({x, view}) {
   const found = /^(\d+)\.\.(\d*)/.exec(x === 'epoch' ? '' : (view ?? ''));
@@ -182,11 +181,10 @@ function Shown({scope, stream, answer, since, description, query, at}) {
           onPin=${pin} onDivide=${divide} onReady=${(one) => (picture.current = one)} label=${label} />
       </div>
       ${
-        pinned >= 0
-          ? html`<${Card} scope=${scope} stream=${stream} model=${model} rect=${pinned} about=${about(pinned)}
+        pinned >= 0 &&
+        html`<${Card} scope=${scope} stream=${stream} model=${model} rect=${pinned} about=${about(pinned)}
             allowed=${allowed} onPin=${pin}
         onZoom=${() => picture.current?.zoomTo(pinned)} onDivide=${(divider) => picture.current?.divide(divider)} />`
-          : null
       }
     </div>
     <${Legend} coloring=${colors} model=${model} hasPale=${!history && colors.pale.some(Boolean)} />
@@ -195,7 +193,7 @@ function Shown({scope, stream, answer, since, description, query, at}) {
 
 /**
  * The view in the address, written when it rests; what this page wrote itself is not followed.
- * @param {Record<string, string>} query
+ * @param {Filters} query
  */
 function useAddress(query) {
   const timer = useRef(/** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined));
@@ -239,11 +237,10 @@ function Controls({model, mode, on, query, journal, picture, live, description, 
       onClick=${() => setOpened(!opened)}>Overlays <span class="muted num">${on.size}</span></button>
     <${SeekKey} query=${query} model=${model} />
     ${
-      model.duplicates > 0
-        ? html`<label class="check"><input type="checkbox" checked=${query.fold === 'no'}
+      model.duplicates > 0 &&
+      html`<label class="check"><input type="checkbox" checked=${query.fold === 'no'}
       onChange=${() => setQuery({fold: query.fold === 'no' ? '' : 'no'})} />
         ${count(model.duplicates, 'duplicate')} of rolling commits</label>`
-        : null
     }
     <span class="spread"></span>
     <span class="choice" role="group" aria-label="Zoom"><button type="button" aria-label="Closer" title="closer (+)"
@@ -253,11 +250,10 @@ function Controls({model, mode, on, query, journal, picture, live, description, 
       <button type="button" title="everything (0)" onClick=${() => picture.current?.fit()}>All</button></span>
   </div>
   ${
-    opened
-      ? html`<${Overlays} on=${on} onToggle=${toggle} available=${available}
+    opened &&
+    html`<${Overlays} on=${on} onToggle=${toggle} available=${available}
     note=${html`<${PasteCut} query=${query} model=${model} live=${live} allowed=${allowedOf(description, 'truncate')}
       scope=${scope} stream=${stream} />`} />`
-      : null
   }`;
 }
 
@@ -327,10 +323,9 @@ function Notes({model, query, journal}) {
         : null
     }
     ${
-      strange
-        ? html`<p class="warn">The stream has no segment with the id ${query.segment}
+      strange &&
+      html`<p class="warn">The stream has no segment with the id ${query.segment}
       ${place.value.at ? ' at this moment' : ''}.</p>`
-        : null
     }
     ${
       journal.state

@@ -7,7 +7,7 @@
  */
 
 import {bytes, bytesPerS, perS} from '../../core/format.js';
-/** @import {Class, Coloring, Facts, Mode, Model, Rate} from '../types.d.ts' */
+/** @import {Class, Coloring, Facts, Mode, Model, Palette, Rate} from '../types.d.ts' */
 
 /** @type {{mode: Mode, label: string}[]} */
 export const MODES = [
@@ -51,7 +51,7 @@ export const LIGHT = {
   now: '#0b63ce',
 };
 
-/** @type {typeof LIGHT} */
+/** @type {Palette} */
 export const DARK = {
   dark: true,
   paper: '#171b21',
@@ -94,11 +94,7 @@ const AGE_WORDS = ['under an hour', 'under a day', 'under a week', 'under 30 day
 
 /**
  * The class of each rectangle, with the legend.
- * @param {Model} model
- * @param {Mode} mode
- * @param {Facts} facts
- * @param {typeof LIGHT} theme
- * @returns {Coloring}
+ * @param {Model} model @param {Mode} mode @param {Facts} facts @param {Palette} theme @returns {Coloring}
  */
 export function coloring(model, mode, facts, theme) {
   if (mode === 'rate') return byRate(model, facts, theme);
@@ -125,10 +121,8 @@ function labels(bounds, shown) {
 
 /**
  * @param {Model} model @param {string} title @param {string[]} names @param {string[]} fills @param {string[]} inks
- * @param {string} unknown what is said of those without a class @param {typeof LIGHT} theme
- * @param {(rect: number) => number} classOf -1 if it has none
- * @param {string[]} [marks]
- * @returns {Coloring}
+ * @param {string} unknown what is said of those without a class @param {Palette} theme
+ * @param {(rect: number) => number} classOf -1 if it has none @param {string[]} [marks] @returns {Coloring}
  */
 function classed(model, title, names, fills, inks, unknown, theme, classOf, marks) {
   const classes = names.map((label, i) => ({
@@ -151,8 +145,7 @@ function classed(model, title, names, fills, inks, unknown, theme, classOf, mark
 
 /**
  * The newest known id of each rectangle, by rectangle: the one that rates are of.
- * @param {Model} model
- * @returns {string[]}
+ * @param {Model} model @returns {string[]}
  */
 export function newestIds({known, count}) {
   const place = new Int32Array(count).fill(-1);
@@ -162,7 +155,7 @@ export function newestIds({known, count}) {
   return Array.from(place, (at) => known.id[at]);
 }
 
-/** @param {Model} model @param {Facts} facts @param {typeof LIGHT} theme */
+/** @param {Model} model @param {Facts} facts @param {Palette} theme */
 function byRate(model, {rates, history}, theme) {
   const {target} = model;
   const ids = newestIds(model);
@@ -196,7 +189,7 @@ function byRate(model, {rates, history}, theme) {
   };
 }
 
-/** @param {Model} model @param {Facts} facts @param {typeof LIGHT} theme */
+/** @param {Model} model @param {Facts} facts @param {Palette} theme */
 function bySize(model, {rates}, theme) {
   const ids = newestIds(model);
   return classed(
@@ -223,7 +216,7 @@ export function sizeOf(model, rect, rates, ids) {
   return rates.get(ids[rect])?.length ?? model.bytes[rect];
 }
 
-/** @param {Model} model @param {Facts} facts @param {typeof LIGHT} theme */
+/** @param {Model} model @param {Facts} facts @param {Palette} theme */
 function byStore(model, {storeOf, stores: all}, theme) {
   /** @type {Map<number, string | undefined>} */
   const found = new Map();
@@ -246,7 +239,7 @@ function byStore(model, {storeOf, stores: all}, theme) {
   );
 }
 
-/** @param {Model} model @param {typeof LIGHT} theme */
+/** @param {Model} model @param {Palette} theme */
 function byAge(model, theme) {
   return classed(model, 'Age', AGE_WORDS, theme.ages, theme.ageInks, 'not known', theme, (rect) =>
     stepOf(AGES, model.now - model.born[rect]),

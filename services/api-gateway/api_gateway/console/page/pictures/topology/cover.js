@@ -19,9 +19,7 @@ export function blocks(ranges) {
 
 /**
  * Why ranges cannot replace others, in words; null if they can.
- * @param {Range[]} gone
- * @param {Range[]} come
- * @returns {string | null}
+ * @param {Range[]} gone @param {Range[]} come @returns {string | null}
  */
 export function uncovered(gone, come) {
   if (!gone.length || !come.length) return 'A scale needs segments that go and ranges that come.';
@@ -76,8 +74,7 @@ export function inParts([low, high], parts) {
 
 /**
  * Keys as somebody types them, `0.25, 0.5`; null if one of them is no number.
- * @param {string} text
- * @returns {number[] | null}
+ * @param {string} text @returns {number[] | null}
  */
 export function keysIn(text) {
   const parts = text.split(/[\s,;]+/).filter(Boolean);

@@ -14,10 +14,7 @@ export const UNKNOWN = {length: new Map(), samples: new Map()};
 
 /**
  * The steps of a cut in the order of keys, and the ids in it that the stream does not have.
- * @param {Model} model
- * @param {Cut} cut
- * @param {Lengths} lengths
- * @returns {{steps: CutStep[], strange: string[]}}
+ * @param {Model} model @param {Cut} cut @param {Lengths} lengths @returns {{steps: CutStep[], strange: string[]}}
  */
 export function stairs(model, cut, lengths = UNKNOWN) {
   const steps = [];
@@ -31,11 +28,7 @@ export function stairs(model, cut, lengths = UNKNOWN) {
 }
 
 /**
- * @param {Model} model
- * @param {number} place
- * @param {string} id
- * @param {number} offset
- * @param {Lengths} lengths
+ * @param {Model} model @param {number} place @param {string} id @param {number} offset @param {Lengths} lengths
  * @returns {CutStep}
  */
 function stepOf({known, now}, place, id, offset, lengths) {
@@ -58,8 +51,7 @@ function stepOf({known, now}, place, id, offset, lengths) {
 
 /**
  * When a segment had so many bytes, between two samples; null if it had them before the first or behind the last.
- * @param {{at: number[], bytes: number[]}} samples
- * @param {number} offset
+ * @param {{at: number[], bytes: number[]}} samples @param {number} offset
  */
 function betweenSamples({at, bytes}, offset) {
   const next = bytes.findIndex((b) => b >= offset);
@@ -74,8 +66,7 @@ export const stepX = (model, axis, step) => (axis === 'time' ? step.at : columnA
 /**
  * A cut as it is pasted: JSON as in the interfaces, `0=1024, 4.#epoch.1=20`, or pairs with colons. Throws an Error
  * that says what is wrong with it.
- * @param {string} text
- * @returns {Cut}
+ * @param {string} text @returns {Cut}
  */
 export function cutIn(text) {
   const plain = text
@@ -102,9 +93,7 @@ function pairIn(/** @type {string} */ part) {
 
 /**
  * Whether a cut covers all keys once, as one has to; else what is wrong, in words.
- * @param {Model} model
- * @param {Cut} cut
- * @returns {string | null}
+ * @param {Model} model @param {Cut} cut @returns {string | null}
  */
 export function cutProblem(model, cut) {
   const {steps, strange} = stairs(model, cut);

@@ -39,8 +39,7 @@ export function firstFocus(model, axis) {
 /**
  * The focus after a key of the keyboard; the same one where nothing lies in that direction, null for another key.
  * @param {Model} model @param {'time' | 'epoch'} axis @param {Focus} focus
- * @param {string} key as `KeyboardEvent.key` names it
- * @returns {Focus | null}
+ * @param {string} key as `KeyboardEvent.key` names it @returns {Focus | null}
  */
 export function stepped(model, axis, focus, key) {
   const {rect, x} = focus;

@@ -10,10 +10,7 @@ import {fromX, fromY, toX, toY} from './view.js';
 
 /**
  * The rectangle that has a place of the axis and a key; -1 if none has.
- * @param {Model} model
- * @param {'time' | 'epoch'} axis
- * @param {number} x epoch ms or column
- * @param {number} key
+ * @param {Model} model @param {'time' | 'epoch'} axis @param {number} x epoch ms or column @param {number} key
  */
 export function rectAt(model, axis, x, key) {
   const from = axis === 'time' ? model.born : model.first;
@@ -29,10 +26,7 @@ export function rectAt(model, axis, x, key) {
 
 /**
  * The rectangle at a pixel, -1 if there is none; one that is narrower than two pixels is found beside it, too.
- * @param {Model} model
- * @param {View} view
- * @param {number} px
- * @param {number} py
+ * @param {Model} model @param {View} view @param {number} px @param {number} py
  */
 export function rectAtPixel(model, view, px, py) {
   const x = fromX(view, px);
@@ -48,10 +42,7 @@ export function rectAtPixel(model, view, px, py) {
 
 /**
  * The dividing line between two segments that are written to, near a pixel close to now; null if there is none.
- * @param {Model} model
- * @param {View} view
- * @param {number} px
- * @param {number} py
+ * @param {Model} model @param {View} view @param {number} px @param {number} py
  * @returns {{below: number, above: number} | null}
  */
 export function dividerAt(model, view, px, py) {
@@ -68,9 +59,7 @@ export function dividerAt(model, view, px, py) {
 
 /**
  * Where a routing key goes: its position, the rectangle that is written to, -1 if none is, and all that had it.
- * @param {Model} model
- * @param {string} key
- * @returns {{position: number, rect: number, rects: number[]}}
+ * @param {Model} model @param {string} key @returns {{position: number, rect: number, rects: number[]}}
  */
 export function whereGoes(model, key) {
   const position = keyPosition(key);

@@ -26,9 +26,7 @@ function mixed(k) {
 
 /**
  * The first 64 bits, unsigned, of the murmur3 hash (x64, 128 bits) of a text in UTF-16, little endian.
- * @param {string} text
- * @param {bigint} seed
- * @returns {bigint}
+ * @param {string} text @param {bigint} seed @returns {bigint}
  */
 export function murmur(text, seed) {
   const bytes = new DataView(new ArrayBuffer(Math.ceil(text.length / 8) * 16));
@@ -64,8 +62,7 @@ export const keyPosition = (key) => Number(murmur(key, KEY_SEED) >> 12n) / 2 ** 
 /**
  * The place in `highs`, the upper ends of ranges in ascending order, of the range a position belongs to: the first one
  * that ends at or behind it, as clients choose.
- * @param {number} position
- * @param {ArrayLike<number>} highs
+ * @param {number} position @param {ArrayLike<number>} highs
  */
 export function rangeAt(position, highs) {
   let low = 0;
@@ -80,10 +77,7 @@ export function rangeAt(position, highs) {
 
 /**
  * The container, 0 to `containers` - 1, of the segment with a number, whatever its epoch.
- * @param {string} scope
- * @param {string} stream
- * @param {number} number
- * @param {number} containers
+ * @param {string} scope @param {string} stream @param {number} number @param {number} containers
  */
 export function containerOf(scope, stream, number, containers) {
   let state = murmur(`${scope}/${stream}/${number}`, CONTAINER_SEED);

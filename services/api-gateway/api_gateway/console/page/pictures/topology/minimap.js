@@ -5,7 +5,7 @@
 
 import {drawRectangles, placed} from './draw.js';
 import {fromX, held, toX, toY, whole} from './view.js';
-/** @import {Coloring, Model, View} from '../types.d.ts' */
+/** @import {Coloring, Context, Model, View} from '../types.d.ts' */
 
 export class Minimap {
   /** @param {HTMLCanvasElement} canvas @param {(view: View) => void} onView */
@@ -42,7 +42,7 @@ export class Minimap {
       canvas.width = Math.round((left + width + 12) * ratio);
       canvas.height = Math.round(height * ratio);
     }
-    const context = /** @type {CanvasRenderingContext2D} */ (this.kept.getContext('2d'));
+    const context = /** @type {Context} */ (this.kept.getContext('2d'));
     context.scale(ratio, ratio);
     context.fillStyle = theme.grid;
     context.fillRect(left, 2, width, height - 4);
@@ -54,7 +54,7 @@ export class Minimap {
     const {own, theme, kept} = this;
     if (!own || !theme || !kept.width) return;
     this.view = view;
-    const context = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext('2d'));
+    const context = /** @type {Context} */ (this.canvas.getContext('2d'));
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.clearRect(0, 0, kept.width, kept.height);
     context.drawImage(kept, 0, 0);

@@ -19,7 +19,6 @@ export const cutOf = (cut) => new Map(Object.entries(cut ?? {}));
 
 /**
  * The model of an answer.
- *
  * @param {TopologyModel} answer
  * @param {{fold?: boolean, at?: number, head?: Record<string, number | bigint>, subscribers?:
  *   TopologyModel['subscribers'], since?: number}} [how]
@@ -72,8 +71,7 @@ const GOING_ON = 2;
 /**
  * Of each epoch whether it is one of its own, a passing duplicate (of a transaction's epoch) or goes on with the one
  * before. Both duplicates of a rolling commit stand side by side; at an edge of the answer one may be missing.
- * @param {TopologyModel['epochs']} epochs
- * @returns {number[]}
+ * @param {TopologyModel['epochs']} epochs @returns {number[]}
  */
 export function epochKinds({epoch, reference}) {
   let lasting = -1;
@@ -103,9 +101,7 @@ function knownOf(source, rows, moment) {
 
 /**
  * The parts of each rectangle, as places in `rows`: a segment and the duplicates that went on in its place, in order.
- * @param {TopologyModel} answer
- * @param {number[]} rows
- * @param {number[]} kinds
+ * @param {TopologyModel} answer @param {number[]} rows @param {number[]} kinds
  */
 function chains({segments, epochs}, rows, kinds) {
   const placeOf = new Map(epochs.epoch.map((number, place) => [number, place]));
@@ -146,12 +142,8 @@ function epochColumns(source, columns) {
 }
 
 /**
- * @param {TopologyModel['segments']} source
- * @param {number[]} rows
- * @param {number[][]} parts
- * @param {Known} known
- * @param {Model['epochs']} epochs
- * @param {number} moment
+ * @param {TopologyModel['segments']} source @param {number[]} rows @param {number[][]} parts @param {Known} known
+ * @param {Model['epochs']} epochs @param {number} moment
  */
 function rectangles(source, rows, parts, known, epochs, moment) {
   const row = (/** @type {number} */ place) => rows[place];
@@ -194,8 +186,7 @@ const sum = (/** @type {number[]} */ bytes) => (bytes.some((b) => b < 0) ? -1 : 
 
 /**
  * The column that has an epoch, counted from 0; of an epoch that is folded away the one it goes on with.
- * @param {Model['epochs']} epochs
- * @param {number} number
+ * @param {Model['epochs']} epochs @param {number} number
  */
 export function columnOf({epoch, count}, number) {
   let low = 0;
@@ -216,8 +207,7 @@ function columnBehind(epochs, number) {
 
 /**
  * Where a time (epoch ms) is on the axis of epochs: the column and how much of it has passed.
- * @param {Model} model
- * @param {number} at
+ * @param {Model} model @param {number} at
  */
 export function columnAt({epochs, now}, at) {
   const {at: begins, count} = epochs;
@@ -236,9 +226,7 @@ export function columnAt({epochs, now}, at) {
 
 /**
  * The rectangles that came directly before or after one, in the order of keys.
- * @param {Model} model
- * @param {number} rect
- * @returns {{before: number[], after: number[]}}
+ * @param {Model} model @param {number} rect @returns {{before: number[], after: number[]}}
  */
 export function kin(model, rect) {
   const {first, last, low, high, count, epochs} = model;
@@ -268,8 +256,7 @@ export const nameOf = (model, rect) => `${model.number[rect]}.#epoch.${model.bor
 
 /**
  * The id of the segment that is written to in a rectangle, that is of the newest of its duplicates.
- * @param {Model} model
- * @param {number} rect
+ * @param {Model} model @param {number} rect
  */
 export function newestId(model, rect) {
   const {rect: of, id, born} = model.known;

@@ -44,8 +44,7 @@ export const NO_EXTRAS = {
 
 /**
  * All marks of the overlays that are on.
- * @param {Model} model @param {View} view @param {Extras} extras @param {Set<Overlay>} on
- * @returns {Marks}
+ * @param {Model} model @param {View} view @param {Extras} extras @param {Set<Overlay>} on @returns {Marks}
  */
 export function marksOf(model, view, extras, on) {
   return {
@@ -273,8 +272,7 @@ function watermarkSpan(model, view, {watermark}) {
 
 /**
  * The words of the mark at a pixel; null if there is none.
- * @param {Marks} marks @param {View} view @param {number} px @param {number} py
- * @returns {string[] | null}
+ * @param {Marks} marks @param {View} view @param {number} px @param {number} py @returns {string[] | null}
  */
 export function markAt({flags, stairs: all, held, watermark}, view, px, py) {
   if (py < view.top) {

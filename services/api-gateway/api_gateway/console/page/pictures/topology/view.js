@@ -19,9 +19,7 @@ const CREATING_COLUMNS = 0.7;
 
 /**
  * Where the axis begins and ends; behind now there is a little room.
- * @param {Model} model
- * @param {'time' | 'epoch'} axis
- * @returns {[number, number]}
+ * @param {Model} model @param {'time' | 'epoch'} axis @returns {[number, number]}
  */
 export function extent(model, axis) {
   if (axis === 'epoch') return [0, Math.max(model.epochs.count, 1) + (model.creating ? CREATING_COLUMNS : 0)];
@@ -31,10 +29,8 @@ export function extent(model, axis) {
 
 /**
  * The view of everything.
- * @param {Model} model
- * @param {'time' | 'epoch'} axis
- * @param {{left: number, top: number, width: number, height: number}} box
- * @returns {View}
+ * @param {Model} model @param {'time' | 'epoch'} axis
+ * @param {{left: number, top: number, width: number, height: number}} box @returns {View}
  */
 export function whole(model, axis, box) {
   const [x0, x1] = extent(model, axis);
@@ -52,9 +48,7 @@ export const fromY = (view, py) => view.y1 - ((py - view.top) / view.height) * (
 
 /**
  * A view held within what there is; it follows if its right edge is behind now.
- * @param {View} view
- * @param {Model} model
- * @returns {View}
+ * @param {View} view @param {Model} model @returns {View}
  */
 export function held(view, model) {
   const [from, to] = extent(model, view.axis);
@@ -69,8 +63,7 @@ export function held(view, model) {
 
 /**
  * Closer, or further away, with what is at one pixel staying there.
- * @param {View} view
- * @param {Model} model
+ * @param {View} view @param {Model} model
  * @param {{x?: number, y?: number, px?: number, py?: number}} by factors below 1 go closer
  */
 export function zoomed(view, model, {x = 1, y = 1, px = view.left + view.width / 2, py = view.top + view.height / 2}) {
@@ -100,9 +93,7 @@ export function moved(view, model, dx, dy) {
 
 /**
  * The same view when there is more: one that follows keeps its length and its right edge at now; the whole stays whole.
- * @param {View} view
- * @param {Model} before
- * @param {Model} model
+ * @param {View} view @param {Model} before @param {Model} model
  */
 export function grown(view, before, model) {
   if (!view.follows) return held(view, model);
@@ -121,10 +112,7 @@ export function around(view, model, rect) {
 
 /**
  * Where a rectangle begins and ends on an axis; one that is being created lies behind now.
- * @param {Model} model
- * @param {'time' | 'epoch'} axis
- * @param {number} rect
- * @returns {[number, number]}
+ * @param {Model} model @param {'time' | 'epoch'} axis @param {number} rect @returns {[number, number]}
  */
 export function spanOf(model, axis, rect) {
   if (model.flags[rect] & CREATING) return [axis === 'epoch' ? model.epochs.count : model.now, extent(model, axis)[1]];
@@ -134,9 +122,7 @@ export function spanOf(model, axis, rect) {
 
 /**
  * What the address says of a view; null for the whole by time.
- * @param {View} view
- * @param {Model} model
- * @returns {{x: string | null, view: string | null}}
+ * @param {View} view @param {Model} model @returns {{x: string | null, view: string | null}}
  */
 export function toAddress(view, model) {
   const [from, to] = extent(model, view.axis);
@@ -154,8 +140,7 @@ const ADDRESS = /^(-?[\d.]+)\.\.(-?[\d.]*?)(?:,([\d.e-]+?)\.\.([\d.e-]+))?$/;
 
 /**
  * The view that an address names; the whole if it names none that there is.
- * @param {{x?: string | null, view?: string | null}} address
- * @param {Model} model
+ * @param {{x?: string | null, view?: string | null}} address @param {Model} model
  * @param {{left: number, top: number, width: number, height: number}} box
  */
 export function fromAddress({x, view}, model, box) {
@@ -175,9 +160,7 @@ const STEPS_MS = [
 /**
  * Where a time axis has its marks, about one per 90 pixels, and how far apart they are (ms); midnights are local or
  * UTC.
- * @param {View} view
- * @param {boolean} utc
- * @returns {{step: number, at: number[]}}
+ * @param {View} view @param {boolean} utc @returns {{step: number, at: number[]}}
  */
 export function timeTicks(view, utc) {
   const wanted = ((view.x1 - view.x0) / view.width) * 90;
