@@ -5,18 +5,16 @@ import '../parts/past-style.js';
 import {html, useEffect, useRef, useState} from '../core/html.js';
 import {under} from '../core/api.js';
 import {bytes, count, duration, number} from '../core/format.js';
-import {href} from '../core/router.js';
 import {useResource} from '../core/store.js';
-import {Badge, State, UnderWay} from '../parts/badges.js';
-import {cli, Cli} from '../parts/cli.js';
+import {Badge, UnderWay} from '../parts/badges.js';
+import {cli} from '../parts/cli.js';
 import {split} from '../parts/decision-list.js';
-import {act, ActionButton, allowedOf} from '../parts/dialog.js';
 import {Lines} from '../parts/lines.js';
-import {ScopeLink, SegmentLink, StreamLink, Time} from '../parts/link.js';
-import {Empty, Gone, Panel} from '../parts/panel.js';
-import {TimeSlider} from '../parts/slider.js';
+import {SegmentLink, StreamLink, Time} from '../parts/link.js';
+import {Empty, Panel} from '../parts/panel.js';
 import {Behind} from './groups.js';
 import {Plain} from '../parts/plain.js';
+import {OnePage} from '../parts/one.js';
 /** @import {Filters} from '../core/types.d.ts' */
 /** @import {GroupDescription, GroupReadersModel, HeldSegment} from 'api' */
 
@@ -32,38 +30,16 @@ export default function Group({params: {scope, group}, at}) {
   const path = under`scopes/${scope}/readergroups/${group}`;
   const found = useResource(path, {of: [`group:${scope}/${group}`], past: true});
   const readers = useResource(at === null ? `${path}/readers` : null, {every: READERS_MS});
-  const name = `${scope}/${group}`;
-  const remove = () =>
-    act({
-      title: `Delete reader group ${name}`,
-      what: 'Its streams stay; how far it has read is forgotten.',
-      verb: 'Delete',
-      danger: true,
-      confirm: name,
-      method: 'DELETE',
-      path,
-      cli: cli`reader-group delete ${name}`,
-    });
-  return html`<div class="page">
-    <div class="title"><h1><span class="muted"><${ScopeLink} scope=${scope} />/</span>${group}</h1>
-      <${State} state=${found.data?.state} />
-      <span class="tools">
-        <${Cli} line=${at === null ? cli`reader-group show ${name}` : cli`reader-group show ${name} --at ${at}`} />
-        <${ActionButton} danger onClick=${remove}
-          allowed=${allowedOf(found.data, 'delete')}>Delete<//></span></div>
-    <${TimeSlider} name=${`reader group ${name}`} query=${{key: `group:${name}`}} />
-    <${Panel} title="Reader group" of=${found}
-      gone=${(problem) => html`<${Gone} problem=${problem}>
-        <a href=${href('/journal', {key: `group:${name}`, from: '-7d'})}>What the journal has of it</a><//>`}>
-      ${(data) => html`<${Facts} data=${data} />`}<//>
+  const facts = (/** @type {GroupDescription} */ data) => html`<${Facts} data=${data} />`;
+  return html`<${OnePage} title="Reader group" kind="group" command="reader-group" name=${group}
+    lost="Its streams stay; how far it has read is forgotten." ...${{scope, path, found, at, facts}}>
     ${
       at === null &&
-      html`
-      <${Panel} title="Readers, by segment" of=${readers}>
+      html`<${Panel} title="Readers, by segment" of=${readers}>
         ${(data) => html`<${Readers} data=${data} />`}<//>
       <${Trend} lag=${readers.data?.lag} at=${readers.data?.at} />`
     }
-  </div>`;
+  <//>`;
 }
 
 /** @param {{data: GroupDescription}} props */

@@ -30,10 +30,10 @@ export default function Scope({params: {scope}}) {
       <dl class="facts">
         <dt>Streams</dt><dd><a href=${href('/streams', {scope})}>${number(data.streams)}</a></dd>
         <dt>Reader groups</dt><dd><a href=${href('/groups', {scope})}>
-          ${number(data.readerGroups ?? data.groups)}</a></dd>
+          ${number(data.readerGroups)}</a></dd>
         <dt>Tables</dt><dd><a href=${href('/tables', {scope})}>${number(data.tables)}</a></dd>
         ${data.createdAt ? html`<dt>Created</dt><dd><${Time} at=${data.createdAt} /></dd>` : null}
-        <${UnderWay} workflow=${data.workflow} q=${`${scope}`} />
+        <${UnderWay} workflow=${data.workflow} q=${scope} />
       </dl>`}<//>
   </div>`;
 }
