@@ -13,6 +13,8 @@ import api_gateway
 PAGE = Path(api_gateway.__file__).parent / "console" / "page"
 VENDOR = PAGE / "vendor"
 MAX_LINES = 500
+MAX_CHARS = 120
+"""The formatter leaves texts and comments as they are."""
 
 _MARKUP = re.compile(
     r"innerHTML|outerHTML|insertAdjacentHTML|createContextualFragment|document\.write|srcdoc|setHTML"
@@ -51,6 +53,11 @@ def test_no_module_makes_markup_or_code_of_text() -> None:
 def test_no_module_is_longer_than_a_reader_likes() -> None:
     lengths = {path.name: len(path.read_text().splitlines()) for path in modules()}
     assert {name: length for name, length in lengths.items() if length > MAX_LINES} == {}
+
+
+def test_no_line_of_a_module_is_longer_than_the_others_are() -> None:
+    long = {path.name: [one for one in path.read_text().splitlines() if len(one) > MAX_CHARS] for path in modules()}
+    assert {name: lines for name, lines in long.items() if lines} == {}
 
 
 async def test_each_path_that_a_module_fetches_is_in_the_description() -> None:

@@ -57,12 +57,10 @@ export default function ClusterPage({query, at}) {
     <div class="title"><h1>Cluster</h1><span class="tools"><${Cli} line="sluice member list" />
       <${Cli} line="sluice container list" /></span></div>
     <${TimeSlider} name="cluster" query=${{key: 'cluster'}} />
-    <${Panel} title="Members" of=${members}
-      emptyText="No instance is known.">
+    <${Panel} title="Members" of=${members} emptyText="No instance is known.">
       ${(data) => html`<${Members} items=${data.items} partitions=${partitions.data?.items} isPast=${isPast}
         chosen=${query.member} />`}<//>
-    <${Panel} title="Containers" of=${containers}
-      emptyText="There are no containers.">
+    <${Panel} title="Containers" of=${containers} emptyText="There are no containers.">
       ${(data) => html`<${Containers} data=${data} marks=${marks} query=${query} />`}<//>
     <${Panel} title="Who held which container" tools=${spans}>
       <${Bands} search=${held} bounds=${bounds} marks=${marks} />
@@ -70,8 +68,7 @@ export default function ClusterPage({query, at}) {
     ${
       isPast
         ? null
-        : html`<${Panel} title="Partitions" of=${partitions}
-          emptyText="Kafka has none of Sluice's topics yet.">
+        : html`<${Panel} title="Partitions" of=${partitions} emptyText="Kafka has none of Sluice's topics yet.">
       ${(data) => html`<${PartitionsByTopic} items=${data.items} at=${data.at} />`}<//>`
     }
     <${Panel} title="Members that left or were missed">
@@ -95,8 +92,7 @@ function Members({items, partitions, isPast, chosen}) {
       <td><${Ready} member=${one} isPast=${isPast} /></td>
       <td>${
         one.lastSeen === undefined
-          ? html`<span class="muted">
-        ${isPast ? 'not recorded' : 'none received yet'}</span>`
+          ? html`<span class="muted">${isPast ? 'not recorded' : 'none received yet'}</span>`
           : html`<${Age} at=${one.lastSeen} /> ago`
       }</td>
       <td>${isPast ? html`since <${Time} at=${one.since} />` : html`<${Age} at=${one.since} />`}</td>

@@ -51,8 +51,7 @@ export default function DeadLetters({query}) {
       emptyText="Records that no service could handle are listed here, by their cause. There are none."
       emptyCli=${cli`dead-letter list --settled`}>${(data) => html`
       ${groups.map(
-        (group, index) => html`<${Group} key=${group.key} group=${group}
-        isOpen=${index === 0 || groups.length < 4} />`,
+        (group, index) => html`<${Group} key=${group.key} group=${group} isOpen=${index === 0 || groups.length < 4} />`,
       )}
       ${
         data.next
@@ -87,8 +86,7 @@ function Named({name}) {
   const [partition, offset] = name.split('/');
   const letter = useResource(under`dead-letters/${partition}/${offset}`);
   return html`<${Panel} title=${`Dead letter ${name}`} of=${letter} class="letters" flush lines=${2}>
-    ${(/** @type {DeadLetterItem} */ data) => html`<ul><${One} letter=${data} isOpen
-      selected=${false} /></ul>`}<//>`;
+    ${(/** @type {DeadLetterItem} */ data) => html`<ul><${One} letter=${data} isOpen selected=${false} /></ul>`}<//>`;
 }
 
 /** @param {{group: ReturnType<typeof letterGroups>[number], isOpen: boolean}} props */
@@ -148,8 +146,7 @@ function One({letter, isOpen, selected, toggle}) {
       ${
         letter.settled || !toggle
           ? html`<span class="box"></span>`
-          : html`<input type="checkbox"
-        aria-label=${`choose ${key}`} checked=${selected} onChange=${toggle} />`
+          : html`<input type="checkbox" aria-label=${`choose ${key}`} checked=${selected} onChange=${toggle} />`
       }
       <button type="button" class="small quiet id" aria-expanded=${String(open)}
         onClick=${() => setOpen(!open)}><span aria-hidden="true">${open ? '▾' : '▸'}</span> ${key}</button>
@@ -157,8 +154,7 @@ function One({letter, isOpen, selected, toggle}) {
       <span class="muted cut" title=${letter.service}>${letter.service}</span>
       ${
         letter.settled &&
-        html`<${Badge} tone=${letter.settled === 'replayed' ? 'ok' : 'idle'}>
-        ${words(letter.settled)}<//>`
+        html`<${Badge} tone=${letter.settled === 'replayed' ? 'ok' : 'idle'}>${words(letter.settled)}<//>`
       }
       ${
         letter.settled
@@ -204,8 +200,7 @@ function Value({letter}) {
       on. ${
         whole
           ? 'The command above shows all of it.'
-          : html`<button type="button" class="small"
-        onClick=${() => setWhole(true)}>Show more</button>`
+          : html`<button type="button" class="small" onClick=${() => setWhole(true)}>Show more</button>`
       }</p>`
         : null
     }

@@ -42,8 +42,7 @@ export default function Decisions({query, at}) {
     <${Panel} title="Newest first">
       <${DecisionList} items=${items} streams />
       <${SearchState} search=${search} what="decision" bounds=${`in ${duration(span[1])}`}>
-        <${Empty} text=${NOTHING}
-          cli=${cli`stream create demo/orders --retain time=1h..2d`} />
+        <${Empty} text=${NOTHING} cli=${cli`stream create demo/orders --retain time=1h..2d`} />
       <//>
     <//>
   </div>`;

@@ -103,8 +103,7 @@ function Readers({data}) {
       <td>${
         row.segment
           ? html`<span class="muted">${row.segment.stream} </span>
-        <${SegmentLink} ...${split(row.segment.stream)}
-          id=${row.segment.segment} />`
+        <${SegmentLink} ...${split(row.segment.stream)} id=${row.segment.segment} />`
           : html`<span class="muted">none</span>`
       }</td>
       <td class="num">

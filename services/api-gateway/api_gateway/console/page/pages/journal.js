@@ -69,17 +69,14 @@ export function Records({path, query, at}) {
     ? cli`topic tail journal --from ${from} --stream ${key} --no-follow`
     : cli`topic tail journal --from ${from} --no-follow`;
   return html`
-    <${Panel} title="Records, newest first"
-      tools=${
-        at === null &&
-        to === '' &&
-        html`<button type="button" class="small"
-        onClick=${() => setTurn(turn + 1)}>Search anew</button>`
-      }>
+    <${Panel} title="Records, newest first" tools=${
+      at === null &&
+      to === '' &&
+      html`<button type="button" class="small" onClick=${() => setTurn(turn + 1)}>Search anew</button>`
+    }>
       <ol class="records">
         ${search.items.map(
-          (one, index) => html`<${Record} key=${`${one.partition}/${one.offset}/${index}`}
-          record=${one} />`,
+          (one, index) => html`<${Record} key=${`${one.partition}/${one.offset}/${index}`} record=${one} />`,
         )}</ol>
       <${SearchState} search=${search} what="record" bounds=${`from ${time(bounds.from)} to ${time(bounds.to)}`}>
         <${Empty} text="No record in this span that the filters let through." cli=${line} />

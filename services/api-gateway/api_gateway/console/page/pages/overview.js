@@ -62,8 +62,7 @@ function Sentence({data}) {
       ${
         oldestFailing &&
         html`<p class="muted">Oldest: ${words(oldestFailing.kind)} of <${AggregateLink}
-        aggregate=${oldestFailing.aggregate}
-        kind=${false} /> for <${Age} at=${oldestFailing.since} />.</p>`
+        aggregate=${oldestFailing.aggregate} kind=${false} /> for <${Age} at=${oldestFailing.since} />.</p>`
       }</div>
   </section>`;
 }
@@ -91,8 +90,7 @@ function Figures({data}) {
     )}</ul>
     ${
       counts.scopes === 0 &&
-      html`<${Empty}
-      text="There is no scope yet. Streams, reader groups and tables live in scopes."
+      html`<${Empty} text="There is no scope yet. Streams, reader groups and tables live in scopes."
       cli=${cli`scope create demo`} />`
     }`;
 }
@@ -104,21 +102,20 @@ function Failing({count: failing}) {
     of: ['cluster'],
     every: 5000,
   });
-  return html`<${Panel} title="Failing work" of=${work} flush
-    tools=${
-      failing
-        ? html`<a href=${href('/workflows', {state: 'failing', group: 'error'})}>all ${failing}, by
+  return html`<${Panel} title="Failing work" of=${work} flush tools=${
+    failing
+      ? html`<a href=${href('/workflows', {state: 'failing', group: 'error'})}>all ${failing}, by
       error</a>`
-        : null
-    } emptyText="No workflow is failing.">${(data) =>
-      html`<ul class="list">${data.items.map(
-        (/** @type {WorkflowItem} */ item) => html`
+      : null
+  } emptyText="No workflow is failing.">${(data) =>
+    html`<ul class="list">${data.items.map(
+      (/** @type {WorkflowItem} */ item) => html`
       <li key=${item.aggregate}><div><b>${words(item.kind)}</b> <${AggregateLink} aggregate=${item.aggregate}
         kind=${false} /><span class="muted"> for <${Age} at=${item.since} />, ${count(item.attempts, 'attempt')}</span>
         <p class="bad clamp" title=${item.lastError}>${cause(item)}</p></div>
         <${ActionButton} small allowed=${allowedOf(item, 'retry')}
           onClick=${async () => (await import('../parts/actions.js')).retryWorkflow(item)}>Retry now<//></li>`,
-      )}</ul>`}<//>`;
+    )}</ul>`}<//>`;
 }
 
 /** What a chain of waiting ends with says more than the last error. @param {WorkflowItem} item */

@@ -50,12 +50,7 @@ export function PartitionsByTopic({items, at}) {
         <td class="num">${number(own.reduce((sum, one) => sum + (one.lag ?? 0), 0))}</td>
         <td class="num">
           ${
-            oldest > OLD_MS
-              ? html`<${Badge} tone="warn">
-            ${duration(oldest)}<//>`
-              : oldest > 0
-                ? duration(oldest)
-                : '–'
+            oldest > OLD_MS ? html`<${Badge} tone="warn">${duration(oldest)}<//>` : oldest > 0 ? duration(oldest) : '–'
           }</td>
         <td class="num">${number(own.reduce((sum, one) => sum + Number(one.end ?? 0), 0))}</td>
         <td>${unowned > 0 ? html`<${Badge} tone="bad">${count(unowned, 'partition')} without an owner<//> ` : null}

@@ -95,8 +95,7 @@ function Request({id, query}) {
 /** @param {{since: string}} props */
 function Further({since}) {
   return html`<span class="muted">look back</span><${Choice} label="How far back" small value=${since}
-    options=${FURTHER}
-    onChange=${(value) => setQuery({since: value})} />`;
+    options=${FURTHER} onChange=${(value) => setQuery({since: value})} />`;
 }
 
 /** @param {{trace: RequestHistory}} props */
@@ -122,8 +121,7 @@ function History({trace}) {
     ${
       trace.steps.length > 0
         ? html`
-      <${Picture} make=${timeline} model=${model} options=${{onOpen: setChosen}}
-        hint=${HINT} />
+      <${Picture} make=${timeline} model=${model} options=${{onOpen: setChosen}} hint=${HINT} />
       ${
         others.size > 0
           ? html`<p><button type="button" class="small" aria-expanded=${String(unfolded)}

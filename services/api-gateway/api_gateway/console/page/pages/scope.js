@@ -23,14 +23,12 @@ export default function Scope({params: {scope}}) {
         allowed=${found.problem?.kind === 'missing' ? {allowed: false, why: 'it is not there'} : mayChange('root')}
         onClick=${() => void deleteScope(scope, true)}>Delete with everything…<//></span></div>
     <${TimeSlider} name=${`scope:${scope}`} path="journal" query=${{key: scope}} />
-    <${Panel} title="What is in it" of=${found}
-      gone=${(problem) => html`<${Gone} problem=${problem}>
+    <${Panel} title="What is in it" of=${found} gone=${(problem) => html`<${Gone} problem=${problem}>
         <a href=${href('/journal', {key: `scope:${scope}`, from: '-7d'})}>What became of it</a>
         <${Cli} line=${cli`scope create ${scope}`} /><//>`}>${(data) => html`
       <dl class="facts">
         <dt>Streams</dt><dd><a href=${href('/streams', {scope})}>${number(data.streams)}</a></dd>
-        <dt>Reader groups</dt><dd><a href=${href('/groups', {scope})}>
-          ${number(data.readerGroups)}</a></dd>
+        <dt>Reader groups</dt><dd><a href=${href('/groups', {scope})}>${number(data.readerGroups)}</a></dd>
         <dt>Tables</dt><dd><a href=${href('/tables', {scope})}>${number(data.tables)}</a></dd>
         ${data.createdAt ? html`<dt>Created</dt><dd><${Time} at=${data.createdAt} /></dd>` : null}
         <${UnderWay} workflow=${data.workflow} q=${scope} />

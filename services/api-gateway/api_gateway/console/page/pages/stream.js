@@ -60,8 +60,7 @@ export default function StreamPage({params: {scope, stream}, query, at}) {
       <${State} state=${data?.state} unreachable=${data?.unreachable?.segments} />
       ${(data?.config?.tags ?? []).map((/** @type {string} */ tag) => html`<${Tag} key=${tag} text=${tag} />`)}
       <span class="tools"><${Cli} line=${show} />
-        <${ActionButton} danger allowed=${allowedOf(data, 'seal')}
-          onClick=${() => sealStream(scope, stream)}>Seal…<//>
+        <${ActionButton} danger allowed=${allowedOf(data, 'seal')} onClick=${() => sealStream(scope, stream)}>Seal…<//>
         <${ActionButton} danger allowed=${allowedOf(data, 'delete')}
           onClick=${() => deleteStream(scope, stream)}>Delete…<//></span></div>
     ${data ? html`<${Status} data=${data} live=${live} />` : null}
@@ -88,8 +87,7 @@ function Status({data, live}) {
   return html`<p class="status-line">
     ${
       data.unreachable
-        ? html`<${Unreachable} found=${data.unreachable} of=${data.segments.length}
-      what="segments" />`
+        ? html`<${Unreachable} found=${data.unreachable} of=${data.segments.length} what="segments" />`
         : null
     }
     <span>epoch <b class="num">${number(data.epoch)}</b></span>
@@ -101,16 +99,14 @@ function Status({data, live}) {
           ${workflow.step ? `, ${words(workflow.step)}` : ''} for <${Age} at=${workflow.since} />
       ${
         workflow.attempts > 0
-          ? html` <${Badge} tone="bad" title=${workflow.lastError}>
-        ${count(workflow.attempts, 'attempt')}<//>`
+          ? html` <${Badge} tone="bad" title=${workflow.lastError}>${count(workflow.attempts, 'attempt')}<//>`
           : null
       }</span>`
         : null
     }
     ${
       waiting
-        ? html`<span><${Badge} tone="warn">
-      ${words(waiting.kind)} waits<//> since <${Time} at=${waiting.at} /></span>`
+        ? html`<span><${Badge} tone="warn">${words(waiting.kind)} waits<//> since <${Time} at=${waiting.at} /></span>`
         : null
     }
     ${
@@ -128,8 +124,7 @@ function Status({data, live}) {
     }
     ${
       scaled && !data.unreachable
-        ? html`<span class="cut" title=${scaled.reason}>
-      ${words(scaled.code)}: ${scaled.reason}</span>`
+        ? html`<span class="cut" title=${scaled.reason}>${words(scaled.code)}: ${scaled.reason}</span>`
         : null
     }
     <span class="muted">since <${Time} at=${data.createdAt} /></span>

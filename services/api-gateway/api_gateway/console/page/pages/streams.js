@@ -129,8 +129,7 @@ export default function Streams({query}) {
       ${
         problem &&
         list.rows.size > 0 &&
-        html`<span class="warn"
-        role="alert">Some of these may be missing or old: ${problem.detail}</span>`
+        html`<span class="warn" role="alert">Some of these may be missing or old: ${problem.detail}</span>`
       }
     </div>
     <${Panel} class="fill" flush>

@@ -24,7 +24,6 @@ const COLUMNS = [
 /** @param {{query: Filters}} props */
 export default function Tables({query}) {
   return html`<${ListInScopes} query=${query} title="Tables" page="tables" kind="tables" columns=${COLUMNS}
-    command="table"
-    placeholder="name of a table" emptyText="No key-value table."
+    command="table" placeholder="name of a table" emptyText="No key-value table."
     emptyCli=${cli`table create ${'demo/settings'} --partitions 4 --key-bytes 16`} />`;
 }

@@ -47,8 +47,7 @@ export default function Transactions({query}) {
     <${Panel} title="Streams" of=${streams} flush
       emptyText="No transaction is open or waits for its commit." emptyCli=${cli`transaction begin ${'demo/orders'}`}>
       ${(data) => html`<${Table} label="Streams with transactions" rows=${data.items} columns=${STREAMS}
-        rowKey=${(row) => row.stream}
-        open=${(row) => href('/transactions', {stream: row.stream})}
+        rowKey=${(row) => row.stream} open=${(row) => href('/transactions', {stream: row.stream})}
         rowClass=${(row) => (row.stream === chosen ? 'chosen' : '')} />`}
     <//>
     ${chosen ? html`<${StreamTransactions} key=${chosen} ...${split(chosen)} heading />` : null}
@@ -124,8 +123,7 @@ function Queue({scope, stream, data}) {
         ${batch.step ? html`, step <code>${batch.step}</code>` : null}
         ${
           batch.workflow?.attempts
-            ? html` <${Badge} tone="bad">
-          ${count(batch.workflow.attempts, 'attempt')}<//> ${batch.workflow.lastError}`
+            ? html` <${Badge} tone="bad">${count(batch.workflow.attempts, 'attempt')}<//> ${batch.workflow.lastError}`
             : null
         }</p>
         <${Ids} ids=${batch.ids} /></div>`
@@ -181,8 +179,7 @@ function Open({scope, stream, data, transaction, description}) {
     ),
   ];
   return html`<${Table} label="Open transactions" height=${Math.min(320, 40 + rows.length * 30)} rows=${rows}
-    columns=${columns} rowKey=${(row) => row.id}
-    rowClass=${(row) => (row.id === transaction ? 'chosen' : '')} />
+    columns=${columns} rowKey=${(row) => row.id} rowClass=${(row) => (row.id === transaction ? 'chosen' : '')} />
     ${data.next ? html`<p class="muted">The first ${number(rows.length)} are shown.</p>` : null}`;
 }
 

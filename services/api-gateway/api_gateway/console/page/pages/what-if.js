@@ -75,15 +75,13 @@ export function WhatIf({scope, stream, description, etag, query}) {
   const possible = want.kind === 'retention' || config.scaling.type !== 'fixed';
   const found = useWhatIf(possible ? under`scopes/${scope}/streams/${stream}/what-if` : null, body);
   const tools = html`<${Choice} label="Which policy" small value=${want.kind}
-    options=${['scaling', 'retention'].map((one) => [one, one])}
-    onChange=${(kind) => setQuery({if: kind})} />`;
+    options=${['scaling', 'retention'].map((one) => [one, one])} onChange=${(kind) => setQuery({if: kind})} />`;
 
   return html`<${Panel} title="What if" tools=${tools} class="what-if">
     <form class="sliders" onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
       ${
         want.kind === 'scaling'
-          ? html`<${ScalingSliders} want=${want.scaling}
-        config=${config.scaling} />`
+          ? html`<${ScalingSliders} want=${want.scaling} config=${config.scaling} />`
           : html`<${RetentionSliders} want=${want.retention} config=${config.retention} />`
       }
       <${Slider} label="Look back" values=${steps(SPANS, want.sinceMs)} value=${want.sinceMs} words=${duration}
@@ -104,12 +102,10 @@ function ScalingSliders({want, config}) {
   const unit = config.type === 'events' ? 'events/s' : 'KB/s';
   return html`
     <${Slider} label="Minimum" values=${steps(SEGMENTS, want.minSegments, config.minSegments)} value=${want.minSegments}
-      present=${config.minSegments}
-      words=${(/** @type {number} */ value) => count(value, 'segment')}
+      present=${config.minSegments} words=${(/** @type {number} */ value) => count(value, 'segment')}
       onChange=${(/** @type {number} */ value) => setQuery({ifMin: value})} />
     <${Slider} label="Factor" values=${steps(FACTORS, want.scaleFactor)} value=${want.scaleFactor}
-      present=${Math.max(config.scaleFactor, 2)}
-      words=${(/** @type {number} */ value) => `into ${value} at most`}
+      present=${Math.max(config.scaleFactor, 2)} words=${(/** @type {number} */ value) => `into ${value} at most`}
       onChange=${(/** @type {number} */ value) => setQuery({ifFactor: value})} />
     <${Slider} label="Cool-down" values=${steps(PAUSES, want.cooldownMs)} value=${want.cooldownMs}
       present=${COOLDOWN_MS}
@@ -183,10 +179,7 @@ export function Says({data}) {
   return html`<p class="says">
     ${both} They
       differ ${
-        firstDifference < data.since
-          ? 'since before this span'
-          : html`from <${Time}
-        at=${firstDifference} /> on`
+        firstDifference < data.since ? 'since before this span' : html`from <${Time} at=${firstDifference} /> on`
       }.
     ${
       kind === 'retention'

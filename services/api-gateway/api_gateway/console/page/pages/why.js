@@ -35,15 +35,13 @@ export function WhyTab({scope, stream, description, etag, query, at}) {
     [search.items, kind],
   );
   const tools = html`<${Select} label="Kind of decision" value=${kind}
-    options=${[['', 'all'], ...Object.entries(KINDS)]}
-    onChange=${(decided) => setQuery({decided})} />`;
+    options=${[['', 'all'], ...Object.entries(KINDS)]} onChange=${(decided) => setQuery({decided})} />`;
 
   return html`<div class="why-tab">
     <${Panel} title="Decided" tools=${tools}>
       <${DecisionList} items=${items} scrolls />
       <${SearchState} search=${search} what="decision" bounds="in 7 d">
-        <${Empty} text=${NOTHING}
-          cli=${cli`decision list ${scope}/${stream}`} />
+        <${Empty} text=${NOTHING} cli=${cli`decision list ${scope}/${stream}`} />
       <//>
       <p><${Cli} line=${cli`decision list ${scope}/${stream}`} /></p>
     <//>

@@ -69,8 +69,7 @@ export default function Workflows({query}) {
           : null;
       })}${
         state
-          ? html`<button type="button" class="small quiet"
-        onClick=${() => setQuery({state: ''})}>all lanes</button>`
+          ? html`<button type="button" class="small quiet" onClick=${() => setQuery({state: ''})}>all lanes</button>`
           : null
       }
       <span class="tools"><${Cli} line=${line(query)} /></span></div>
@@ -126,26 +125,16 @@ function Lane({name, label, tone, hint, group, items, isAll}) {
         ? groups.map(
             (one) => html`<div class="cluster" key=${one.key}>
         <h3 title=${one.key}><span class="cut">${one.key}</span><span class="num">${one.items.length}</span>
-          ${
-            name === 'failing' &&
-            one.items.length > 1 &&
-            html`<${RetryAll} items=${one.items}
-            why=${one.key} />`
-          }</h3>
+          ${name === 'failing' && one.items.length > 1 && html`<${RetryAll} items=${one.items} why=${one.key} />`}</h3>
         ${one.items.slice(0, most).map((item) => html`<${Card} key=${item.aggregate} item=${item} lane=${tone} />`)}
         ${
           one.items.length > most &&
-          html`<${More} left=${one.items.length - most}
-          onClick=${() => setMost(most + SHOWN)} />`
+          html`<${More} left=${one.items.length - most} onClick=${() => setMost(most + SHOWN)} />`
         }
       </div>`,
           )
         : html`${items.slice(0, most).map((item) => html`<${Card} key=${item.aggregate} item=${item} lane=${tone} />`)}
-        ${
-          items.length > most &&
-          html`<${More} left=${items.length - most}
-          onClick=${() => setMost(most + SHOWN)} />`
-        }`
+        ${items.length > most && html`<${More} left=${items.length - most} onClick=${() => setMost(most + SHOWN)} />`}`
     }
   </section>`;
 }
@@ -158,8 +147,7 @@ function More({left, onClick}) {
 /** @param {{items: WorkflowItem[], why?: string}} props */
 function RetryAll({items, why}) {
   const chosen = items.slice(0, MAX_RETRIED);
-  return html`<${ActionButton} small allowed=${mayChange('workflows')}
-    onClick=${() => void retryWorkflows(chosen, why)}
+  return html`<${ActionButton} small allowed=${mayChange('workflows')} onClick=${() => void retryWorkflows(chosen, why)}
     title=${items.length > chosen.length ? `the ${MAX_RETRIED} oldest of ${items.length}` : undefined}>
     Retry ${chosen.length === items.length ? 'all' : 'the first'} ${chosen.length}<//>`;
 }
@@ -179,14 +167,12 @@ function Card({item, lane}) {
           <span>${item.step ? words(item.step) : html`<span class="muted">first step</span>`}</span>
       ${
         item.attempts
-          ? html`<span class="muted num">
-        ${item.attempts} ${item.attempts === 1 ? 'attempt' : 'attempts'}</span>`
+          ? html`<span class="muted num">${item.attempts} ${item.attempts === 1 ? 'attempt' : 'attempts'}</span>`
           : null
       }
       ${
         item.nextAttemptAt
-          ? html`<span class="muted">next <${Until} at=${item.nextAttemptAt}
-        over="any moment" /></span>`
+          ? html`<span class="muted">next <${Until} at=${item.nextAttemptAt} over="any moment" /></span>`
           : null
       }</div>`
     }
@@ -194,8 +180,7 @@ function Card({item, lane}) {
       item.lastError &&
       item.state !== 'waiting' &&
       item.lastError !== item.waitsFor?.why &&
-      html`<p class="error">
-      ${item.lastError.slice(0, SHOWN_ERROR)}</p>`
+      html`<p class="error">${item.lastError.slice(0, SHOWN_ERROR)}</p>`
     }
     ${item.waitsFor ? html`<${Chain} wait=${item.waitsFor} />` : null}
     ${item.cancelled ? html`<p class="muted">Its end has been requested.</p>` : null}

@@ -103,8 +103,7 @@ export function ActionDialog({action, end}) {
               class=${action.danger ? 'primary danger' : 'primary'} disabled=${!isReady}>${action.verb}</button>`
             : html`${
                 state.step === 'sent' && action.canStop
-                  ? html`<button type="button"
-              onClick=${() => (stopped.current = true)}>Stop after this one</button>`
+                  ? html`<button type="button" onClick=${() => (stopped.current = true)}>Stop after this one</button>`
                   : null
               }
             <button type="submit" class="primary" disabled=${state.step === 'sent'}>Close</button>`

@@ -66,13 +66,11 @@ function Problems() {
     }
     ${
       workflows.failing > 0 &&
-      html`<a href=${href('/workflows', {state: 'failing'})}><${Badge} tone="bad">
-      ${workflows.failing} failing<//></a>`
+      html`<a href=${href('/workflows', {state: 'failing'})}><${Badge} tone="bad">${workflows.failing} failing<//></a>`
     }
     ${
       deadLetters > 0 &&
-      html`<a href=${href('/dead-letters')}><${Badge} tone="warn">
-      ${count(deadLetters, 'dead letter')}<//></a>`
+      html`<a href=${href('/dead-letters')}><${Badge} tone="warn">${count(deadLetters, 'dead letter')}<//></a>`
     }
   </span>`;
 }
@@ -87,14 +85,12 @@ function TimeChoice() {
       ${
         shown === null
           ? html`now <span class="num muted">${clockTime(clock.value)}</span>`
-          : html`as of <b class="num">
-        ${time(shown)}</b>`
+          : html`as of <b class="num">${time(shown)}</b>`
       }</button>
     ${
       shown === null
         ? null
-        : html`<button type="button" class="small"
-      onClick=${() => setAt(null)}>back to now</button>`
+        : html`<button type="button" class="small" onClick=${() => setAt(null)}>back to now</button>`
     }
     ${Choice ? html`<${Choice} close=${() => (choice.value = null)} />` : null}
   </span>`;
@@ -116,10 +112,7 @@ function LiveDot() {
     title=${paused.value ? 'go on (p)' : `last news ${seconds} s ago; pause (p)`}>
     <span class="dot" aria-hidden="true"></span>${word}
       ${
-        liveState.value === 'live' || paused.value || at.value
-          ? null
-          : html` <span class="num">
-        ${seconds} s</span>`
+        liveState.value === 'live' || paused.value || at.value ? null : html` <span class="num">${seconds} s</span>`
       }</button>`;
 }
 
@@ -136,19 +129,11 @@ function Who({me}) {
     ${
       me.principal
         ? html`<span class="cut" title="who calls, as the journal records it">${me.principal}</span>
-      ${
-        me.authentication
-          ? html`<button type="button" class="small quiet"
-        onClick=${leave}>log out</button>`
-          : null
-      }`
+      ${me.authentication ? html`<button type="button" class="small quiet" onClick=${leave}>log out</button>` : null}`
         : null
     }
     ${
-      readOnly.value
-        ? html`<${Badge} tone="info"
-      title="nothing can be changed from here">read-only<//>`
-        : null
+      readOnly.value ? html`<${Badge} tone="info" title="nothing can be changed from here">read-only<//>` : null
     }</span>`;
 }
 

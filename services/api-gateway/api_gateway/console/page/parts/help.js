@@ -22,8 +22,7 @@ export function Help({close}) {
         .filter((one) => one.group === name)
         .map(
           (one) => html`<div key=${one.keys}><dt>
-        ${one.keys.split(' ').map((key) => html`<kbd key=${key}>${key}</kbd> `)}</dt><dd>
-          ${one.what}</dd></div>`,
+        ${one.keys.split(' ').map((key) => html`<kbd key=${key}>${key}</kbd> `)}</dt><dd>${one.what}</dd></div>`,
         )}</dl></section>`,
     )}</div>
     <p class="muted">No key changes anything without a dialog. Pictures take arrows, Enter, + and −.</p>

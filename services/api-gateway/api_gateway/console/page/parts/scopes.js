@@ -120,11 +120,9 @@ export function ListInScopes({query, title, page, kind, columns, command, placeh
         ${found.cut}</span>`
       }
     </div>
-    <${Panel} of=${found} flush class="fill"
-      emptyText=${emptyText} emptyCli=${emptyCli}>
+    <${Panel} of=${found} flush class="fill" emptyText=${emptyText} emptyCli=${emptyCli}>
       ${() => html`<${Table} label=${title} rows=${rows} columns=${columns}
-        rowKey=${(row) => `${row.scope}/${row.name}`}
-        open=${(row) => href([page, row.scope, row.name])} />`}
+        rowKey=${(row) => `${row.scope}/${row.name}`} open=${(row) => href([page, row.scope, row.name])} />`}
     <//>
   </div>`;
 }

@@ -70,8 +70,7 @@ export function Search({close}) {
       onKeyDown=${onKeyDown} />
     <div role="listbox" id="hits" aria-label="Hits">${hits.map(
       (hit, index) => html`<div role="option" id=${`hit-${index}`} key=${`${hit.type} ${hit.name} ${hit.address ?? ''}`}
-        aria-selected=${String(index === active)} aria-disabled=${hit.why ? 'true' : undefined}
-        title=${hit.why}
+        aria-selected=${String(index === active)} aria-disabled=${hit.why ? 'true' : undefined} title=${hit.why}
         onMouseMove=${() => index !== active && setActive(index)} onClick=${() => follow(hit)}>
         <span class="kind">${hit.type}</span><span class="cut">${hit.name}</span><span class="detail cut">
           ${hit.why ?? hit.detail}</span></div>`,
@@ -80,8 +79,7 @@ export function Search({close}) {
         q !== '' &&
         hits.length === 0 &&
         found.q === q &&
-        html`<p class="state empty">
-        ${found.problem ?? 'Nothing has this in its name.'}</p>`
+        html`<p class="state empty">${found.problem ?? 'Nothing has this in its name.'}</p>`
       }</div>
     <footer class="row"><span><kbd>↑</kbd> <kbd>↓</kbd> choose</span><span><kbd>Enter</kbd> open</span><span>
       <kbd>Esc</kbd> close</span></footer>

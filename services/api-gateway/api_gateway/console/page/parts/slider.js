@@ -35,8 +35,7 @@ export function TimeSlider({name, path = 'journal', query = {}}) {
     <summary>${
       at.value === null
         ? 'Time: now'
-        : html`Time: <b>
-      ${time(moment(at.value))}</b>, ${duration(now() - moment(at.value))} ago`
+        : html`Time: <b>${time(moment(at.value))}</b>, ${duration(now() - moment(at.value))} ago`
     }</summary>
     ${open ? html`<${Choice} name=${name} path=${path} query=${query} />` : null}
   </details>`;
@@ -94,15 +93,13 @@ function Choice({name, path, query}) {
           ? html`,
         after ${before.says} <span class="muted">at ${time(before.at)}</span>`
           : search.complete
-            ? html`, <span
-          class="muted">before anything that happened in this span</span>`
+            ? html`, <span class="muted">before anything that happened in this span</span>`
             : null
       }
       ${
         at.value === null
           ? null
-          : html` <button type="button" class="small"
-        onClick=${() => take(to)}>Back to now</button>`
+          : html` <button type="button" class="small" onClick=${() => take(to)}>Back to now</button>`
       }</p>
     ${search.complete ? null : html`<${SearchState} search=${search} what="record" />`}
   </div>`;

@@ -74,8 +74,7 @@ export function Slider({label, values, value, words, onChange, disabled = false,
   return html`<div class=${`slider ${other ? 'other' : ''}`}>
     <label for=${id}>${label}</label>
     <input id=${id} type="range" min="0" max=${values.length - 1} step="1" value=${index} disabled=${disabled}
-      aria-valuetext=${words(value)}
-      onInput=${(event) => onChange(values[Number(event.currentTarget.value)])} />
+      aria-valuetext=${words(value)} onInput=${(event) => onChange(values[Number(event.currentTarget.value)])} />
     <output for=${id}>${words(value)}${other ? html` <small>now ${words(present)}</small>` : null}</output>
   </div>`;
 }

@@ -89,8 +89,7 @@ function Locate({scope, stream, id}) {
   if (!found) return html`<button type="button" class="small" onClick=${locate}>Locate</button>`;
   if (found.asked) return html`<span class="muted">asks…</span>`;
   if (found.problem) return html`<span class="bad" role="status">${found.problem}</span>`;
-  return html`<span role="status"><span class="id">
-    ${found.segment}</span> is
+  return html`<span role="status"><span class="id">${found.segment}</span> is
       in <${ContainerLink} container=${found.container} /> at <${StoreLink} store=${found.store} /></span>`;
 }
 

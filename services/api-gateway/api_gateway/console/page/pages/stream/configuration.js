@@ -45,10 +45,7 @@ function Shown({config}) {
     <dt>Tags</dt><dd>
       ${
         config.tags.length
-          ? config.tags.map(
-              (/** @type {string} */ tag) => html`<${Tag} key=${tag}
-        text=${tag} />`,
-            )
+          ? config.tags.map((/** @type {string} */ tag) => html`<${Tag} key=${tag} text=${tag} />`)
           : html`<span class="muted">none</span>`
       }</dd>
     <dt>Rollover size</dt><dd>

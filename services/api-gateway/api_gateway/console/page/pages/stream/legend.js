@@ -19,8 +19,7 @@ export function Legend({coloring, model, hasPale}) {
     ${coloring.classes.map(
       (one) =>
         (one.count || (coloring.isOrdered && one !== coloring.classes.at(-1))) &&
-        html`<span
-      key=${one.label}><${Swatch} fill=${one.fill} ink=${one.ink}
+        html`<span key=${one.label}><${Swatch} fill=${one.fill} ink=${one.ink}
       mark=${one.mark} /> ${one.label} <span class="muted num">${number(one.count)}</span></span>`,
     )}
     ${hasPale ? html`<span class="muted">pale: the rate of now, past not recorded</span>` : null}

@@ -85,8 +85,7 @@ export function Segments({scope, stream, model, rates, stores, activeOnly = fals
     ),
   ].filter((one) => !activeOnly || one.key !== 'end');
   return html`<${Table} label=${`Segments of ${scope}/${stream}: ${count(rows.length, 'segment')}`} rows=${sorted}
-    columns=${columns} rowKey=${(row) => row.id}
-    sort=${sort} onSort=${setSort} height=${height}
+    columns=${columns} rowKey=${(row) => row.id} sort=${sort} onSort=${setSort} height=${height}
     open=${(row) => href(['streams', scope, stream], {...place.value.query, as: '', segment: row.id})} />`;
 }
 

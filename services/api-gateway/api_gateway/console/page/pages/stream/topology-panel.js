@@ -273,8 +273,7 @@ function SeekKey({query, model}) {
           ${
             found.rect >= 0
               ? html`to <button type="button" class="small id"
-            onClick=${() => setQuery({segment: newestId(model, found.rect)})}>
-              ${nameOf(model, found.rect)}</button>`
+            onClick=${() => setQuery({segment: newestId(model, found.rect)})}>${nameOf(model, found.rect)}</button>`
               : 'nowhere: the stream is sealed'
           }
       <span class="muted num">at ${keyText(Number(found.position.toFixed(9)))}</span></output>`
@@ -331,10 +330,7 @@ function Notes({model, query, journal}) {
       journal.state
         ? html`<p>
       ${journal.state} ${
-        journal.more
-          ? html`<button type="button" class="small"
-        onClick=${journal.more}>Read on</button>`
-          : null
+        journal.more ? html`<button type="button" class="small" onClick=${journal.more}>Read on</button>` : null
       }</p>`
         : null
     }
