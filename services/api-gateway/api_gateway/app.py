@@ -84,6 +84,7 @@ def build_app(
         redirect_slashes=False,
     )
     app.state.parts = None
+    app.state.serves = serves
     app.state.guard = guard
     app.state.places = Places(connections)
     app.state.browsers = browsers
@@ -173,8 +174,10 @@ async def close_app(app: FastAPI, grace_s: float) -> None:
 
 async def _unrouted(request: Request, error: Exception) -> Response:
     """The answer where no route is, or none for this method."""
-    failure = failure_of(error)
-    answer = _refusal(request.url.path, failure)
+    failure, path = failure_of(error), request.url.path
+    if path.startswith(console.PREFIX) and not request.app.state.serves.console:
+        failure = Failure(HTTPStatus.NOT_FOUND, "the console is served by another process (SLUICE_SERVES)")
+    answer = _refusal(path, failure)
     if failure.status == HTTPStatus.METHOD_NOT_ALLOWED:
         answer.headers["Allow"] = ", ".join(sorted(_methods(request)))
     return answer

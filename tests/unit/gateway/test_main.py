@@ -137,6 +137,10 @@ async def test_a_process_that_serves_one_interface_has_nothing_of_the_other(
         assert {path.split("/")[1] for path in (await client.get("/openapi.json")).json()["paths"]} <= {
             path.split("/")[1] for path in found
         } | {"prometheus"}
+        if serves is Serves.PRAVEGA:
+            assert "SLUICE_SERVES" in (await client.get(missing)).json()["detail"], (
+                "who calls the wrong process is told"
+            )
         assert ("page" in (await client.get("/")).json()["paths"]) is serves.console
     await runtime.stack.aclose()
 
