@@ -23,7 +23,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         items[index] = item
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def runner(request: pytest.FixtureRequest, runs_folder: Path) -> Iterator[Runner]:
     """Runs all cases that were selected for one target."""
     target: str = request.param
@@ -33,8 +33,8 @@ def runner(request: pytest.FixtureRequest, runs_folder: Path) -> Iterator[Runner
         with Peer(settings.jars_dir, runs_folder / PEER) as peer:
             yield from _running(request, target, peer.address, peer.rest_url)
     else:
-        system: System = request.getfixturevalue("system")
-        yield from _running(request, target, system.grpc_address, system.rest_url)
+        with System(runs_folder / "conformance") as system:
+            yield from _running(request, target, system.grpc_address, system.rest_url)
 
 
 def _running(request: pytest.FixtureRequest, target: str, address: str, rest_url: str) -> Iterator[Runner]:

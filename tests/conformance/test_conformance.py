@@ -23,7 +23,7 @@ pytestmark = [
         if not (target == PEER and case.peer_not_called)
     ],
     indirect=["runner"],
-    scope="session",
+    scope="module",
 )
 def test_answers(runner: Runner, case: Case) -> None:
     runner.check(case)

@@ -53,10 +53,9 @@ _ON_THEIR_OWN = (
     "test_secured_zookeeper",
     "test_password_file",
     "test_site_certificate",
+    "test_ipv6",
 )
 """The files of `integration` that share none."""
-_WITHOUT_SYSTEM = ("test_secured", "test_table", "test_differences")
-"""The files of `conformance` that call no system."""
 _LAST = ("test_feed",)
 """The files of `integration` that their units end with."""
 SHOWN_S = 10.0
@@ -64,6 +63,7 @@ LONGEST = (
     CONTAINERS,
     SYSTEM,
     DISTURBED,
+    "tests/conformance/test_conformance.py",
     *_ON_THEIR_OWN,
     PLATFORM,
     PORTS,
@@ -85,8 +85,6 @@ def unit_of(nodeid: str) -> str:
     path = PurePath(file)
     if "integration" in path.parts:
         return path.stem if path.stem in _ON_THEIR_OWN else _UNITS.get(path.stem, SYSTEM)
-    if "conformance" in path.parts and path.stem not in _WITHOUT_SYSTEM:
-        return SYSTEM
     # One broker, one set of containers for all of the folder.
     return next((folder for folder in (CONTAINERS, PORTS) if folder in path.parts), file)
 
@@ -116,16 +114,17 @@ class SideBySide(LoadScopeScheduling):  # type: ignore[misc]
 
 
 class Timeline:
-    """A plugin of pytest: says at the end of a run which process was at which unit, and when, in seconds."""
+    """A plugin of pytest: says at the end of a run which of its processes was at which unit, and when."""
 
     def __init__(self) -> None:
         self._began = time.time()
         self._spans: dict[tuple[str, str], tuple[float, float]] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        at = (getattr(report, "worker_id", "alone"), unit_of(report.nodeid))
-        since, _ = self._spans.get(at, (report.start, 0.0))
-        self._spans[at] = since, report.stop
+        if worker := getattr(report, "worker_id", ""):
+            at = (worker, unit_of(report.nodeid))
+            since, _ = self._spans.get(at, (report.start, 0.0))
+            self._spans[at] = since, report.stop
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         long = [(at, span) for at, span in self._spans.items() if span[1] - span[0] >= SHOWN_S]

@@ -45,8 +45,7 @@ def name_shown(request):
     ("file", "unit"),
     [
         ("tests/containers/test_txn_manager.py", "containers"),
-        ("tests/conformance/rest/test_rest_table.py", "system"),
-        ("tests/conformance/test_table.py", "tests/conformance/test_table.py"),
+        ("tests/conformance/test_conformance.py", "tests/conformance/test_conformance.py"),
         ("tests/conformance/secured/test_secured.py", "tests/conformance/secured/test_secured.py"),
         ("tests/integration/test_of_tomorrow.py", "system"),
         ("tests/integration/test_faults.py", "disturbed"),
