@@ -3,8 +3,9 @@
 It knows scopes and streams with a fixed number of segments, nothing else. Concurrency: a call takes effect at once.
 """
 
+from sluice.domain.config import ScaleType
 from sluice.domain.segment import parse_segment_name, segment_name
-from sluice.pravega import Host, ScaleType, SegmentStore
+from sluice.pravega import Host, SegmentStore
 from sluice_client.errors import ClientClosed, ScopeMissing, StreamMissing
 from sluice_client.names import check_new_stream, check_scope, check_stream
 
@@ -42,7 +43,7 @@ class InMemoryController:
             return False
         names = self._scopes[scope][stream] = [segment_name(scope, stream, number) for number in range(segments)]
         for name in names:
-            await self._store.create_segment(name, ScaleType.NO_SCALING, 0)
+            await self._store.create_segment(name, ScaleType.FIXED.code, 0)
         return True
 
     async def segments(self, scope: str, stream: str) -> list[str]:

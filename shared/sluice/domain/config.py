@@ -4,6 +4,7 @@ Limits: controller-grpc-api section 4. Values are immutable and travel in comman
 """
 
 from enum import Enum
+from typing import Literal, Self
 
 import msgspec
 
@@ -20,11 +21,20 @@ MAX_KEY_LENGTH = 256
 
 
 class ScaleType(Enum):
-    """How a stream decides its number of segments; the values are Pravega's names."""
+    """How a stream decides its number of segments: Pravega's name for it, its number on the wire, and REST's word."""
 
-    FIXED = "FIXED_NUM_SEGMENTS"
-    KBYTES = "BY_RATE_IN_KBYTES_PER_SEC"
-    EVENTS = "BY_RATE_IN_EVENTS_PER_SEC"
+    FIXED = "FIXED_NUM_SEGMENTS", 0, "fixed"
+    KBYTES = "BY_RATE_IN_KBYTES_PER_SEC", 1, "kbytes"
+    EVENTS = "BY_RATE_IN_EVENTS_PER_SEC", 2, "events"
+
+    code: int
+    word: Literal["fixed", "kbytes", "events"]
+
+    def __new__(cls, value: str, code: int, word: Literal["fixed", "kbytes", "events"]) -> Self:
+        """The value alone is what commands, events and states hold."""
+        self = object.__new__(cls)
+        self._value_, self.code, self.word = value, code, word
+        return self
 
 
 class RetentionType(Enum):

@@ -14,7 +14,6 @@ from sluice.domain.config import (
     ReaderGroupConfig,
     RetentionPolicy,
     RetentionType,
-    ScaleType,
     ScalingPolicy,
     StreamConfig,
 )
@@ -34,7 +33,6 @@ from sluice.engine.fold import PartitionView
 from sluice.outages import Outage, outages
 from sluice.pravega.routing import container_of
 
-_SCALE_NAMES = {ScaleType.FIXED: "fixed", ScaleType.EVENTS: "events", ScaleType.KBYTES: "kbytes"}
 _RETENTION_NAMES = {RetentionType.SIZE: "size", RetentionType.TIME: "time"}
 _GROUP_RETENTION_NAMES = {
     GroupRetention.NONE: "none",
@@ -211,7 +209,7 @@ def _config(config: StreamConfig) -> dict[str, Any]:
 
 def _scaling(scaling: ScalingPolicy) -> dict[str, Any]:
     return {
-        "type": _SCALE_NAMES[scaling.scale_type],
+        "type": scaling.scale_type.word,
         "targetRate": scaling.target_rate,
         "scaleFactor": scaling.scale_factor,
         "minSegments": scaling.min_segments,

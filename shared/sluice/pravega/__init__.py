@@ -29,7 +29,7 @@ from sluice.pravega.failure import ConnectionFailure, Failure
 from sluice.pravega.located import LocatedSegmentStores
 from sluice.pravega.memory import InMemorySegmentStore
 from sluice.pravega.routing import container_of
-from sluice.pravega.store import ScaleType, SegmentData, SegmentInfo, SegmentStore, TableInfo
+from sluice.pravega.store import SegmentData, SegmentInfo, SegmentStore, TableInfo
 from sluice.pravega.wire.fields import NO_VERSION, NOT_EXISTS, TableEntry, TableKey
 from sluice.pravega.wire.segments import NULL_ATTRIBUTE_VALUE
 
@@ -50,7 +50,6 @@ __all__ = [
     "LocatedSegmentStores",
     "Permanent",
     "RouteStale",
-    "ScaleType",
     "SegmentData",
     "SegmentInfo",
     "SegmentMissing",

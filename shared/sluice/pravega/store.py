@@ -6,7 +6,6 @@ the owner of the operation retries it. What a lost attempt has done already coun
 """
 
 from collections.abc import Sequence
-from enum import IntEnum
 from typing import Protocol
 from uuid import UUID
 
@@ -28,14 +27,6 @@ A store takes what is merged for load of the time since then, and counts of it w
 
 EVENT_COUNT_ATTRIBUTE = UUID("80000000-0000-0000-0000-000000000001")
 """The attribute in which segment stores count the events of a segment; not set before the first one."""
-
-
-class ScaleType(IntEnum):
-    """In which unit a segment's target rate is meant (segment-store-wire-protocol 4.4)."""
-
-    NO_SCALING = 0
-    THROUGHPUT_KB_PER_S = 1
-    EVENTS_PER_S = 2
 
 
 class SegmentInfo(msgspec.Struct, frozen=True):
@@ -71,7 +62,10 @@ class SegmentStore(Protocol):
     """The data plane of one cluster."""
 
     async def create_segment(self, name: str, scale_type: int, target_rate: int, rollover_size_bytes: int = 0) -> None:
-        """Creates a stream or transaction segment; done already if it exists. Rate in the unit of the scale type."""
+        """Creates a stream or transaction segment; done already if it exists.
+
+        `scale_type` is the code of a ScaleType, in whose unit the rate is.
+        """
 
     async def update_policy(self, name: str, scale_type: int, target_rate: int) -> None:
         """Sets scale type and rate. Raises SegmentMissing, SegmentSealed."""

@@ -12,11 +12,12 @@ from collections.abc import Callable
 from functools import partial
 
 from sluice.domain.cluster.state import CLUSTER, cluster_of
+from sluice.domain.config import ScaleType
 from sluice.domain.host import Host
 from sluice.pravega.client import SegmentStoreClient
 from sluice.pravega.errors import SegmentMissing, SegmentStoreError
 from sluice.pravega.routing import probe_name
-from sluice.pravega.store import ScaleType, SegmentStore
+from sluice.pravega.store import SegmentStore
 from sluice.pravega.tokens import OwnTokens
 from sluice.runtime import Runtime
 
@@ -131,4 +132,4 @@ class DataPlane:
         try:
             await self._store.segment_info(segment)
         except SegmentMissing:
-            await self._store.create_segment(segment, ScaleType.NO_SCALING, 0)
+            await self._store.create_segment(segment, ScaleType.FIXED.code, 0)

@@ -2,15 +2,13 @@
 
 from collections.abc import Iterable
 
-from sluice.domain.config import ScaleType, ScalingPolicy
+from sluice.domain.config import ScalingPolicy
 from sluice.domain.segment import segment_name
 from sluice.domain.stream.state import Stream, find_stream
 from sluice.engine.step import all_done
 from sluice.pravega.errors import SegmentStoreError
 from sluice.pravega.store import SegmentStore
 from sluice.workflows.step_context import StepContext
-
-SCALE_TYPE_CODES = {ScaleType.FIXED: 0, ScaleType.KBYTES: 1, ScaleType.EVENTS: 2}
 
 
 def segment_names(stream: Stream, segments: Iterable[int]) -> list[str]:
@@ -25,7 +23,7 @@ async def create_segments(
 
 
 async def create_named(store: SegmentStore, stream: Stream, names: Iterable[str], scaling: ScalingPolicy) -> None:
-    code, rollover = SCALE_TYPE_CODES[scaling.scale_type], stream.config.rollover_size_bytes
+    code, rollover = scaling.scale_type.code, stream.config.rollover_size_bytes
     await all_done(store.create_segment(name, code, scaling.target_rate, rollover) for name in names)
 
 
@@ -37,7 +35,7 @@ async def set_policies(context: StepContext, stream: Stream) -> None:
     may have arrived.
     """
     scaling, failure = stream.config.scaling, None
-    code = SCALE_TYPE_CODES[scaling.scale_type]
+    code = scaling.scale_type.code
     names = segment_names(stream, stream.active_epoch.segments)
     try:
         await all_done(context.store.update_policy(name, code, scaling.target_rate) for name in names)

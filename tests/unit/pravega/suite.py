@@ -9,7 +9,7 @@ from uuid import UUID, uuid5
 import pytest
 from support.segments import content
 
-from sluice.domain.config import MAX_KEY_LENGTH
+from sluice.domain.config import MAX_KEY_LENGTH, ScaleType
 from sluice.domain.segment import kvt_segment_name, segment_id, segment_name, transaction_segment_name
 from sluice.pravega import (
     NO_VERSION,
@@ -18,7 +18,6 @@ from sluice.pravega import (
     KeyMissing,
     KeyVersionDiffers,
     LengthDiffers,
-    ScaleType,
     SegmentMissing,
     SegmentSealed,
     SegmentStore,
@@ -45,7 +44,7 @@ class SegmentStoreSuite:
     async def name(self, store: SegmentStore, scope: str) -> str:
         """Of a segment that was just created."""
         name = segment_name(scope, "st", 0)
-        await store.create_segment(name, ScaleType.NO_SCALING, 0)
+        await store.create_segment(name, ScaleType.FIXED.code, 0)
         return name
 
     async def test_a_new_segment_is_empty_and_creating_it_again_is_done_already(
@@ -53,19 +52,19 @@ class SegmentStoreSuite:
     ) -> None:
         name = segment_name(scope, "st", segment_id(2, 1))
         for _ in range(2):
-            await store.create_segment(name, ScaleType.EVENTS_PER_S, 100, 4 << 20)
+            await store.create_segment(name, ScaleType.EVENTS.code, 100, 4 << 20)
         info = await store.segment_info(name)
         assert (info.length, info.start_offset, info.sealed) == (0, 0, False)
 
     async def test_many_segments_are_created_side_by_side(self, store: SegmentStore, scope: str) -> None:
         names = [segment_name(scope, "st", number) for number in range(100)]
-        await asyncio.gather(*(store.create_segment(name, ScaleType.NO_SCALING, 0) for name in names))
+        await asyncio.gather(*(store.create_segment(name, ScaleType.FIXED.code, 0) for name in names))
         infos = await asyncio.gather(*(store.segment_info(name) for name in names))
         assert [info.length for info in infos] == [0] * 100
 
     async def test_updating_the_policy_again_is_done_already(self, store: SegmentStore, name: str) -> None:
-        await store.update_policy(name, ScaleType.THROUGHPUT_KB_PER_S, 10)
-        await store.update_policy(name, ScaleType.THROUGHPUT_KB_PER_S, 10)
+        await store.update_policy(name, ScaleType.KBYTES.code, 10)
+        await store.update_policy(name, ScaleType.KBYTES.code, 10)
 
     async def test_sealing_is_for_ever_and_sealing_again_is_done_already(self, store: SegmentStore, name: str) -> None:
         await store.seal_segment(name)
@@ -92,7 +91,7 @@ class SegmentStoreSuite:
         for call in (
             store.seal_segment(name),
             store.truncate_segment(name, 0),
-            store.update_policy(name, ScaleType.NO_SCALING, 0),
+            store.update_policy(name, ScaleType.FIXED.code, 0),
             store.segment_info(name),
             store.read_segment(name, 0, 10),
             store.append(name, writer("a"), b"x"),
@@ -171,7 +170,7 @@ class SegmentStoreSuite:
     ) -> None:
         sources = [transaction_segment_name(scope, "st", 0, 0, low) for low in range(3)]
         for number, source in enumerate(sources):
-            await store.create_segment(source, ScaleType.NO_SCALING, 0)
+            await store.create_segment(source, ScaleType.FIXED.code, 0)
             if number != 1:
                 await store.append(source, writer("t"), b"t%d" % number)
         lengths = await store.merge_batch(name, sources)
@@ -188,7 +187,7 @@ class SegmentStoreSuite:
     ) -> None:
         sources = [transaction_segment_name(scope, "st", 0, 0, low) for low in range(3)]
         for number, source in enumerate(sources):
-            await store.create_segment(source, ScaleType.NO_SCALING, 0)
+            await store.create_segment(source, ScaleType.FIXED.code, 0)
             await store.append(source, writer("t"), b"t%d" % number)
         await asyncio.gather(*(store.seal_segment(source) for source in sources[:2]))
         infos = [await store.segment_info(source) for source in sources]
@@ -203,7 +202,7 @@ class SegmentStoreSuite:
         """An attempt that is late merges what another one has skipped."""
         first, second, both = (transaction_segment_name(scope, "st", 0, 0, low) for low in range(3))
         for source in (first, second, both):
-            await store.create_segment(source, ScaleType.NO_SCALING, 0)
+            await store.create_segment(source, ScaleType.FIXED.code, 0)
             await store.seal_segment(source)
             info = await store.segment_info(source)
             assert info.sealed and info.length == 0
@@ -216,7 +215,7 @@ class SegmentStoreSuite:
 
     async def test_a_merge_needs_an_open_target(self, store: SegmentStore, scope: str, name: str) -> None:
         source = transaction_segment_name(scope, "st", 0, 0, 1)
-        await store.create_segment(source, ScaleType.NO_SCALING, 0)
+        await store.create_segment(source, ScaleType.FIXED.code, 0)
         await store.append(source, writer("t"), b"x")
         await store.seal_segment(name)
         with pytest.raises(SegmentSealed):

@@ -15,12 +15,7 @@ from sluice.domain.errors import InvalidArgumentError
 ScalingType = Literal["fixed", "events", "kbytes"]
 RetentionKind = Literal["size", "time"]
 
-_SCALE_TYPES: dict[ScalingType, domain.ScaleType] = {
-    "fixed": domain.ScaleType.FIXED,
-    "events": domain.ScaleType.EVENTS,
-    "kbytes": domain.ScaleType.KBYTES,
-}
-SCALE_NAMES = {scale_type: name for name, scale_type in _SCALE_TYPES.items()}
+_SCALE_TYPES = {scale_type.word: scale_type for scale_type in domain.ScaleType}
 _RETENTION_TYPES: dict[RetentionKind, domain.RetentionType] = {
     "size": domain.RetentionType.SIZE,
     "time": domain.RetentionType.TIME,
@@ -118,7 +113,7 @@ def config_model(config: domain.StreamConfig) -> StreamConfiguration:
     scaling, retention = config.scaling, config.retention
     return StreamConfiguration(
         scaling=Scaling.model_construct(
-            type=SCALE_NAMES[scaling.scale_type],
+            type=scaling.scale_type.word,
             target_rate=scaling.target_rate,
             scale_factor=scaling.scale_factor,
             min_segments=scaling.min_segments,

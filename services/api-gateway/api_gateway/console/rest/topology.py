@@ -12,7 +12,6 @@ from pydantic import Field
 
 from api_gateway.console.looking_back import From, LookBack, To
 from api_gateway.console.rest.base import INT64_MAX, Cut, Model, ScopeName, StreamName, cut_model, refusals, router
-from api_gateway.console.rest.config_models import SCALE_NAMES
 from api_gateway.console.rest.workflow_models import RunningWorkflow, workflow_model
 from api_gateway.edge.errors import BadRequestError
 from api_gateway.edge.listing import may_read
@@ -142,7 +141,7 @@ def _around(stream: Stream) -> dict[str, Any]:
         ],
         "target": None
         if scaling.scale_type is ScaleType.FIXED
-        else {"type": SCALE_NAMES[scaling.scale_type], "rate": scaling.target_rate},
+        else {"type": scaling.scale_type.word, "rate": scaling.target_rate},
     }
 
 
