@@ -4,6 +4,7 @@ from typing import Any
 
 from confluent_kafka import KafkaException, Producer
 
+from sluice.kafka.deliveries import delivery_error
 from sluice.kafka.headers import Headers
 from sluice.kafka.topics import MAX_RECORD_BYTES, TopicsUnfitError, ensure_topics
 from sluice.kafka_config import clients
@@ -63,13 +64,10 @@ class KafkaTopics:
         return self._ends
 
     def _delivered(self, error: Any, message: Any) -> None:
-        if self._problem:
-            return
-        if error is not None:
-            self._problem = error.str()
-        elif message.offset() is None:
-            self._problem = "a record was taken for a repetition"
-        else:
+        problem = delivery_error(error, message)
+        if problem is not None:
+            self._problem = self._problem or problem.str()
+        elif not self._problem:
             self._ends[message.partition()] = message.offset() + 1
 
     def _check(self) -> None:

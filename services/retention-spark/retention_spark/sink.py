@@ -24,6 +24,7 @@ from retention_spark.stateful_operator import outcomes
 from sluice.domain.stream.commands import DecisionKind
 from sluice.engine.crash_points import CrashPoints
 from sluice.engine.partition import partition_of
+from sluice.kafka.deliveries import delivery_error
 from sluice.kafka.topics import DEAD_LETTERS, MAX_RECORD_BYTES
 from sluice.kafka_config import clients
 from sluice.policies.reported import HistoryRow
@@ -86,11 +87,8 @@ def send(producer: Producer, records: Sequence[OutgoingRecord], partitions: int)
     failures: list[str] = []
 
     def delivered(error: KafkaError | None, message: Message) -> None:
-        if error is not None:
-            failures.append(error.str())
-        elif message.offset() is None:
-            # Taken for a repetition, which need not be true: see sluice.kafka.producer.
-            failures.append("acknowledged without an offset")
+        if (problem := delivery_error(error, message)) is not None:
+            failures.append(problem.str())
 
     for record in records:
         _queue(producer, record, partition_of(record.key, partitions), delivered)

@@ -20,6 +20,7 @@ from sluice.engine.partition import partition_of
 from sluice.engine.ports import RecordTooLargeError, SendError, SendQueueFullError
 from sluice.exceptions import in_words
 from sluice.kafka.batching import Batches
+from sluice.kafka.deliveries import delivery_error
 from sluice.kafka.headers import Headers
 from sluice.kafka.topics import MAX_RECORD_BYTES, TOPICS
 from sluice.kafka_config import clients
@@ -108,7 +109,7 @@ class KafkaProducer:
 
     def _produce(self, record: _Record) -> None:
         def delivered(error: KafkaError | None, message: Message) -> None:
-            record.loop.call_soon_threadsafe(self._ended, record, _problem(error, message))
+            record.loop.call_soon_threadsafe(self._ended, record, _problem(delivery_error(error, message)))
 
         try:
             self._hand_over(record, delivered)
@@ -174,20 +175,14 @@ def _queue_full() -> SendQueueFullError:
     return SendQueueFullError("the queue of records to send is full")
 
 
-def _problem(error: KafkaError | None, message: Message) -> SendError | None:
-    """Why the record does not count as acknowledged.
-
-    One without an offset was taken for a repetition. Mostly it is one; but a broker that has nothing of this producer
-    in a partition, because that is new, takes any request for the first: one that was refused for lack of a leader,
-    and overtaken by the next, is then "repeated" and nowhere.
-    """
-    if error is None and message.offset() is not None:
+def _problem(error: KafkaError | None) -> SendError | None:
+    if error is None:
         return None
     metrics.PRODUCER_ERRORS.labels("not acknowledged").inc()
-    if error is not None and error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
+    if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
         # The client looks at the value before it is packed; the broker at the whole batch.
         return RecordTooLargeError(error.str())
-    return SendError(error.str() if error is not None else "the broker took it for a repetition")
+    return SendError(error.str())
 
 
 def _settle(sent: asyncio.Future[None], problem: SendError | None) -> None:

@@ -14,6 +14,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from sluice.engine.ports import RecordFacts, SnapshotStoreError
 from sluice.exceptions import in_words
 from sluice.kafka.deleting import RecordDeleter
+from sluice.kafka.deliveries import delivery_error
 from sluice.kafka.headers import JSON, MESSAGE_PACK, cloud_event_headers
 from sluice.kafka.reading import Spans, read_records
 from sluice.kafka.topics import MAX_RECORD_BYTES, SNAPSHOT_CHUNKS, SNAPSHOTS
@@ -80,8 +81,7 @@ class KafkaSnapshotStore:
         outcome: list[int | KafkaError] = []
 
         def delivered(error: KafkaError | None, message: Message) -> None:
-            offset = message.offset()
-            outcome.append(error or (KafkaError(KafkaError._FAIL) if offset is None else offset))  # noqa: SLF001
+            outcome.append(delivery_error(error, message) or message.offset() or 0)
 
         content_type = JSON if topic == self._notes else MESSAGE_PACK
         headers = cloud_event_headers(facts.kind, facts.id, facts.by, facts.at, str(partition), content_type)

@@ -68,7 +68,7 @@ def test_a_batch_may_hold_more_than_the_queue() -> None:
 def test_what_is_acknowledged_without_an_offset_may_be_nowhere() -> None:
     producer = SmallProducer()
     producer.offset = None
-    with pytest.raises(NotDeliveredError, match="without an offset"):
+    with pytest.raises(NotDeliveredError, match="repetition"):
         send(producer, [OutgoingRecord(TOPIC, "s/x", b"", [])], 4)  # type: ignore[arg-type]
 
 
