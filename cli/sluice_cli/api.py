@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 import httpx
 
+from sluice.domain.status import Status
 from sluice.security.credentials import CA_VARIABLE, Credentials
 from sluice.security.hiding import shown
 from sluice_cli.errors import NoAnswerError, RefusedError, UnreachableError, UsageError
@@ -30,18 +31,18 @@ NO_ANSWER_IN_TIME = 504
 NOT_NOW = frozenset({429, 503})
 """Statuses that say nothing of what was requested before: ask again."""
 
-_HINTS = {
-    "SCOPE_NOT_FOUND": "`sluice scope list` shows the scopes there are",
-    "SCOPE_NOT_EMPTY": "delete what is in it, or everything at once with --recursive",
-    "STREAM_NOT_FOUND": "`sluice stream list SCOPE` shows the streams there are",
-    "STREAM_NOT_SEALED": "seal it first: `sluice stream seal SCOPE/STREAM`",
-    "TABLE_EXISTS": "a table never changes its configuration; delete it first, with its data, or take another name",
-    "PRECONDITION_FAILED": "`sluice stream show SCOPE/STREAM` shows its segments and the fewest its policy allows",
-    "CONFIG_CHANGED": "another caller has changed it this very moment: nothing was done, run the command once more",
-    "NOT_RUNNING": "`sluice workflow list` shows what is under way",
-    "RG_NOT_FOUND": "`sluice reader-group list SCOPE` shows the reader groups there are",
-    "TABLE_NOT_FOUND": "`sluice table list SCOPE` shows the tables there are",
-    "UNKNOWN": "`sluice transaction list SCOPE/STREAM` shows the transactions there are",
+_HINTS: dict[str, str] = {
+    Status.SCOPE_NOT_FOUND: "`sluice scope list` shows the scopes there are",
+    Status.SCOPE_NOT_EMPTY: "delete what is in it, or everything at once with --recursive",
+    Status.STREAM_NOT_FOUND: "`sluice stream list SCOPE` shows the streams there are",
+    Status.STREAM_NOT_SEALED: "seal it first: `sluice stream seal SCOPE/STREAM`",
+    Status.TABLE_EXISTS: "a table never changes its configuration; delete it with its data first, or take another name",
+    Status.PRECONDITION_FAILED: "`sluice stream show SCOPE/STREAM` shows its segments and the fewest its policy allows",
+    Status.CONFIG_CHANGED: "another caller has just changed it: nothing was done, run the command once more",
+    Status.NOT_RUNNING: "`sluice workflow list` shows what is under way",
+    Status.RG_NOT_FOUND: "`sluice reader-group list SCOPE` shows the reader groups there are",
+    Status.TABLE_NOT_FOUND: "`sluice table list SCOPE` shows the tables there are",
+    Status.UNKNOWN: "`sluice transaction list SCOPE/STREAM` shows the transactions there are",
 }
 _HINTS_BY_STATUS = {
     401: "say who you are: SLUICE_USER and SLUICE_PASSWORD_FILE",

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from sluice.domain.status import Status
 from sluice_cli.arguments import Limit
 from sluice_cli.command import command, group
 from sluice_cli.session import Session
@@ -86,7 +87,7 @@ def retry(session: Session, names: _Aggregates) -> None:
         lambda item: (item["aggregate"], item["status"], item.get("detail"), item["request"]),
         empty="nothing was retried",
     )
-    refused = sum(item["status"] != "SUCCESS" for item in answer.body["items"])
+    refused = sum(item["status"] != Status.SUCCESS for item in answer.body["items"])
     if refused:
         raise RefusedError(f"{refused} of {len(answer.body['items'])} do not retry")
 

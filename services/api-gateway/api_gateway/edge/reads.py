@@ -21,6 +21,7 @@ from sluice.domain.names import key_of
 from sluice.domain.reader_group.state import ReaderGroup, find_group
 from sluice.domain.scope.index import scopes_of
 from sluice.domain.scope.state import Scope, find_scope
+from sluice.domain.status import Status
 from sluice.domain.stream.restore import check_restored
 from sluice.domain.stream.state import Stream, find_stream
 from sluice.domain.table.state import Table, find_table
@@ -66,11 +67,11 @@ class MissingError(NotFoundError):
 
 
 def missing_scope(scope: str) -> MissingError:
-    return MissingError(f"scope {scope} does not exist", "SCOPE_NOT_FOUND")
+    return MissingError(f"scope {scope} does not exist", Status.SCOPE_NOT_FOUND)
 
 
 def _missing_stream(id: StreamId) -> MissingError:
-    return MissingError(f"stream {id} does not exist", "STREAM_NOT_FOUND")
+    return MissingError(f"stream {id} does not exist", Status.STREAM_NOT_FOUND)
 
 
 class StreamInFull(msgspec.Struct, frozen=True):

@@ -16,6 +16,7 @@ from sluice.domain.decision import Reply
 from sluice.domain.errors import IllegalStateError, NotFoundError
 from sluice.domain.reader_group.commands import CreateReaderGroup, DeleteReaderGroup, UpdateReaderGroup
 from sluice.domain.scope.commands import CreateScope, DeleteScope, DeleteScopeRecursive
+from sluice.domain.status import Status
 from sluice.domain.stream.commands import (
     CreateStream,
     DeleteStream,
@@ -59,15 +60,15 @@ STATUS_FIELDS: dict[type[Command], str] = {
 }
 
 OTHERWISE_CALLED: Mapping[type[Command], Mapping[str, str]] = {
-    UpdateStream: {"CONFIG_CHANGED": "FAILURE"},
-    NoteWriterTime: {"FAILURE": "INTERNAL_ERROR"},
-    RemoveWriter: {"FAILURE": "INTERNAL_ERROR"},
+    UpdateStream: {Status.CONFIG_CHANGED: "FAILURE"},
+    NoteWriterTime: {Status.FAILURE: "INTERNAL_ERROR"},
+    RemoveWriter: {Status.FAILURE: "INTERNAL_ERROR"},
 }
 
 FAILED: frozenset[type[Command]] = frozenset({PingTransaction})
 """What the response has no FAILURE for: gRPC says it, and clients try again; DISCONNECTED is final (9.3, 10.3)."""
 
-NOT_FOUND: frozenset[tuple[type[Command], str]] = frozenset({(NoteWriterTime, "STREAM_NOT_FOUND")})
+NOT_FOUND: frozenset[tuple[type[Command], str]] = frozenset({(NoteWriterTime, Status.STREAM_NOT_FOUND)})
 """What the response has no status for: gRPC says it (controller-grpc-api 5.7)."""
 
 
@@ -78,7 +79,7 @@ def response(command: Command, reply: Reply) -> Any:
     the response does not know: the domain and these tables disagree.
     """
     kind, status = type(command), reply.status
-    if status == "FAILURE" and kind in FAILED:
+    if status == Status.FAILURE and kind in FAILED:
         raise IllegalStateError(reply.reason)
     if (kind, status) in NOT_FOUND:
         raise NotFoundError(f"{command.aggregate} does not exist")

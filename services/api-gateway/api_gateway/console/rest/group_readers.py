@@ -16,6 +16,7 @@ from api_gateway.edge.rest.answers import as_json
 from api_gateway.edge.rest.failures import RefusedError
 from api_gateway.edge.rest.parts import ServedReads, served
 from sluice.domain.ids import GroupId
+from sluice.domain.status import Status
 from sluice.lookback.errors import LookbackError
 from sluice.pravega.errors import SegmentMissing
 from sluice.security.resources import stream_resource
@@ -83,11 +84,11 @@ async def list_readers(
     id = GroupId(scope, group)
     found = await reads.group_or_none(id)
     if found is None and reads.known_stream(id.state_stream) is None:
-        raise RefusedError(404, f"reader group {scope}/{group} does not exist", "RG_NOT_FOUND")
+        raise RefusedError(404, f"reader group {scope}/{group} does not exist", Status.RG_NOT_FOUND)
     try:
         readers = await group_readers.find(id, found)
     except SegmentMissing as error:
-        raise RefusedError(404, f"reader group {scope}/{group} is gone", "RG_NOT_FOUND") from error
+        raise RefusedError(404, f"reader group {scope}/{group} is gone", Status.RG_NOT_FOUND) from error
     except StateError as error:
         raise RefusedError(409, f"the state of {scope}/{group} cannot be read: {error}") from error
     readable = [stream for stream in readers.unread if may_read(stream_resource(*stream))]

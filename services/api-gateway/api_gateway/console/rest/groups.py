@@ -168,7 +168,7 @@ async def describe_group(
         return as_document((await look_back(GROUP_AT, ResourceQuestion(scope, group, look_back.moment(at)))).document)
     found = await reads.group_or_none(GroupId(scope, group))
     if found is None:
-        raise RefusedError(404, f"reader group {scope}/{group} does not exist", "RG_NOT_FOUND")
+        raise RefusedError(404, f"reader group {scope}/{group} does not exist", Status.RG_NOT_FOUND)
     return as_json(_description(found), headers={"ETag": etag_of(found)})
 
 
@@ -233,7 +233,7 @@ async def _check_streams(reads: Reads, about: str, names: Iterable[str]) -> None
     """
     for id in sorted(map(StreamId.of, names)):
         if may_read(stream_resource(*id)) and await reads.stream_or_none(id) is None:
-            raise RefusedError(409, f"{about}: stream {id} does not exist", "STREAM_NOT_FOUND")
+            raise RefusedError(409, f"{about}: stream {id} does not exist", Status.STREAM_NOT_FOUND)
 
 
 def _config(settings: GroupSettings, id: str, generation: int) -> ReaderGroupConfig:

@@ -209,7 +209,7 @@ async def put_stream(
         if reply.status != Status.STREAM_EXISTS:
             return as_json(Taken(status=done(reply, about).status), 201)
     if if_none_match is not None:
-        raise RefusedError(412, f"{about} exists already", "STREAM_EXISTS")
+        raise RefusedError(412, f"{about} exists already", Status.STREAM_EXISTS)
     if dry_run:
         return await dry(update, about)
     reply = await submit(update)

@@ -146,7 +146,7 @@ async def describe_table(
         return as_document((await look_back(TABLE_AT, ResourceQuestion(scope, table, look_back.moment(at)))).document)
     found = await reads.table_or_none(TableId(scope, table))
     if found is None:
-        raise RefusedError(404, f"key-value table {scope}/{table} does not exist", "TABLE_NOT_FOUND")
+        raise RefusedError(404, f"key-value table {scope}/{table} does not exist", Status.TABLE_NOT_FOUND)
     return as_json(
         TableDescription(
             scope=scope,

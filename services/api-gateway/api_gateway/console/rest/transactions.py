@@ -29,8 +29,9 @@ from api_gateway.edge.rest.parts import ServedContainers, ServedReads, Submissio
 from api_gateway.edge.rest.places import SCAN
 from api_gateway.edge.slices import Slices
 from sluice.domain.ids import StreamId, TransactionId
+from sluice.domain.status import Status
 from sluice.domain.transaction.commands import AbortTransaction, CommitTransaction, OpenTransaction, PingTransaction
-from sluice.domain.transaction.state import NO_TIME, EndedTransaction, Transaction
+from sluice.domain.transaction.state import NO_TIME, EndedTransaction, Transaction, TransactionState
 from sluice.engine.fold import PartitionView
 
 routes = router("transactions")
@@ -232,7 +233,7 @@ async def ping_transaction(
 async def _known(reads: Reads, id: TransactionId) -> Found:
     found = await reads.known_transaction(id)
     if found is None:
-        raise RefusedError(404, f"transaction {id.transaction} of {id.stream_id} is not known", "UNKNOWN")
+        raise RefusedError(404, f"transaction {id.transaction} of {id.stream_id} is not known", Status.UNKNOWN)
     return found
 
 
@@ -243,7 +244,9 @@ async def _end(reads: Reads, submit: Submission, command: Ending) -> Response:
     done(await submit(command), f"transaction {id.transaction} of {id.stream_id}")
     # The view has what the reply is about.
     found = reads.transaction(id)
-    return as_json(TransactionStateModel(state=found.state.value if found is not None else "UNKNOWN"))
+    return as_json(
+        TransactionStateModel(state=found.state.value if found is not None else TransactionState.UNKNOWN.value)
+    )
 
 
 def _model(found: Found, queue_position: int | None) -> TransactionModel:

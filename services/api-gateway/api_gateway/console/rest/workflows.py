@@ -35,6 +35,7 @@ from api_gateway.edge.rest.parts import ServedClock, ServedContainers, ServedRea
 from api_gateway.edge.rest.places import SCAN
 from api_gateway.edge.slices import Slices
 from sluice.domain.decision import Reader
+from sluice.domain.status import Status
 from sluice.domain.stream.state import Stream
 from sluice.domain.workflow import (
     NOTHING_RUNS,
@@ -174,7 +175,7 @@ async def _retried(requests: Requests, aggregate: str) -> RetriedItem:
     except Exception as error:  # noqa: BLE001 - one that fails says nothing of the others
         failure = failure_of(error)
         log.log(failure.level, "retry failed", extra={"aggregate": aggregate, "request": id, "error": in_words(error)})
-        return RetriedItem(aggregate=aggregate, status="FAILURE", detail=failure.detail, request=id)
+        return RetriedItem(aggregate=aggregate, status=Status.FAILURE, detail=failure.detail, request=id)
     detail = None if reply.status in DONE else reply.reason or None
     return RetriedItem(aggregate=aggregate, status=reply.status, detail=detail, request=id)
 

@@ -30,14 +30,14 @@ LONGEST_ANSWER_S = 0.1
 MAX_LISTED = 500
 """How many ended transactions a list has (stream-and-transaction-semantics 6.9)."""
 
-_REFUSALS: dict[str, type[Exception]] = {
-    "STREAM_NOT_FOUND": NotFoundError,
-    "LEASE_OUT_OF_BOUNDS": InvalidArgumentError,
-    "STREAM_SEALED": IllegalStateError,
-    "ENDED": IllegalStateError,
-    "FAILURE": IllegalStateError,
-    "TOO_MANY_OPEN": OverloadedError,
-    "TOO_MANY_WAITING": OverloadedError,
+_REFUSALS: dict[Status, type[Exception]] = {
+    Status.STREAM_NOT_FOUND: NotFoundError,
+    Status.LEASE_OUT_OF_BOUNDS: InvalidArgumentError,
+    Status.STREAM_SEALED: IllegalStateError,
+    Status.ENDED: IllegalStateError,
+    Status.FAILURE: IllegalStateError,
+    Status.TOO_MANY_OPEN: OverloadedError,
+    Status.TOO_MANY_WAITING: OverloadedError,
 }
 """Refusals that the responses have no status for: gRPC says them."""
 

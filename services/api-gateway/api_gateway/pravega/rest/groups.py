@@ -17,6 +17,7 @@ from sluice.domain.ids import GroupId, StreamId
 from sluice.domain.names import READER_GROUP_PREFIX, group_stream
 from sluice.domain.reader_group.commands import DeleteReaderGroup
 from sluice.domain.reader_group.state import ZERO_ID
+from sluice.domain.status import Status
 from sluice.domain.stream.state import StreamState
 from sluice.pravega.errors import SegmentMissing
 
@@ -73,8 +74,8 @@ async def delete_group(
             id = state.id
     found = await reads.group_or_none(GroupId(scope, group))
     if found is None or id not in (None, found.config.id):
-        raise RefusedError(404, f"reader group {scope}/{group} does not exist", "RG_NOT_FOUND")
-    done(await submit(DeleteReaderGroup(scope, group, id, found.creation_id)), {"RG_NOT_FOUND": 404})
+        raise RefusedError(404, f"reader group {scope}/{group} does not exist", Status.RG_NOT_FOUND)
+    done(await submit(DeleteReaderGroup(scope, group, id, found.creation_id)), {Status.RG_NOT_FOUND: 404})
     return Response(status_code=204)
 
 

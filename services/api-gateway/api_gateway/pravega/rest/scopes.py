@@ -13,6 +13,7 @@ from api_gateway.pravega.rest.models import CreateScopeRequest, ScopeProperty, S
 from api_gateway.pravega.rest.replies import done
 from sluice.domain.names import is_scope_name, scope_aggregate
 from sluice.domain.scope.commands import CreateScope, DeleteScope
+from sluice.domain.status import Status
 from sluice.security.resources import scope_resource
 
 routes = router()
@@ -37,7 +38,7 @@ async def create_scope(submit: Submit, body: CreateScopeRequest) -> Response:
     name = body.scope_name
     if not name or name.startswith("_") or not is_scope_name(name):
         raise BadRequestError("not a scope's name")
-    done(await submit(CreateScope(scope=name_of(name))), {"SCOPE_EXISTS": 409})
+    done(await submit(CreateScope(scope=name_of(name))), {Status.SCOPE_EXISTS: 409})
     return as_json(ScopeProperty(scope_name=name), 201)
 
 
@@ -58,5 +59,5 @@ async def get_scope(reads: ServedReads, scope: ScopeName) -> Response:
 async def delete_scope(reads: ServedReads, submit: Submit, scope: ScopeName) -> Response:
     """Delete an empty scope."""
     command = DeleteScope(scope, await reads.creation_id(scope_aggregate(scope)))
-    done(await submit(command), {"SCOPE_NOT_FOUND": 404, "SCOPE_NOT_EMPTY": 412})
+    done(await submit(command), {Status.SCOPE_NOT_FOUND: 404, Status.SCOPE_NOT_EMPTY: 412})
     return Response(status_code=204)

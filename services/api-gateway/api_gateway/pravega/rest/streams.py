@@ -24,6 +24,7 @@ from api_gateway.pravega.rest.models import (
 from api_gateway.pravega.rest.replies import done
 from sluice.domain.ids import StreamId
 from sluice.domain.names import is_user_name
+from sluice.domain.status import Status
 from sluice.domain.stream import state
 from sluice.domain.stream.commands import CreateStream, DeleteStream, SealStream, UpdateStream
 from sluice.domain.stream.state import Stream
@@ -31,7 +32,7 @@ from sluice.security.resources import stream_resource
 
 routes = router()
 
-_MISSING = {"SCOPE_NOT_FOUND": 404, "STREAM_NOT_FOUND": 404}
+_MISSING = {Status.SCOPE_NOT_FOUND: 404, Status.STREAM_NOT_FOUND: 404}
 
 
 @routes.get(STREAMS, operation_id="listStreams", response_model=StreamsList, responses=refusals(400, 404))
@@ -81,7 +82,8 @@ async def create_stream(submit: Submit, scope: ScopeName, body: CreateStreamRequ
         raise BadRequestError("not a stream's name")
     config = config_of(body, with_maximum=True)
     done(
-        await submit(CreateStream(scope=scope, stream=name_of(name), config=config)), {**_MISSING, "STREAM_EXISTS": 409}
+        await submit(CreateStream(scope=scope, stream=name_of(name), config=config)),
+        {**_MISSING, Status.STREAM_EXISTS: 409},
     )
     return as_json(stream_property(scope, name, config), 201)
 
@@ -116,7 +118,7 @@ async def delete_stream(reads: ServedReads, submit: Submit, scope: ScopeName, st
     """Delete a sealed stream."""
     id = StreamId(scope, stream)
     command = DeleteStream(*id, await reads.creation_id(id.aggregate))
-    done(await submit(command), {**_MISSING, "STREAM_NOT_SEALED": 412})
+    done(await submit(command), {**_MISSING, Status.STREAM_NOT_SEALED: 412})
     return Response(status_code=204)
 
 
