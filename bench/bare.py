@@ -37,7 +37,7 @@ from sluice.domain.segment import segment_id, segment_name, transaction_segment_
 from sluice.engine.journal import Journal
 from sluice.engine.offsets import RequestFacts
 from sluice.engine.ports import Log, Message, RequestSource
-from sluice.engine.record import Mark
+from sluice.engine.record import RequestPosition
 from sluice.engine.step import all_done
 from sluice.kafka.connections import RecordProducer
 from sluice.kafka.log import KafkaLog
@@ -113,7 +113,7 @@ class _Arrivals:
         self.count += len(batch)
         self._changed.set()
 
-    def positions(self) -> Mapping[int, Mark]:
+    def positions(self) -> Mapping[int, RequestPosition]:
         return {}
 
 

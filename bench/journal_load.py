@@ -115,7 +115,7 @@ class Story:
             at=_AT_MS,
             by="stream-workflows/stream-workflows-0",
             entries=(entry,),
-            floors={source.topic: source.mark} if source is not None else {},
+            floors={source.topic: source.position} if source is not None else {},
         )
         line = Line(key, encode_record(record), record_kind(record))
         self.lines.append(line)

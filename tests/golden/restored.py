@@ -45,9 +45,9 @@ async def restored() -> Stage:
     assert _kinds(after) >= {WorkflowKind.RESTORE_STREAM, WorkflowKind.ABORT_TRANSACTION}
     await after.until(lambda: not _kinds(after))
     _check(after, opened, committing)
-    await after.mark()
+    await after.append_marker()
     await _serve(after)
-    await after.mark()
+    await after.append_marker()
     return after
 
 

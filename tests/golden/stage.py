@@ -86,7 +86,7 @@ class Stage(System):
         decision = await by.life.context.run(by.journal.propose, key_of(aggregate), rule)
         assert decision is not None and decision.events
 
-    async def mark(self) -> None:
+    async def append_marker(self) -> None:
         """Have every process append a marker to each partition."""
         for by in self.processes:
             for partition in range(PARTITIONS):

@@ -266,7 +266,7 @@ async def everything(stage: Stage) -> None:
     """All chapters, on one journal; later ones use what earlier ones have made."""
     for chapter in CHAPTERS:
         await chapter(stage)
-        await stage.mark()
+        await stage.append_marker()
     # What is prepared in vain is discarded, and what was skipped is recorded as deleted.
     await stage.until(lambda: not any(_is_unfinished(name, state) for name, state in stage.truth.states().items()))
 

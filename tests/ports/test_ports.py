@@ -13,16 +13,16 @@ from support.wait import eventually_async
 from sluice.engine.decision import Context, Decision, Reader
 from sluice.engine.journal import JournalUnavailableError
 from sluice.engine.ports import Message, RequestSource
-from sluice.engine.record import Mark
+from sluice.engine.record import RequestPosition
 
 KEY = KEYS[0]
-NOTHING: Mapping[int, Mark] = MappingProxyType({})
+NOTHING: Mapping[int, RequestPosition] = MappingProxyType({})
 
 
 class Reads:
     """A source's listener that keeps where each message stands, by its value."""
 
-    def __init__(self, committable: Mapping[int, Mark]) -> None:
+    def __init__(self, committable: Mapping[int, RequestPosition]) -> None:
         self.committable = committable
         self.at: dict[bytes, tuple[int, int, int]] = {}
 
@@ -39,12 +39,12 @@ class Reads:
         for message in batch:
             self.at[message.value()] = message.partition(), message.offset(), message.leader_epoch()
 
-    def positions(self) -> Mapping[int, Mark]:
+    def positions(self) -> Mapping[int, RequestPosition]:
         return self.committable
 
 
 async def read_all(
-    play: Play, count: int, committable: Mapping[int, Mark] = NOTHING
+    play: Play, count: int, committable: Mapping[int, RequestPosition] = NOTHING
 ) -> dict[bytes, tuple[int, int, int]]:
     """So many requests, with partition, offset and leader epoch; what is `committable` is committed behind them."""
     reads, source = Reads(committable), play.world.source()

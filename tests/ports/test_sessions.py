@@ -12,7 +12,7 @@ from support.wait import eventually_async
 
 from harness import System
 from sluice.engine.ports import Message
-from sluice.engine.record import Mark
+from sluice.engine.record import RequestPosition
 from sluice.kafka.request_source import KafkaRequestSource
 from sluice.kafka_config import clients
 
@@ -41,7 +41,7 @@ class Listener:
     def received(self, messages: Sequence[Message]) -> None:
         """Nothing is sent here."""
 
-    def positions(self) -> Mapping[int, Mark]:
+    def positions(self) -> Mapping[int, RequestPosition]:
         return {}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from sluice.engine.record import Mark
+from sluice.engine.record import RequestPosition
 
 
 class CaptureInvalidError(Exception):
@@ -36,11 +36,11 @@ class Part(msgspec.Struct, frozen=True, gc=False):
 
 
 class DecidedOfTopic(msgspec.Struct, frozen=True, array_like=True):
-    """Of one topic of requests: its name and id, below which mark all is decided, and what is at or above it."""
+    """Of one topic of requests: its name and id, below which position all is decided, and what is at or above it."""
 
     topic: str
-    floor: Mark
-    decided: list[Mark]
+    floor: RequestPosition
+    decided: list[RequestPosition]
 
 
 class Head(msgspec.Struct, frozen=True, array_like=True):

@@ -19,7 +19,7 @@ from sluice.engine.flow_control import FlowControl
 from sluice.engine.journal import Journal
 from sluice.engine.offsets import Offsets, Origin, RequestFacts
 from sluice.engine.ports import Message, RequestSource
-from sluice.engine.record import Mark, Source
+from sluice.engine.record import RequestPosition, Source
 from sluice.exceptions import in_words
 from sluice.telemetry import metrics, tracing
 from sluice.telemetry.scrape import on_scrape
@@ -178,9 +178,9 @@ class RequestConsumer:
 
     # What the source reports.
 
-    def positions(self) -> Mapping[int, Mark]:
+    def positions(self) -> Mapping[int, RequestPosition]:
         """See SourceListener."""
-        return {p: mark for p, o in list(self._offsets.items()) if (mark := o.committable) is not None}
+        return {p: position for p, o in list(self._offsets.items()) if (position := o.committable) is not None}
 
     def assigned(self, partitions: list[int]) -> None:
         """See SourceListener."""

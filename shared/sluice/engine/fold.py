@@ -197,7 +197,7 @@ class PartitionView:
             if version != expected:
                 is_duplicate = source is not None and self._sources.is_decided(source)
                 return Outcome.DUPLICATE if is_duplicate else Outcome.STALE
-        if source is not None and not self._sources.mark(source):
+        if source is not None and not self._sources.decide(source):
             return Outcome.DUPLICATE
         if entry.events:
             self._apply(entry.events, offset, timestamp_ms)

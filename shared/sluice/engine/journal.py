@@ -34,7 +34,7 @@ from sluice.engine.ports import (
     end_of,
 )
 from sluice.engine.proposer import MAX_ENTRIES, Decide, Proposer
-from sluice.engine.record import Entry, Mark, Marker, Record, record_kind
+from sluice.engine.record import Entry, Marker, Record, RequestPosition, record_kind
 from sluice.telemetry import tracing
 
 __all__ = ["Journal", "JournalError", "JournalUnavailableError", "Outcomes", "PartitionFailedError"]
@@ -226,7 +226,7 @@ class Journal:
         key: str,
         entries: tuple[Entry[Any, Any], ...],
         *,
-        floors: dict[str, Mark] | None = None,
+        floors: dict[str, RequestPosition] | None = None,
         marker: Marker | None = None,
     ) -> Outcomes:
         """Append one record and wait until it is folded; the outcome of each entry.

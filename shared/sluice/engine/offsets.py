@@ -11,7 +11,7 @@ from collections import deque
 
 import msgspec
 
-from sluice.engine.record import Mark, Source
+from sluice.engine.record import RequestPosition, Source
 
 
 class Offsets:
@@ -19,19 +19,19 @@ class Offsets:
 
     def __init__(self) -> None:
         self.appended: deque[int] = deque()
-        self.committable: Mark | None = None
+        self.committable: RequestPosition | None = None
         """The position behind the leader epoch of what is acknowledged; None until the first request came.
 
         It is one object, for the thread that commits reads it at any time.
         """
-        self._waiting: deque[Mark] = deque()
+        self._waiting: deque[RequestPosition] = deque()
         self._done: set[int] = set()
 
-    def took(self, mark: Mark, appended_ms: int) -> None:
+    def took(self, position: RequestPosition, appended_ms: int) -> None:
         """A request came. They come in the order of their offsets; see `runs_backwards`."""
         if self.committable is None:
-            self.committable = mark
-        self._waiting.append(mark)
+            self.committable = position
+        self._waiting.append(position)
         self.appended.append(appended_ms)
 
     @property
@@ -45,7 +45,7 @@ class Offsets:
         return position is not None and offset < (self._waiting[-1][1] + 1 if self._waiting else position)
 
     @property
-    def floor(self) -> Mark:
+    def floor(self) -> RequestPosition:
         """Below which all requests are decided, or need no decision."""
         return self.committable or (-1, 0)
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from sluice.engine.record import Mark
+from sluice.engine.record import RequestPosition
 
 Ends = dict[int, int]
 """For each partition whose end is known the offset of the next record that will be appended to it."""
@@ -181,7 +181,7 @@ class SourceListener(Protocol):
 
     def received(self, batch: Sequence[Message]) -> None: ...
 
-    def positions(self) -> Mapping[int, Mark]:
+    def positions(self) -> Mapping[int, RequestPosition]:
         """For each owned partition the first offset that is not acknowledged, behind the leader epoch of what is.
 
         Called from any thread.

@@ -23,7 +23,7 @@ from sluice.engine.errors import JournalUnavailableError, PartitionFailedError
 from sluice.engine.fold import GuardedReader, Outcome, PartitionView
 from sluice.engine.offsets import NO_REQUEST, RequestFacts
 from sluice.engine.ports import Clock, RecordTooLargeError
-from sluice.engine.record import Entry, Mark
+from sluice.engine.record import Entry, RequestPosition
 from sluice.exceptions import in_words
 from sluice.telemetry import tracing
 
@@ -51,7 +51,7 @@ class _Batch:
         self.entries: list[Entry[Any, Any]] = []
         self.touched: set[str] = set()
 
-    def floors(self) -> dict[str, Mark]:
+    def floors(self) -> dict[str, RequestPosition]:
         origins = (item.request.origin for item, _ in self.items)
         return {o.source.topic: o.offsets.floor for o in origins if o is not None}
 
@@ -70,7 +70,7 @@ class Appending(Protocol):
     def reader(self, key: str) -> PartitionView: ...
 
     def append(
-        self, key: str, entries: tuple[Entry[Any, Any], ...], *, floors: dict[str, Mark]
+        self, key: str, entries: tuple[Entry[Any, Any], ...], *, floors: dict[str, RequestPosition]
     ) -> Awaitable[list[Outcome]]:
         """Raises JournalError."""
         ...

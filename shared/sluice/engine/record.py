@@ -24,7 +24,7 @@ class Source(msgspec.Struct, frozen=True, gc=False):
     offset: int
 
     @property
-    def mark(self) -> "Mark":
+    def position(self) -> "RequestPosition":
         return self.epoch, self.offset
 
 
@@ -44,7 +44,7 @@ class Entry(msgspec.Struct, Generic[EventT, ReplyT], frozen=True, omit_defaults=
     principal: str = ""
 
 
-Mark = tuple[int, int]
+RequestPosition = tuple[int, int]
 """A position in a partition of requests: the leader epoch under which it was appended, and the offset.
 
 In a log epochs do not fall as offsets rise. So a position is behind all others that were ever appended before it, also
@@ -68,17 +68,17 @@ class Marker(msgspec.Struct, frozen=True, gc=False):
 class Record(msgspec.Struct, Generic[EventT, ReplyT], frozen=True, omit_defaults=True, gc=False):
     """`at` in epoch ms at the proposer, `by` its service/instance. It holds no cycles, so the collector need not look.
 
-    `floors` says for topics of requests (name and id, see Source) below which mark all of the partition's requests are
-    decided, as far as the proposer has seen. A record with a `marker` has no entries. With `whole_at` it begins what a
-    restore has written: nobody may go by the partition before all records up to this offset are folded. `format` says
-    which releases may fold it (see `sluice.engine.formats`).
+    `floors` says for topics of requests (name and id, see Source) below which position all of the partition's requests
+    are decided, as far as the proposer has seen. A record with a `marker` has no entries. With `whole_at` it begins
+    what a restore has written: nobody may go by the partition before all records up to this offset are folded. `format`
+    says which releases may fold it (see `sluice.engine.formats`).
     """
 
     id: str
     at: int
     by: str
     entries: tuple[Entry[EventT, ReplyT], ...] = ()
-    floors: dict[str, Mark] = {}
+    floors: dict[str, RequestPosition] = {}
     marker: Marker | None = None
     whole_at: int = 0
     format: int = FIRST_FORMAT

@@ -7,7 +7,7 @@ grow. What is held is bounded by the requests under way.
 from collections.abc import Iterable, Mapping
 
 from sluice.engine.capture import DecidedOfTopic
-from sluice.engine.record import Mark, Source
+from sluice.engine.record import RequestPosition, Source
 
 _TIDY_AT = 64
 
@@ -16,8 +16,8 @@ class _Topic:
     __slots__ = ("decided", "floor", "tidy_at")
 
     def __init__(self) -> None:
-        self.floor: Mark = (-1, 0)
-        self.decided: set[Mark] = set()
+        self.floor: RequestPosition = (-1, 0)
+        self.decided: set[RequestPosition] = set()
         self.tidy_at = _TIDY_AT
 
 
@@ -29,8 +29,8 @@ class DecidedSources:
         topic = self._topics.get(source.topic)
         if topic is None:
             return False
-        mark = source.mark
-        return mark < topic.floor or mark in topic.decided
+        position = source.position
+        return position < topic.floor or position in topic.decided
 
     def remembered(self) -> int:
         """How many decided requests are remembered one by one."""
@@ -39,7 +39,7 @@ class DecidedSources:
     def captured(self) -> list[DecidedOfTopic]:
         """All of it, in order; what was decided below a floor is dropped, for the floor says so."""
         return [
-            DecidedOfTopic(name, topic.floor, sorted(mark for mark in topic.decided if mark >= topic.floor))
+            DecidedOfTopic(name, topic.floor, sorted(position for position in topic.decided if position >= topic.floor))
             for name, topic in sorted(self._topics.items())
         ]
 
@@ -53,19 +53,19 @@ class DecidedSources:
             topic.tidy_at = max(_TIDY_AT, 2 * len(topic.decided))
         return sources
 
-    def mark(self, source: Source) -> bool:
+    def decide(self, source: Source) -> bool:
         """The request is decided from now on; whether it was not before."""
         topic = self._topics.get(source.topic) or self._of(source.topic)
-        mark, decided = (source.epoch, source.offset), topic.decided
-        if mark < topic.floor or mark in decided:
+        position, decided = (source.epoch, source.offset), topic.decided
+        if position < topic.floor or position in decided:
             return False
-        decided.add(mark)
+        decided.add(position)
         if len(decided) > topic.tidy_at:
-            topic.decided = {mark for mark in decided if mark >= topic.floor}
+            topic.decided = {position for position in decided if position >= topic.floor}
             topic.tidy_at = max(_TIDY_AT, 2 * len(topic.decided))
         return True
 
-    def raise_floors(self, floors: Mapping[str, Mark]) -> None:
+    def raise_floors(self, floors: Mapping[str, RequestPosition]) -> None:
         for name, floor in floors.items():
             topic = self._topics.get(name) or self._of(name)
             if floor > topic.floor:

@@ -18,7 +18,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from sluice.engine.ports import EndsUnknownError, Message, SourceListener
-from sluice.engine.record import Mark
+from sluice.engine.record import RequestPosition
 from sluice.exceptions import in_words
 from sluice.kafka.poll_thread import ConsumerReplaced, PollThread
 from sluice.kafka.topic_ids import topic_ids
@@ -47,7 +47,7 @@ class KafkaRequestSource:
         self._loop = asyncio.get_running_loop()
         self._listener: SourceListener | None = None
         self._poll: PollThread | None = None
-        self._committed: dict[int, Mark] = {}
+        self._committed: dict[int, RequestPosition] = {}
         self._commit_due = False
         self._still: set[int] = set()
         self._admin: AdminClient | None = None
@@ -189,7 +189,7 @@ class KafkaRequestSource:
             else:
                 return
 
-    def _uncommitted(self) -> dict[int, Mark]:
+    def _uncommitted(self) -> dict[int, RequestPosition]:
         positions = self._listener.positions() if self._listener is not None else {}
         return {p: at for p, at in positions.items() if self._committed.get(p) != at}
 

@@ -9,11 +9,11 @@ import contextvars
 from collections.abc import Callable, Collection, Sequence
 
 from sluice.engine.ports import EndsUnknownError, SourceListener
-from sluice.engine.record import Mark
+from sluice.engine.record import RequestPosition
 from sluice.memory.broker import Fetching, MemoryBroker, MemoryMessage
 
 SESSION_S = 1.5
-_NOTHING: Mark = (-1, 0)
+_NOTHING: RequestPosition = (-1, 0)
 
 OnOwned = Callable[[int, object | None], None]
 
@@ -73,7 +73,7 @@ class MemoryRequestSource:
         assert self._listener is not None
         self._listener.revoked(partitions)
 
-    def position(self, partition: int) -> Mark | None:
+    def position(self, partition: int) -> RequestPosition | None:
         """Where the next owner may begin, behind the leader epoch of what is below; None: where this one began."""
         return self._listener.positions().get(partition) if self._listener is not None else None
 
@@ -94,7 +94,7 @@ class MemoryGroup:
         self.broker = broker
         self.topic = topic
         self._topic_id = broker.topic_id(topic)
-        self.committed: list[Mark] = [_NOTHING] * broker.partitions
+        self.committed: list[RequestPosition] = [_NOTHING] * broker.partitions
         self.owners: list[MemoryRequestSource | None] = [None] * broker.partitions
         self._on_owned = on_owned
         self._members: list[MemoryRequestSource] = []
@@ -140,7 +140,7 @@ class MemoryGroup:
     def commit(self, member: MemoryRequestSource) -> bool:
         """Whether something was to be committed; that is done only while the broker and the process run."""
         self._forget_deleted_topic()
-        due: dict[int, Mark] = {}
+        due: dict[int, RequestPosition] = {}
         for partition, owner in enumerate(self.owners):
             position = member.position(partition) if owner is member else None
             if position is not None and position != self.committed[partition]:

@@ -66,7 +66,7 @@ def test_an_entry_that_decides_a_request_says_where_that_stands() -> None:
         sources = [entry.source for entry in record.entries if entry.source is not None]
         assert {source.topic for source in sources} == record.floors.keys()
         assert all(re.fullmatch(r"sluice\.[a-z.]+@[0-9a-f]{32}", source.topic) for source in sources)
-        assert all(record.floors[source.topic] <= source.mark for source in sources)
+        assert all(record.floors[source.topic] <= source.position for source in sources)
     topics = {entry.source.topic.partition("@")[0] for entry in entries() if entry.source is not None}
     assert topics >= {REQUESTS_STREAMS.name, COMMIT.name, ABORT.name}
 

@@ -19,7 +19,7 @@ from support.counters import (
 
 from sluice.engine.capture import CaptureInvalidError, Part, PartKind
 from sluice.engine.fold import FORGET_EVERY_MS, Outcome, PartitionView
-from sluice.engine.record import Mark, Source
+from sluice.engine.record import RequestPosition, Source
 
 
 class Model(CounterModel):
@@ -39,7 +39,7 @@ ENTRIES = st.tuples(st.lists(EVENTS, max_size=2), st.integers(0, 9), SOURCES)
 FLOORS = st.dictionaries(st.sampled_from(TOPICS), st.tuples(st.integers(0, 1), st.integers(0, 4)), max_size=1)
 RECORDS = st.tuples(st.lists(ENTRIES, max_size=3), FLOORS, st.sampled_from((1, FORGET_EVERY_MS)))
 
-Script = list[tuple[list[tuple[list[AnyEvent], int, Source | None]], dict[str, Mark], int]]
+Script = list[tuple[list[tuple[list[AnyEvent], int, Source | None]], dict[str, RequestPosition], int]]
 
 
 def records_of(script: Script) -> list[tuple[CounterRecord, int]]:

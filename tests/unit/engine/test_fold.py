@@ -22,7 +22,7 @@ from support.counters import (
 
 from sluice.engine.decision import Context
 from sluice.engine.fold import FORGET_EVERY_MS, GuardedReader, Outcome, PartitionView
-from sluice.engine.record import Mark, Source, record_kind
+from sluice.engine.record import RequestPosition, Source, record_kind
 
 COUNTED, STALE, DUPLICATE = Outcome.COUNTED, Outcome.STALE, Outcome.DUPLICATE
 MODEL = CounterModel()
@@ -93,7 +93,7 @@ def test_a_refusal_leaves_no_more_than_its_source() -> None:
 
 def test_the_floors_of_a_record_hold_before_its_entries_are_judged() -> None:
     view = view_of()
-    floors: dict[str, Mark] = {TOPIC: (0, 4)}
+    floors: dict[str, RequestPosition] = {TOPIC: (0, 4)}
     entries = [entry(Added("a"), expect={"a": n}, source=Source(TOPIC, 0, 3 + n)) for n in range(2)]
     assert view.fold(record(*entries, floors=floors), 0, 0) == [DUPLICATE, STALE]
     assert view.fold(record(floors={TOPIC: (0, 2)}), 1, 0) == []

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sluice.engine.offsets import Offsets
-from sluice.engine.record import Mark, Source
+from sluice.engine.record import RequestPosition, Source
 from sluice.engine.sources import DecidedSources
 
 TOPIC = "requests@1"
@@ -21,7 +21,7 @@ def at(offset: int, epoch: int = 0, topic: str = TOPIC) -> Source:
 
 def test_a_request_that_was_marked_is_decided_and_no_other() -> None:
     sources = DecidedSources()
-    sources.mark(at(5))
+    sources.decide(at(5))
     assert sources.is_decided(at(5))
     assert not any(sources.is_decided(s) for s in (at(4), at(6), at(5, epoch=1), at(5, topic="requests@2")))
 
@@ -29,7 +29,7 @@ def test_a_request_that_was_marked_is_decided_and_no_other() -> None:
 def test_a_lower_offset_of_a_later_leader_is_new() -> None:
     sources = DecidedSources()
     sources.raise_floors({TOPIC: (0, 10)})
-    sources.mark(at(10))
+    sources.decide(at(10))
     assert not sources.is_decided(at(3, epoch=1)) and sources.is_decided(at(3))
 
 
@@ -38,70 +38,70 @@ def test_what_is_kept_is_bounded_by_the_requests_under_way(steps: list[int]) -> 
     sources = DecidedSources()
     for offset, behind in enumerate(steps):
         sources.raise_floors({TOPIC: (0, offset - behind)})
-        sources.mark(at(offset))
+        sources.decide(at(offset))
         assert sources.remembered() <= 2 * 64
 
 
 class Proposal(msgspec.Struct, frozen=True):
-    mark: Mark
-    floor: Mark
+    position: RequestPosition
+    floor: RequestPosition
 
 
 class Partition:
     """A partition of requests, its present owner, and the journal's fold."""
 
     def __init__(self) -> None:
-        self.log: list[Mark] = []
+        self.log: list[RequestPosition] = []
         self.epoch = 0
-        self.committed: Mark = (-1, 0)
+        self.committed: RequestPosition = (-1, 0)
         self.sources = DecidedSources()
-        self.counted: list[Mark] = []
+        self.counted: list[RequestPosition] = []
         self.late: list[Proposal] = []
-        self.floor: Mark = (-1, 0)
+        self.floor: RequestPosition = (-1, 0)
         self.assign()
 
     def assign(self) -> None:
         """Another owner begins at what was committed, or where that leader epoch ends, if that is earlier."""
         self.offsets = Offsets()
         epoch, offset = self.committed
-        self.at = min(offset, sum(mark[0] <= epoch for mark in self.log))
-        self.open: list[Mark] = []
+        self.at = min(offset, sum(position[0] <= epoch for position in self.log))
+        self.open: list[RequestPosition] = []
 
     def request(self) -> None:
         self.log.append((self.epoch, len(self.log)))
 
     def deliver(self) -> None:
         if self.at < len(self.log):
-            mark = self.log[self.at]
-            if self.offsets.runs_backwards(mark[1]):
+            position = self.log[self.at]
+            if self.offsets.runs_backwards(position[1]):
                 self.offsets, self.open = Offsets(), []
-            self.offsets.took(mark, 0)
-            self.open.append(mark)
+            self.offsets.took(position, 0)
+            self.open.append(position)
             self.at += 1
 
     def propose(self, number: int, is_late: bool) -> None:
         """Decide one of the open requests; what is late is folded later, and acknowledged never."""
         if self.open:
-            mark = self.open[number % len(self.open)]
-            proposal = Proposal(mark, self.offsets.floor)
+            position = self.open[number % len(self.open)]
+            proposal = Proposal(position, self.offsets.floor)
             if is_late:
                 self.late.append(proposal)
                 return
             self.fold(proposal)
-            self.open.remove(mark)
-            self.offsets.acknowledge(mark[1])
+            self.open.remove(position)
+            self.offsets.acknowledge(position[1])
 
     def fold(self, proposal: Proposal) -> None:
         """As the fold rule does: the record's floors, then its entry."""
         self.sources.raise_floors({TOPIC: proposal.floor})
-        assert all(self.sources.is_decided(Source(TOPIC, *mark)) for mark in self.counted), "decided for ever"
-        source = Source(TOPIC, *proposal.mark)
+        assert all(self.sources.is_decided(Source(TOPIC, *position)) for position in self.counted), "decided for ever"
+        source = Source(TOPIC, *proposal.position)
         if not self.sources.is_decided(source):
-            self.sources.mark(source)
-            assert proposal.mark not in self.counted, "decided twice"
-            self.counted.append(proposal.mark)
-        elif proposal.mark in self.log:
-            assert proposal.mark in self.counted, "a new request is refused"
+            self.sources.decide(source)
+            assert proposal.position not in self.counted, "decided twice"
+            self.counted.append(proposal.position)
+        elif proposal.position in self.log:
+            assert proposal.position in self.counted, "a new request is refused"
 
     def commit(self) -> None:
         if self.offsets.committable is not None:

@@ -11,7 +11,7 @@ from sluice.domain.events import Event
 from sluice.domain.model import JournalEntry, JournalRecord, encode_record
 from sluice.domain.names import key_of
 from sluice.domain.status import Status
-from sluice.engine.record import Mark, Source, record_kind
+from sluice.engine.record import RequestPosition, Source, record_kind
 from sluice.kafka.topics import JOURNAL, Topic
 
 SUCCESS = Reply(Status.SUCCESS)
@@ -45,10 +45,10 @@ class History:
         key: str = "",
     ) -> None:
         """Add a record of one entry with these events; `key` is that of a refusal."""
-        floors: dict[str, Mark] = {}
+        floors: dict[str, RequestPosition] = {}
         if decides is not None:
             next_one = self._next_source(decides)
-            floors = {next_one.topic: next_one.mark}
+            floors = {next_one.topic: next_one.position}
         entry = self._entry(events, decides, request, reply, guards)
         record = JournalRecord(
             id=f"5f0c3a9b21-{len(self.examples) + 1:x}", at=n.at(seconds), by=by, entries=(entry,), floors=floors
