@@ -56,7 +56,7 @@ def _measure(system: System, address: str, spell_s: float) -> None:
         for name in _spare(service):
             system.stop(name)
     _settle(system, dict.fromkeys(GROUPS, 1))
-    # Not noted: fresh processes are slow, those of Java most of all.
+    # Not recorded: fresh processes are slow, those of Java most of all.
     for _name, call in _loads():
         _per_s(address, call, spell_s)
     _throughput(address, "1 of each", spell_s)

@@ -114,7 +114,7 @@ def noise(report: Report) -> str:
     """How busy the machine was while each controller was measured."""
     parts = (("Sluice", report.sluice), ("real controller", report.peer))
     known = [f"{name} {part.machine_load:g}" for name, part in parts if part and part.machine_load is not None]
-    return ", ".join(known) or "not noted"
+    return ", ".join(known) or "not recorded"
 
 
 def render(table: Iterable[Row]) -> str:

@@ -31,10 +31,10 @@ from sluice.domain.scope.commands import CreateScope, DeleteScope, DeleteScopeRe
 from sluice.domain.segment import epoch_of, number_of
 from sluice.domain.stream import commands as st
 from sluice.domain.stream.history import CHUNK_EPOCHS
-from sluice.domain.stream.retention import note_announced
+from sluice.domain.stream.retention import record_announced
 from sluice.domain.stream.state import Stream
-from sluice.domain.stream.traffic import note_carried
-from sluice.domain.stream.watermark import Watermark, forget_writers, note_emitted
+from sluice.domain.stream.traffic import record_forwarded
+from sluice.domain.stream.watermark import Watermark, forget_writers, record_emitted
 from sluice.domain.table.commands import CreateTable, DeleteTable
 from sluice.domain.transaction import commands as txn
 from sluice.domain.transaction.batch import Commits
@@ -137,14 +137,14 @@ async def progress(stage: Stage) -> None:
     await stage.do(st.RemoveWriter(*ORDERS, "b"))
     emitted = Watermark(1000, 1000, {})
     created, now = orders.creation_id, stage.now_ms()
-    await stage.decide(ORDERS.aggregate, lambda r, _: note_emitted(r, ORDERS, created, emitted, now))
+    await stage.decide(ORDERS.aggregate, lambda r, _: record_emitted(r, ORDERS, created, emitted, now))
     gone = {"b": stream_of(stage, ORDERS).writers["b"]}
     await stage.decide(ORDERS.aggregate, lambda r, _: forget_writers(r, ORDERS, gone))
-    await stage.decide(ORDERS.aggregate, lambda r, _: note_announced(r, ORDERS, created, _POLICY))
+    await stage.decide(ORDERS.aggregate, lambda r, _: record_announced(r, ORDERS, created, _POLICY))
     internal = StreamId(SYSTEM_SCOPE, REQUEST_STREAM)
     await stage.until(lambda: stage.state(internal.aggregate) and not stage.workflow(internal.aggregate))
     life = stream_of(stage, internal).creation_id
-    await stage.decide(internal.aggregate, lambda r, _: note_carried(r, internal, life, 0, 412))
+    await stage.decide(internal.aggregate, lambda r, _: record_forwarded(r, internal, life, 0, 412))
     stage.post(st.RecordDecision(*ORDERS, created, st.DecisionKind.SCALE, "quiet", "no more than before", now))
     numbers = {"rate_events_per_s": 4000}
     stage.post(

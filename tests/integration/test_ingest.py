@@ -224,20 +224,20 @@ async def test_a_node_that_is_killed_loses_nothing(shell: Shell) -> None:
     arguments += ["--store", "redis://127.0.0.1:6379", "--name", "killed", "--workers", "2"]
     async with open_store(shell.text("redis://127.0.0.1:6379"), 2.0) as store:
 
-        async def noted() -> int:
+        async def recorded() -> int:
             """How many bytes the victim has noted of the windows that it holds."""
             parts = (await store.under("ingest/killed/board/part/")).values()
             mine = [found.body for found in parts if f"-{victim.process.pid}-" in found.body.get("owner", "")]
-            return sum(_noted(body) for body in mine if body["expire"] != 0)
+            return sum(_recorded(body) for body in mine if body["expire"] != 0)
 
         with shell.running(*arguments, *SHORT) as victim:
 
             async def stopped_far_on() -> bool:
-                if await noted() < 3 * BOUND:
+                if await recorded() < 3 * BOUND:
                     return False
                 victim.process.send_signal(signal.SIGSTOP)
                 await eventually_async(lambda: stands_still(victim.process.pid), STARTS_S, "it stands still")
-                if await noted() >= 3 * BOUND:
+                if await recorded() >= 3 * BOUND:
                     return True
                 # Its windows ended meanwhile.
                 victim.process.send_signal(signal.SIGCONT)
@@ -258,7 +258,7 @@ async def test_a_node_that_is_killed_loses_nothing(shell: Shell) -> None:
     assert again <= BOUND, "no more than a batch for each worker is there twice"
 
 
-def _noted(body: dict[str, Any]) -> int:
+def _recorded(body: dict[str, Any]) -> int:
     """How many bytes of its window a task has noted as copied."""
     slices = json.loads(base64.b64decode(body["task"]))["arguments"]["slices"]
     number, offset = body.get("reached", (0, 0))

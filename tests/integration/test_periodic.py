@@ -56,8 +56,8 @@ def scope(client: Controller) -> str:
 
 
 def note(client: Controller, scope: str, writer: str, timestamp: int, position: dict[int, int]) -> None:
-    noted = pb.TimestampFromWriter(writer=writer, timestamp=timestamp, position=cut(scope, "st", position))
-    assert client.call("noteTimestampFromWriter", noted).result == pb.TimestampResponse.SUCCESS
+    recorded = pb.TimestampFromWriter(writer=writer, timestamp=timestamp, position=cut(scope, "st", position))
+    assert client.call("noteTimestampFromWriter", recorded).result == pb.TimestampResponse.SUCCESS
 
 
 def watermarks(client: Controller, scope: str) -> list[Watermark]:

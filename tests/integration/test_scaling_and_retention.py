@@ -125,7 +125,7 @@ def head(client: Controller, scope: str, stream: str = "st") -> int:
     return sum(s.offset for s in client.call("getSegments", request).segments)
 
 
-def noted(system: System, scope: str, kind: DecisionKind) -> list[str]:
+def recorded(system: System, scope: str, kind: DecisionKind) -> list[str]:
     """The codes of what the journal says was decided."""
     found = events(fold(system.kafka_bootstrap), lambda e: isinstance(e, ev.DecisionRecorded) and e.scope == scope)
     return [event.code for event in found if event.kind is kind]
@@ -224,9 +224,11 @@ def test_a_stream_splits_under_load_and_merges_back_to_its_minimum(
 
     eventually(is_split, SOON_S, "the stream splits")
     eventually(lambda: len(client.segments(scope, "st")) == 2, SOON_S, "the stream merges when nothing is written")
-    eventually(lambda: noted(spark_system, scope, DecisionKind.SCALE)[-1] == "at-minimum", SOON_S, "it goes no further")
+    eventually(
+        lambda: recorded(spark_system, scope, DecisionKind.SCALE)[-1] == "at-minimum", SOON_S, "it goes no further"
+    )
     assert len(client.segments(scope, "st")) == 2 and min(growth(spark_system, scope, "st")) >= 0
-    codes = noted(spark_system, scope, DecisionKind.SCALE)
+    codes = recorded(spark_system, scope, DecisionKind.SCALE)
     assert codes[0] == "split" and "merge" in codes
 
 
@@ -251,7 +253,7 @@ def test_retention_by_size_keeps_its_minimum(
 ) -> None:
     assert client.status("createStream", config(scope, "st", retentionPolicy=by_size(500))) == "SUCCESS"
     written = write(client, scope, 5)
-    eventually(lambda: noted(spark_system, scope, DecisionKind.RETENTION), SOON_S, "a decision")
+    eventually(lambda: recorded(spark_system, scope, DecisionKind.RETENTION), SOON_S, "a decision")
     assert head(client, scope) == 0
 
     def is_truncated() -> bool:
@@ -263,7 +265,9 @@ def test_retention_by_size_keeps_its_minimum(
     eventually(is_truncated, SOON_S, "the stream is truncated")
     assert head(client, scope) <= written - 500
     eventually(
-        lambda: "beyond-minimum" in noted(spark_system, scope, DecisionKind.RETENTION), SOON_S, "why is noted beside it"
+        lambda: "beyond-minimum" in recorded(spark_system, scope, DecisionKind.RETENTION),
+        SOON_S,
+        "why is noted beside it",
     )
     went_in_time(spark_system, batches, scope, partial(beyond_size, minimum=500))
 
@@ -291,7 +295,7 @@ def test_two_reader_groups_hold_what_they_have_yet_to_read(
     release(client, scope, "fast", ids["fast"], 900)
     eventually(lambda: head(client, scope) == 300, SOON_S, "what both have read is gone")
     held = eventually(
-        lambda: "held-by-readers" in noted(spark_system, scope, DecisionKind.RETENTION),
+        lambda: "held-by-readers" in recorded(spark_system, scope, DecisionKind.RETENTION),
         SOON_S,
         "the slow one holds the rest",
     )

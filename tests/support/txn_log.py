@@ -139,11 +139,11 @@ class TxnLog(StreamLog):
         running = self.commits.workflow if self.commits is not None else None
         return {id: {} for id in running.transactions} if running is not None else {}
 
-    def note_rolled(
+    def record_rolled(
         self, sizes: dict[int, int] | None = None, positions: Positions | None = None, skipped: Skipped | None = None
     ) -> Decision:
         merged = Merged(self._positions() if positions is None else positions, skipped or {})
-        return self.apply(batch.note_rolled(self, STREAM, self.context(), sizes or {}, merged))
+        return self.apply(batch.record_rolled(self, STREAM, self.context(), sizes or {}, merged))
 
     def end_roll(self, sizes: dict[int, int] | None = None) -> Decision:
         sizes = dict.fromkeys(self.stream.active_epoch.segments, 0) if sizes is None else sizes
@@ -152,7 +152,7 @@ class TxnLog(StreamLog):
     def finish_batch(self) -> None:
         """See the batch that is running through, whatever it takes."""
         if self.batch.kind is WorkflowKind.ROLL_TRANSACTIONS:
-            self.note_rolled()
+            self.record_rolled()
             self.end_roll()
         else:
             self.end()

@@ -126,8 +126,8 @@ class Http:
                     f"{name!r} cannot be polled",
                     "give http:// or https:// URLs; {cursor} in them together with --cursor FIELD, or neither",
                 )
-        noted = await positions(self._scene.store, self._scene.job.progress())
-        self._before = {name: _state(noted.get(_part(name), {})) for name in self._urls}
+        recorded = await positions(self._scene.store, self._scene.job.progress())
+        self._before = {name: _state(recorded.get(_part(name), {})) for name in self._urls}
 
     def register(self, functions: Functions) -> None:
         """See Feed."""
@@ -139,8 +139,8 @@ class Http:
 
     async def reach(self, state: SourceState) -> Reach:  # noqa: ARG002 - positions say it all
         """See Feed. Finished when each URL was polled to its end, or given up, since this process began."""
-        noted = await positions(self._scene.store, self._scene.job.progress())
-        now = {name: _state(noted.get(_part(name), {})) for name in self._urls}
+        recorded = await positions(self._scene.store, self._scene.job.progress())
+        now = {name: _state(recorded.get(_part(name), {})) for name in self._urls}
         done = sum(now[name].polls > before.polls for name, before in self._before.items())
         missed = tuple(
             f"{name}: no usable answer {now[name].failures} times in a row, the last time: {now[name].failure}"
@@ -185,7 +185,7 @@ class Http:
                 why = str(error) or type(error).__name__
                 self._scene.outlet.tally.problem(f"{name}: {why}")
                 failures += 1
-                await ledger.note(_noted(_state(ledger.position).failed(name, failures, why)))
+                await ledger.note(_recorded(_state(ledger.position).failed(name, failures, why)))
                 pause_s = max(self._pause_s(failures), min(LONGEST_PAUSE_S, getattr(error, "wait_s", 0.0)))
             await asyncio.sleep(pause_s)
 
@@ -207,7 +207,7 @@ class Http:
         if answer.status_code in (httpx.codes.NO_CONTENT, httpx.codes.NOT_MODIFIED) or digest == before.digest:
             # Without a body there may be no validators, and the ones before hold.
             same = _validators(answer) if body else {}
-            await ledger.note(_noted(before.succeeded(through=True, **same)))
+            await ledger.note(_recorded(before.succeeded(through=True, **same)))
             return False
         try:
             found = records_of(body, self._scene.job.definition.records)
@@ -223,7 +223,7 @@ class Http:
             **_validators(answer),
         )
         fitting = [record for record in found if len(record) <= MAX_EVENT_BYTES]
-        await self._write(context, name, fitting, functools.partial(ledger.note, _noted(after)))
+        await self._write(context, name, fitting, functools.partial(ledger.note, _recorded(after)))
         if too_large := len(found) - len(fitting):
             why = f"{name}: {too_large} records have more than {MAX_EVENT_BYTES} bytes"
             self._scene.outlet.skipped(name, too_large, why)
@@ -343,6 +343,6 @@ def _state(position: dict[str, object]) -> State:
     return msgspec.convert(position, State)
 
 
-def _noted(state: State) -> dict[str, object]:
+def _recorded(state: State) -> dict[str, object]:
     found: dict[str, object] = msgspec.to_builtins(state)
     return found

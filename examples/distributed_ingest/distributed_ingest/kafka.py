@@ -95,8 +95,8 @@ class Kafka:
                 self._ends = await self._watch(self._find_ends)
         except (KafkaException, RefusedError) as error:
             self._scene.outlet.tally.problem(f"Kafka at {self._bootstrap}: {error}")
-        noted = await positions(self._scene.store, self._scene.job.progress())
-        done = {number: _next(noted.get(_part(number), {}), self._id) or 0 for number in self._ends}
+        recorded = await positions(self._scene.store, self._scene.job.progress())
+        done = {number: _next(recorded.get(_part(number), {}), self._id) or 0 for number in self._ends}
         finished = all(done[number] >= end for number, end in self._ends.items())
         if self._scene.once:
             self._tell_what_waits(done)
@@ -166,8 +166,8 @@ class Kafka:
         if at.is_of_another:
             self._scene.outlet.tally.problem(f"{self._topic}/{number}: the topic was made anew, so it is begun anew")
             return OFFSET_BEGINNING
-        noted = at.next
-        return noted if noted is not None else OFFSET_END if self._latest else OFFSET_BEGINNING
+        recorded = at.next
+        return recorded if recorded is not None else OFFSET_END if self._latest else OFFSET_BEGINNING
 
     async def _deliver(
         self, context: TaskContext, messages: Sequence[Message], ledgers: "Mapping[int, _Offset]"
@@ -231,13 +231,13 @@ class Kafka:
 
         `low` and `high`: the first offset that Kafka has, and the one behind the last.
         """
-        origin, outlet, noted = f"{self._topic}/{number}", self._scene.outlet, ledger.next
-        if noted is not None and low <= noted <= high:
-            outlet.tally.problem(f"{origin}: Kafka has refused offset {noted}, which it has; asking again")
-            return noted
-        at = high if noted is None and self._latest and not ledger.is_of_another else low
+        origin, outlet, recorded = f"{self._topic}/{number}", self._scene.outlet, ledger.next
+        if recorded is not None and low <= recorded <= high:
+            outlet.tally.problem(f"{origin}: Kafka has refused offset {recorded}, which it has; asking again")
+            return recorded
+        at = high if recorded is None and self._latest and not ledger.is_of_another else low
         await ledger.note(at)
-        what = "where it begins" if noted is None else f"offset {noted}"
+        what = "where it begins" if recorded is None else f"offset {recorded}"
         outlet.skipped(origin, 1, f"{origin}: Kafka does not have {what} any more; going on with offset {at}")
         return at
 

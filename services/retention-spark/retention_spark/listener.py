@@ -62,7 +62,7 @@ class ProgressListener(StreamingQueryListener):
         self._ended[event.progress.name or ""] = self._clock()
         progress = json.loads(event.progress.json)
         pause = self._pauses.get(progress["name"])
-        note_progress(progress, pause.waited_s(progress["batchId"]) if pause is not None else 0.0)
+        record_progress(progress, pause.waited_s(progress["batchId"]) if pause is not None else 0.0)
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
         """Spark reports it by the query's id; it counts as a batch that took no time, for one that hangs makes none."""
@@ -74,7 +74,7 @@ class ProgressListener(StreamingQueryListener):
         log.info("query ended", extra={"query_id": str(event.id), "error": event.exception})
 
 
-def note_progress(progress: Mapping[str, Any], waited_s: float = 0.0) -> None:
+def record_progress(progress: Mapping[str, Any], waited_s: float = 0.0) -> None:
     """Take over what Spark says of a batch, in the form of its JSON; it has waited for so long at its end."""
     query = progress["name"]
     metrics.INPUT_ROWS.labels(query).inc(progress["numInputRows"])

@@ -36,7 +36,7 @@ class Known(msgspec.Struct, Generic[S]):
 
     state: S
     last_reported: LastReported | None = None
-    noted: LastReported | None = None
+    recorded: LastReported | None = None
 
 
 class ReportRecord(msgspec.Struct, frozen=True):
@@ -135,8 +135,8 @@ class ReportDecider:
             step.rows.append(history_row(self._rule.kind, state.stream_id, verdict, now, self._id(state, verdict, now)))
         if verdict.request is not None:
             step.sendings.append(self._sending(*verdict.request, now))
-        if not verdict.passing and is_news(stream.noted, verdict, now):
-            stream.noted = LastReported(verdict.code, verdict.reason, now)
+        if not verdict.passing and is_news(stream.recorded, verdict, now):
+            stream.recorded = LastReported(verdict.code, verdict.reason, now)
             step.sendings.append(self._note(state, verdict, now))
 
     def _id(self, state: Any, verdict: Verdict, now: int) -> str:

@@ -95,7 +95,7 @@ class Decider:
                 raise
             log.warning("request waits for a segment store", extra={"key": command.key, "error": str(error)})
             if isinstance(command, ExclusiveCommand):
-                await self._fairness.note_queued(command)
+                await self._fairness.record_queued(command)
             await asyncio.sleep(wait)
             return {}
         return {s: info.length for s, info in zip(segments, infos, strict=True)}

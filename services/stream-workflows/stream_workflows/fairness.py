@@ -64,7 +64,7 @@ class Fairness:
         await self._journal.propose(command.key, note)
         await self._until(command.key, REPEAT_S, lambda view: _is_free(view, stream))
 
-    async def note_queued(self, command: ExclusiveCommand) -> None:
+    async def record_queued(self, command: ExclusiveCommand) -> None:
         """Show on the stream that the request waits for something outside. If the journal is away it does not show."""
         stream = command.stream_id
 

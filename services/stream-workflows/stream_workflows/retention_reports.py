@@ -126,6 +126,6 @@ class RetentionChanges(_RetentionJob):
 
     async def _announced(self, stream: StreamId, creation_id: str, policy: RetentionPolicy | None) -> None:
         def note(reader: Reader, _context: Context) -> Decision:
-            return retention.note_announced(reader, stream, creation_id, policy)
+            return retention.record_announced(reader, stream, creation_id, policy)
 
         await self._journal.propose(stream.key, note)

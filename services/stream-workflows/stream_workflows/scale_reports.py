@@ -101,7 +101,7 @@ class ScaleReports:
                 log.info("traffic report on no segment of ours", extra={"id": id, "report": repr(found)})
                 REPORTS.labels("unknown-segment").inc()
                 continue
-            REPORTS.labels("carried").inc()
+            REPORTS.labels("forwarded").inc()
             known.append(report)
         await all_done(self._publisher.publish(report) for report in known)
 
@@ -119,7 +119,7 @@ class ScaleReports:
 
     async def _note(self, creation_id: str, segment: int, offset: int) -> None:
         def note(reader: Reader, _context: Context) -> Decision:
-            return traffic.note_carried(reader, STREAM, creation_id, segment, offset)
+            return traffic.record_forwarded(reader, STREAM, creation_id, segment, offset)
 
         await self._journal.propose(KEY, note)
 
@@ -128,10 +128,10 @@ class ScaleReports:
         state = find_stream(self._journal.reader(KEY), stream)
         if state is None or state.workflow is not None or state.state is StreamState.SEALED:
             return
-        decided = decide_reports(traffic.carried_cut(state), traffic.carried_bytes(state), self._keep_bytes)
+        decided = decide_reports(traffic.forwarded_cut(state), traffic.forwarded_bytes(state), self._keep_bytes)
         if decided.cut is None:
             return
         cut = decided.cut
         command = TruncateStream(*stream, cut=cut)
-        id = "-".join(("carried", state.creation_id, *(f"{s}@{at}" for s, at in cut.items())))
+        id = "-".join(("forwarded", state.creation_id, *(f"{s}@{at}" for s, at in cut.items())))
         await self._sender.send(id, command)

@@ -156,7 +156,7 @@ class Watermarks:
             return
 
         def note(reader: Reader, context: Context) -> Decision:
-            return rules.note_emitted(reader, stream, creation_id, mark, context.now)
+            return rules.record_emitted(reader, stream, creation_id, mark, context.now)
 
         await self._journal.propose(stream.key, note)
 

@@ -109,7 +109,7 @@ def _end_batch(most: int) -> "Step[TransactionStepContext]":
 
 def _rolled(reader: Reader, context: Context, state: Commits, found: tuple[dict[int, int], Merged]) -> Decision:
     sizes, merged = found
-    return batch.note_rolled(reader, state.stream, context, sizes, merged)
+    return batch.record_rolled(reader, state.stream, context, sizes, merged)
 
 
 def _roll_ended(reader: Reader, context: Context, state: Commits, sizes: dict[int, int]) -> Decision:

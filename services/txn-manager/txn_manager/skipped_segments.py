@@ -14,7 +14,7 @@ from sluice.domain.ids import StreamId
 from sluice.domain.model import JournalEntry
 from sluice.domain.names import COMMITS
 from sluice.domain.stream.state import find_stream
-from sluice.domain.transaction.batch import Commits, find_commits, note_deleted, skipped_names
+from sluice.domain.transaction.batch import Commits, find_commits, record_deleted, skipped_names
 from sluice.domain.transaction.events import EmptySegmentsDeleted, EmptySegmentsSkipped
 from sluice.engine.consumer import RequestConsumer
 from sluice.engine.executor import Job
@@ -149,6 +149,6 @@ class SkippedSegments:
                 self._record_later(partition, id)
 
         def decide(reader: Reader, _context: Context) -> Decision:
-            return Decision(note_deleted(reader, id, self._context.deleted.get(id.commits, 0)))
+            return Decision(record_deleted(reader, id, self._context.deleted.get(id.commits, 0)))
 
         self._queue(partition, id, record)

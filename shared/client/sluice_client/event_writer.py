@@ -41,7 +41,7 @@ class _Lane:
         self._sent = self._sent or self._cut()
         return self._sent
 
-    def note_stored(self) -> None:
+    def record_stored(self) -> None:
         """The block is stored."""
         self.stored += len(self._sent)
         del self.waiting[: len(self._sent)]
@@ -127,4 +127,4 @@ class EventWriter:
             block = lane.block()
             append = partial(self._store.append_events, lane.segment, lane.writer, block, lane.stored + len(block))
             await patiently(append, self._patience_s)
-            lane.note_stored()
+            lane.record_stored()

@@ -14,11 +14,11 @@ import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from sluice_coordination.carried import carried_through
 from sluice_coordination.clock import SYSTEM_CLOCK, Clock, sleep_until
 from sluice_coordination.document import Body, Document, Version
 from sluice_coordination.errors import ConflictError, CoordinationError, LockLostError, StoreUnavailableError
 from sluice_coordination.lease import RELEASED, LeaseSettings, Sightings, lease_of
+from sluice_coordination.shielded import shielded
 from sluice_coordination.store import DocumentStore
 
 log = logging.getLogger(__name__)
@@ -60,7 +60,7 @@ class Leases:
             return await asyncio.shield(taking)
         except asyncio.CancelledError:
             # What the store may give us now is not to lie there until its lease has run out.
-            await carried_through(lambda: _give_back(taking))
+            await shielded(lambda: _give_back(taking))
             raise
 
     async def _take(self, id: str, found: Document | None) -> "HeldLock | None":

@@ -109,7 +109,7 @@ class Sightings:
         if free_at <= now:
             self._notify()
 
-    def note_plain(self, id: str, document: Document | None) -> None:
+    def record_plain(self, id: str, document: Document | None) -> None:
         """Take note of a document that is no lock, for `unchanged_s`."""
         now = self._clock.now()
         self._note(id, document, now, now)

@@ -12,10 +12,10 @@ import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from sluice_coordination.carried import carried_through, was_cancelled
 from sluice_coordination.clock import sleep_until
 from sluice_coordination.errors import CoordinationError, LockLostError, StoreUnavailableError
 from sluice_coordination.held_lock import HeldLock, Leases
+from sluice_coordination.shielded import shielded, was_cancelled
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ class Lock:
             async with held_lock.kept():
                 yield held_lock
         finally:
-            await carried_through(held_lock.release)
+            await shielded(held_lock.release)
 
     async def acquire(self) -> HeldLock:
         """Wait for the lock and take it. It is not renewed before `HeldLock.kept`."""

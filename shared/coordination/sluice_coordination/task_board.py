@@ -123,7 +123,7 @@ class TaskBoard:
         locks |= {id for id in documents if id.startswith(self.id("node") + "/")}
         for id in locks:
             self.leases.sightings.note(id, documents.get(id))
-        self.leases.sightings.note_plain(self.id("nodes"), documents.get(self.id("nodes")))
+        self.leases.sightings.record_plain(self.id("nodes"), documents.get(self.id("nodes")))
         known, start = {*locks, self.id("nodes")}, f"{self.topology}/"
         self.leases.sightings.forget(lambda each: each in known or not each.startswith(start))
         self._tasks_seen = len(view.submitted)

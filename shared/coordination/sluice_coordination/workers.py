@@ -10,11 +10,11 @@ from contextlib import contextmanager
 
 import msgspec
 
-from sluice_coordination.carried import carried_through, was_cancelled
 from sluice_coordination.document import MAX_BODY_BYTES
 from sluice_coordination.errors import LockLostError
 from sluice_coordination.functions import Functions, Json, TaskContext
 from sluice_coordination.held_lock import HeldLock
+from sluice_coordination.shielded import shielded, was_cancelled
 from sluice_coordination.task import Entry, Outcome, done_fields
 from sluice_coordination.task_board import View
 
@@ -88,13 +88,13 @@ class Workers:
                 outcome = await self._call(entry, held_lock)
         except LockLostError as error:
             log.warning("task lost", extra={"task": entry.id, "error": str(error)})
-            await carried_through(held_lock.release)
+            await shielded(held_lock.release)
         except asyncio.CancelledError:
-            await carried_through(held_lock.release)
+            await shielded(held_lock.release)
             raise
         else:
             # What the task has come to is not dropped because the node stops meanwhile.
-            await carried_through(lambda: _end(held_lock, outcome))
+            await shielded(lambda: _end(held_lock, outcome))
 
     async def _call(self, entry: Entry, held_lock: HeldLock) -> Outcome:
         function = self.functions.find(entry.task.function)

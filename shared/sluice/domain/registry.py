@@ -48,7 +48,7 @@ EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
 
 def _stream_deleted(projections: dict[str, Any], event: StreamDeleted, offset: int) -> None:
     listings.PROJECT[StreamDeleted](projections, event, offset)
-    transaction_index.note_stream_deleted(projections, event.stream_id.transactions)
+    transaction_index.record_stream_deleted(projections, event.stream_id.transactions)
 
 
 PROJECT: dict[type, Callable[[dict[str, Any], Any, int], Iterable[str] | None]] = {

@@ -105,8 +105,8 @@ def stream_description(view: PartitionView, stream: Stream, containers: int = 0)
             for name, known in sorted(stream.subscribers.items())
         ],
         "decisions": [
-            {"kind": kind.value, "code": noted.code, "reason": noted.reason, "at": noted.at}
-            for kind, noted in last_decisions(stream)
+            {"kind": kind.value, "code": recorded.code, "reason": recorded.reason, "at": recorded.at}
+            for kind, recorded in last_decisions(stream)
         ],
         "markStream": mark_stream(stream.id.name),
         **({"watermark": msgspec.to_builtins(stream.watermark)} if stream.watermark else {}),

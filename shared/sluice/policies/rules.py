@@ -74,7 +74,7 @@ class ScaleRule(msgspec.Struct, frozen=True):
             requests.scale(state, decision, now),
             scaling.numbers(state, decision, now),
         )
-        return verdict, scaling.noted(state, decision, now)
+        return verdict, scaling.recorded(state, decision, now)
 
     def wake_at(self, state: ScalingState, now: int) -> int | None:
         muted = scaling.muted_until(state, now, self.cooldown_ms)
@@ -111,7 +111,7 @@ class RetentionRule(msgspec.Struct, frozen=True):
             requests.truncation(state, decision, now),
             retention.numbers(state, decision),
         )
-        return verdict, retention.noted(state, decision, now)
+        return verdict, retention.recorded(state, decision, now)
 
     def wake_at(self, state: RetentionState, now: int) -> int | None:
         if state.policy is not None and retention.holds(state, now):

@@ -106,9 +106,9 @@ class OtelSpan:
         self.span.set_attributes(dict(attributes))
 
     def carrier(self) -> Carrier:
-        carried: dict[str, str] = {}
-        _PROPAGATOR.inject(carried, trace.set_span_in_context(self.span, context.Context()))
-        return carried
+        carrier: dict[str, str] = {}
+        _PROPAGATOR.inject(carrier, trace.set_span_in_context(self.span, context.Context()))
+        return carrier
 
     def trace_id(self) -> str:
         return trace.format_trace_id(self.span.get_span_context().trace_id)

@@ -152,13 +152,13 @@ class _OfStream:
     def _with_start(self, expected: Expected, id: int) -> Expected:
         stream = self._state
         at = max(0, stream.cut.get(id, 0))
-        carried = (stream.carried or {}).get(id, 0)
+        forwarded = (stream.forwarded or {}).get(id, 0)
         start_from, start_to = at, at
         under_way = expected.under_way
         if stream.workflow is not None and stream.workflow.kind is WorkflowKind.TRUNCATE_STREAM:
             start_from, under_way = 0, describe(stream.workflow)
         changes = {
-            "least_length": max(at, carried),
+            "least_length": max(at, forwarded),
             "start_from": start_from,
             "start_to": None if self._clients_truncate else start_to,
             "under_way": under_way,

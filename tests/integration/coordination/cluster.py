@@ -183,8 +183,8 @@ class Cluster:
     def longest_pause_s(self, begin_s: float, end_s: float) -> float:
         """The longest between these times that the process of a node did not run, of those that there are now."""
         pulses = [self.folder / f"{node.token}{_PULSE}" for node in self.nodes]
-        noted = [[float(at) for at in pulse.read_text().split()] for pulse in pulses if pulse.exists()]
-        pairs = [(max(a, begin_s), min(b, end_s)) for times in noted for a, b in itertools.pairwise([*times, end_s])]
+        recorded = [[float(at) for at in pulse.read_text().split()] for pulse in pulses if pulse.exists()]
+        pairs = [(max(a, begin_s), min(b, end_s)) for times in recorded for a, b in itertools.pairwise([*times, end_s])]
         return max((b - a for a, b in pairs), default=0.0)
 
     def troubles(self) -> str:

@@ -243,7 +243,7 @@ def test_a_commit_that_rolls_is_followed_over_the_epochs_it_makes(cli: Cli, hist
     stream = history.stream("demo", "orders")
     replaced = stream.active_epoch.segments
     sizes, merged = dict.fromkeys(batch.next_duplicates(stream)[:2], 5), batch.Merged({id: {}})
-    history.decide("demo/orders", lambda r, x: batch.note_rolled(r, StreamId("demo", "orders"), x, sizes, merged))
+    history.decide("demo/orders", lambda r, x: batch.record_rolled(r, StreamId("demo", "orders"), x, sizes, merged))
     history.decide(
         "demo/orders", lambda r, x: batch.end_roll(r, StreamId("demo", "orders"), x, dict.fromkeys(replaced, 5))
     )

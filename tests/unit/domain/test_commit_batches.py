@@ -88,8 +88,8 @@ def sizes_of_batches(log: TxnLog) -> list[int]:
         transactions = commits.workflow.transactions
         sizes.append(len(transactions))
         positions = {id: dict.fromkeys(log.stream.active_epoch.segments, 1) for id in transactions}
-        noted = [e for e in log.end(positions).events if isinstance(e, WriterTimeNoted)]
-        assert len(noted) <= 1 or sum(len(e.position) for e in noted) <= batch.MAX_POSITIONS
+        recorded = [e for e in log.end(positions).events if isinstance(e, WriterTimeNoted)]
+        assert len(recorded) <= 1 or sum(len(e.position) for e in recorded) <= batch.MAX_POSITIONS
     return sizes
 
 
@@ -124,7 +124,7 @@ def test_a_batch_never_mixes_epochs_and_keeps_the_order_of_commits() -> None:
     assert (log.batch.transactions, log.batch.kind) == ((late,), WorkflowKind.COMMIT_TRANSACTIONS)
     log.end()
     assert (log.batch.transactions, log.batch.kind) == ((early, other), WorkflowKind.ROLL_TRANSACTIONS)
-    log.note_rolled()
+    log.record_rolled()
     assert not any(isinstance(e, CommitBatchStarted) for e in log.end_roll().events)
     log.begin()
     assert (log.batch.transactions, log.batch.kind) == ((later,), WorkflowKind.COMMIT_TRANSACTIONS)
@@ -132,10 +132,10 @@ def test_a_batch_never_mixes_epochs_and_keeps_the_order_of_commits() -> None:
 
 def test_a_batch_ends_once_and_only_as_what_it_is() -> None:
     log = TxnLog()
-    assert log.end() == log.end_roll() == log.note_rolled() == Decision()
+    assert log.end() == log.end_roll() == log.record_rolled() == Decision()
     log.waiting("a")
     log.begin()
-    assert log.note_rolled() == log.end_roll() == Decision()
+    assert log.record_rolled() == log.end_roll() == Decision()
     assert log.end().events
     assert log.end() == Decision()
     rolling, early = worked_example()
@@ -160,11 +160,11 @@ def test_a_roll_is_recorded_and_ended_only_by_the_process_that_carried_it_out() 
     log.split(1)
     log.commit(a)
     replaced = dict.fromkeys(log.stream.active_epoch.segments, 1)
-    log.note_rolled()
+    log.record_rolled()
     log.end_roll(replaced)
     log.commit(b)
-    assert log.note_rolled({}, {a: {}}) == Decision()
-    log.note_rolled()
+    assert log.record_rolled({}, {a: {}}) == Decision()
+    log.record_rolled()
     assert log.end_roll(replaced) == log.end_roll({}) == Decision(), "those were sealed by the roll before"
     assert log.end_roll().events and log.state(b) is COMMITTED
 
@@ -251,8 +251,8 @@ def test_a_batch_that_rolls_notes_times_with_the_new_epoch() -> None:
     log, early = worked_example()
     log.commit(early, "w", 3)
     committed = segment_id(2, 0)
-    noted = log.note_rolled({committed: 8}, {early: {committed: 8}})
-    assert [type(e) for e in noted.events] == [StreamEpochsRolled, WriterTimeNoted]
+    recorded = log.record_rolled({committed: 8}, {early: {committed: 8}})
+    assert [type(e) for e in recorded.events] == [StreamEpochsRolled, WriterTimeNoted]
     assert times(log) == {"w": (3, {committed: 8})}
 
 
@@ -423,8 +423,8 @@ def test_what_is_skipped_stands_there_until_it_is_said_to_be_deleted() -> None:
     assert log.commits is not None and log.commits.skipped == {1: {a: (0, 1)}, 2: {b: (1,)}}
     ended = log.end({c: {}}, deleted=1)
     assert EmptySegmentsDeleted(*STREAM, batch=1) in ended.events and log.commits.skipped == {2: {b: (1,)}}
-    assert batch.note_deleted(log, STREAM, 1) == (), "that is known"
-    assert batch.note_deleted(log, STREAM, 2)
+    assert batch.record_deleted(log, STREAM, 1) == (), "that is known"
+    assert batch.record_deleted(log, STREAM, 2)
 
 
 def test_a_stream_is_deleted_with_what_its_commits_have_skipped() -> None:

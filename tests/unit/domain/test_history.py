@@ -91,7 +91,7 @@ class Twins(TxnLog):
         committed = self.stream.history.epoch(int(id[:8], 16)).segments
         duplicates = (segment_id(self.stream.active + 1, number_of(s)) for s in committed)
         if self.batch.kind.name == "ROLL_TRANSACTIONS":
-            self.note_rolled({s: size_of(s) for s in duplicates})
+            self.record_rolled({s: size_of(s) for s in duplicates})
             self.end_roll({s: size_of(s) for s in self.stream.active_epoch.segments})
         else:
             self.end()

@@ -16,8 +16,8 @@ from sluice.domain.policy.retention import (
     RetentionCode,
     RetentionState,
     decide_retention,
-    noted,
     observe,
+    recorded,
 )
 from sluice.domain.policy.retention_set import RetentionSet, Sample
 from sluice.domain.stream.retention import RetentionReport, SizedCut, gone
@@ -190,7 +190,7 @@ def test_the_head_is_never_moved_back_nor_to_where_it_is() -> None:
 def test_a_truncation_is_requested_a_second_time_only_much_later() -> None:
     state = state_of([reported(i, {0: i * 100}, SIZE) for i in range(1, 5)])
     first = decide_retention(state, NOW)
-    state = noted(state, first, NOW)
+    state = recorded(state, first, NOW)
     assert first.cut == {0: 300}
     assert decide_retention(state, NOW).code is C.REQUESTED
     further = observe(state, reported(5, {0: 500}, SIZE))
@@ -240,7 +240,7 @@ def test_the_newest_report_is_that_of_the_latest_version_whatever_the_clocks_say
 
 def test_the_state_survives_as_json() -> None:
     state = state_of([reported(i, {0: i * 100}, SIZE, {"sc/rg": {0: 320}}) for i in range(1, 5)])
-    state = noted(state, decide_retention(state, NOW), NOW)
+    state = recorded(state, decide_retention(state, NOW), NOW)
     assert msgspec.json.decode(msgspec.json.encode(state), type=RetentionState) == state
 
 
@@ -260,7 +260,7 @@ def test_ids_follow_from_the_decision() -> None:
     assert id not in others and len(others) == 4
     same = [requests.truncation_id(STREAM, "r", cut, SIZE) for cut in ({1: 0, 0: 3}, {0: 3, 1: 0})]
     assert same[0] == same[1]
-    assert requests.truncation(state, decide_retention(noted(state, found, NOW), NOW), NOW) is None
+    assert requests.truncation(state, decide_retention(recorded(state, found, NOW), NOW), NOW) is None
 
 
 def test_the_worked_example_of_the_lower_bound() -> None:

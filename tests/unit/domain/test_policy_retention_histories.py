@@ -12,7 +12,7 @@ from support.subscribing import subscribing
 
 from sluice.domain.config import RetentionPolicy, RetentionType
 from sluice.domain.cut_order import Order, compare, is_at_or_before, lower_bound
-from sluice.domain.policy.retention import RetentionCode, RetentionState, decide_retention, noted, observe
+from sluice.domain.policy.retention import RetentionCode, RetentionState, decide_retention, observe, recorded
 from sluice.domain.policy.retention_set import Sample
 from sluice.domain.segment import epoch_of
 from sluice.domain.stream import cuts, retention, scale
@@ -149,7 +149,7 @@ def test_what_is_decided_leaves_the_minimum_and_what_readers_need(policy: Retent
             assert state.subscribers
         before = cuts.segments_between(world.stream, {}, cut)
         assert found.target.size == cuts.size_between(world.stream, {}, cut, before)
-        state = noted(state, found, world.now)
+        state = recorded(state, found, world.now)
         assert decide_retention(state, world.now, pause_ms=0).target is None, "requested once"
         if draw(st.integers(0, 2)):
             world.truncate(cut)

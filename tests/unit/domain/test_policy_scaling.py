@@ -18,8 +18,8 @@ from sluice.domain.policy.scaling import (
     ScalingState,
     decide_scaling,
     muted_until,
-    noted,
     observe,
+    recorded,
     split_range,
 )
 from sluice.domain.segment import Segment, segment_id
@@ -189,7 +189,7 @@ def test_a_stream_is_left_alone_after_each_scale_requested_or_not() -> None:
     assert decide_scaling(state, NOW, cooldown_ms=0).code is C.SPLIT
     assert decide_scaling(state, NOW - 1000 + COOLDOWN_MS).code is C.SPLIT
     state = state_of([hot(0, four)])
-    state = noted(state, decide_scaling(state, NOW), NOW)
+    state = recorded(state, decide_scaling(state, NOW), NOW)
     both = observe(state, hot(2, four, at=NOW + 1), NOW + 1)
     assert both is not None and decide_scaling(both, NOW + 1).code is C.COOLING_DOWN
     second = decide_scaling(both, NOW + COOLDOWN_MS)
@@ -230,7 +230,7 @@ def test_what_a_scale_of_ours_left_out_is_there_still() -> None:
     four = segments(4)
     state = state_of([hot(0, four), cold(2, four, silent=True)])
     split = decide_scaling(state, NOW)
-    state = noted(state, split, NOW)
+    state = recorded(state, split, NOW)
     later = NOW + VALID_MS
     halves = [Segment(segment_id(1, 4 + i), *r) for i, r in enumerate(split.ranges)]
     after = [*halves, *four[1:]]
@@ -258,7 +258,7 @@ def test_reports_of_a_new_stream_count_though_the_one_before_scaled_in_the_futur
 
 def test_the_state_is_bounded_and_survives_as_json() -> None:
     state = state_of([hot(0, segments(5)), cold(2, segments(5)), cold(3, segments(5))])
-    state = noted(state, decide_scaling(state, NOW), NOW)
+    state = recorded(state, decide_scaling(state, NOW), NOW)
     assert msgspec.json.decode(msgspec.json.encode(state), type=ScalingState) == state
     load = state.loads[2]
     many = {
@@ -295,7 +295,7 @@ def test_limits_hold_over_all_parts_of_a_scale_and_over_scales_not_yet_observed(
     assert (found.seals, found.segments) == ((0,), MAX_SEGMENTS)
     four, policy = segments(4), PolicyInForce(ScaleType.EVENTS, 100, 2, 3)
     state = state_of([cold(0, four, policy=policy), cold(1, four, policy=policy)])
-    state = noted(state, decide_scaling(state, NOW), NOW)
+    state = recorded(state, decide_scaling(state, NOW), NOW)
     for segment in (2, 3):
         state = state_of_more(state, cold(segment, four, at=NOW + 1, policy=policy))
     assert decide_scaling(state, NOW + COOLDOWN_MS).code is C.AT_MINIMUM
@@ -306,14 +306,14 @@ def test_a_scale_dated_in_the_future_delays_no_other() -> None:
     two = segments(2)
     assert decided([hot(0, two, epoch_since=NOW + year)]).code is C.SPLIT
     state = state_of([hot(0, two)])
-    wrong = noted(state, decide_scaling(state, NOW), NOW + year)
+    wrong = recorded(state, decide_scaling(state, NOW), NOW + year)
     assert decide_scaling(state_of_more(wrong, hot(1, two, at=NOW + 1)), NOW + 1).seals == (0, 1)
 
 
 def test_a_scale_that_was_not_carried_out_is_not_believed_for_ever() -> None:
     four, policy = segments(4), PolicyInForce(ScaleType.EVENTS, 100, 2, 3)
     state = state_of([cold(0, four, policy=policy), cold(1, four, policy=policy)])
-    state = noted(state, decide_scaling(state, NOW), NOW)
+    state = recorded(state, decide_scaling(state, NOW), NOW)
     for segment in (2, 3):
         state = state_of_more(state, cold(segment, four, at=NOW + VALID_MS - 1, policy=policy))
     assert decide_scaling(state, NOW + VALID_MS).code is C.AT_MINIMUM
@@ -325,7 +325,7 @@ def test_silent_segments_of_a_refused_merge_are_merged_after_a_later_report() ->
     """Stores report them once, so what was known of them must not be lost with the scale."""
     four, later = segments(4), NOW + 50 * VALID_MS
     state = state_of([cold(s, four, silent=True) for s in (0, 1)])
-    state = noted(state, decide_scaling(state, NOW), NOW)
+    state = recorded(state, decide_scaling(state, NOW), NOW)
     assert decide_scaling(state, later).code is C.STEADY, "no report shows it"
     assert decide_scaling(state_of_more(state, hot(3, four, at=NOW + VALID_MS - 1)), later).code is C.STEADY
     assert decide_scaling(state_of_more(state, hot(3, four, at=later)), later).seals == (0, 1, 3)
@@ -334,7 +334,7 @@ def test_silent_segments_of_a_refused_merge_are_merged_after_a_later_report() ->
 def test_silent_segments_are_forgotten_once_a_report_shows_their_merge() -> None:
     four = segments(4)
     state = state_of([cold(s, four, silent=True) for s in (0, 1)])
-    state = noted(state, decide_scaling(state, NOW), NOW)
+    state = recorded(state, decide_scaling(state, NOW), NOW)
     whole = segment_id(1, 4)
     after = [Segment(whole, 0.0, 0.5), *four[2:]]
     report = cold(whole, after, at=NOW + 1, silent=True, epoch=1, epoch_since=NOW)
@@ -346,7 +346,7 @@ def test_a_hot_segment_of_a_refused_scale_is_split_by_a_report_of_the_next_epoch
     """A client has replaced segment 3 before, so the whole scale was refused."""
     four = segments(4)
     state = state_of([hot(0, four), cold(2, four), cold(3, four)])
-    state = noted(state, decide_scaling(state, NOW), NOW)
+    state = recorded(state, decide_scaling(state, NOW), NOW)
     after = [*four[:3], Segment(segment_id(1, 4), 0.75, 0.875), Segment(segment_id(1, 5), 0.875, 1.0)]
     later = NOW + COOLDOWN_MS
     state = state_of_more(state, hot(0, after, at=later, epoch=1, epoch_since=NOW - 1))

@@ -13,9 +13,9 @@ from sluice.domain.policy.scaling import (
     ScalingState,
     decide_scaling,
     muted_until,
-    noted,
     observe,
     of_use_until,
+    recorded,
     split_range,
 )
 from sluice.domain.segment import Segment
@@ -95,7 +95,7 @@ def test_what_is_decided_on_the_present_epoch_is_accepted(data: st.DataObject) -
             assert len(world.stream.active_segments()) == found.segments
         else:
             assert status in ("STARTED", "PRECONDITION_FAILED")
-        state = noted(state, found, world.now)
+        state = recorded(state, found, world.now)
         assert decide_scaling(state, world.now, cooldown_ms=1).seals == ()
 
 
@@ -146,8 +146,8 @@ def test_who_forgets_a_stream_of_which_nothing_matters_any_more_decides_alike(da
         else:
             alike = decide_scaling(partly, world.now)
             assert (found.seals, found.ranges) == (alike.seals, alike.ranges)
-            partly = noted(partly, alike, world.now)
-        known = noted(known, found, world.now)
+            partly = recorded(partly, alike, world.now)
+        known = recorded(known, found, world.now)
         request = requests.scale(known, found, world.now)
         if request is not None:
             world.carry_out(request[1])
@@ -198,7 +198,7 @@ def test_load_that_stays_where_it_is_comes_to_rest(
         if state is not None:
             found = decide_scaling(state, world.now)
             request = requests.scale(state, found, world.now)
-            state = noted(state, found, world.now)
+            state = recorded(state, found, world.now)
         if request is not None:
             assert world.carry_out(request[1]) == "STARTED"
             scaled_at.append(world.now)

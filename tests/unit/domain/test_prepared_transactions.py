@@ -124,7 +124,7 @@ def test_a_scale_makes_what_is_prepared_unopenable_and_a_roll_does_not() -> None
     assert log.ask_open("t") is None, "none of this epoch is prepared"
     after = log.prepare(1, "after")
     log.commit(early)
-    log.note_rolled()
+    log.record_rolled()
     log.end_roll()
     assert log.stream.active > epoch_of(after.transaction) == log.stream.active_epoch.reference
     assert opened(log, "u") == after.transaction

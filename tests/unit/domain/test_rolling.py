@@ -54,7 +54,7 @@ def assert_example(stream: Stream) -> None:
 
 def test_the_worked_example() -> None:
     log, early = rolling()
-    log.note_rolled({ZERO_2: 70, ONE_2: 80})
+    log.record_rolled({ZERO_2: 70, ONE_2: 80})
     assert_example(log.stream)
     log.now = T + 500
     log.end_roll({0: 10, TWO: 20, THREE: 30})
@@ -70,7 +70,7 @@ def test_the_worked_example() -> None:
 
 def test_writers_keep_to_the_old_segments_until_these_are_sealed() -> None:
     log, early = rolling()
-    log.note_rolled()
+    log.record_rolled()
     stream = log.stream
     assert batch.has_rolled(stream)
     assert stream.active_epoch.number == 1
@@ -82,13 +82,13 @@ def test_writers_keep_to_the_old_segments_until_these_are_sealed() -> None:
 def test_times_of_epochs_grow_even_if_the_clock_does_not() -> None:
     log, _ = rolling()
     log.now = 3
-    log.note_rolled()
+    log.record_rolled()
     assert [e.created_at for e in epochs_of(log.stream)] == [1000, 2000, 2001, 2002]
 
 
 def test_after_a_roll_transactions_belong_to_the_epoch_that_it_refers_to() -> None:
     log, _ = rolling()
-    log.note_rolled()
+    log.record_rolled()
     log.end_roll()
     late = log.open("late")
     assert epoch_of(late) == 1
@@ -106,7 +106,7 @@ def test_a_second_roll_comes_after_the_first_and_refers_to_the_same_epochs() -> 
     for id in (first, second):
         log.commit(id)
         assert log.batch.kind is WorkflowKind.ROLL_TRANSACTIONS
-        log.note_rolled()
+        log.record_rolled()
         log.end_roll()
     stream = log.stream
     assert [(e.number, e.reference) for e in epochs_of(stream)] == [(0, 0), (1, 1), (2, 0), (3, 1), (4, 0), (5, 1)]
@@ -121,7 +121,7 @@ def test_a_second_roll_comes_after_the_first_and_refers_to_the_same_epochs() -> 
 
 def test_a_scale_after_a_roll_goes_on_from_the_newest_epoch() -> None:
     log, _ = rolling()
-    log.note_rolled()
+    log.record_rolled()
     log.end_roll()
     log.split(0, at=9000)
     stream = log.stream

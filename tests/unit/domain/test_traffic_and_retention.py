@@ -36,19 +36,19 @@ def test_what_was_carried_can_be_truncated_and_only_that(log: StreamLog, data: s
         segment = data.draw(st.sampled_from(sorted(segments_of(stream))))
         offset = data.draw(st.sampled_from([30, 60, LENGTH]))
         before = traffic.position(stream, segment)
-        log.apply(traffic.note_carried(log, STREAM, "r", segment, offset))
+        log.apply(traffic.record_forwarded(log, STREAM, "r", segment, offset))
         assert traffic.position(stream, segment) == max(before, offset)
-        assert traffic.note_carried(log, STREAM, "another life", segment, 1000).events == ()
-        cut = traffic.carried_cut(stream)
+        assert traffic.record_forwarded(log, STREAM, "another life", segment, 1000).events == ()
+        cut = traffic.forwarded_cut(stream)
         assert cuts.is_valid(stream, cut)
         assert all(at <= traffic.position(stream, s) for s, at in cut.items())
         passed = cuts.segments_between(stream, stream.cut, cut) - cut.keys()
         assert all(traffic.position(stream, s) == LENGTH for s in passed), "nothing goes that was not carried"
         assert not passed & traffic.unforwarded(stream).keys()
-        assert traffic.carried_bytes(stream) >= 0
+        assert traffic.forwarded_bytes(stream) >= 0
         if data.draw(st.booleans()):
             log.truncate(cut)
-            assert traffic.carried_bytes(stream) == 0
+            assert traffic.forwarded_bytes(stream) == 0
 
 
 def test_reports_on_each_segment_of_the_largest_stream_take_under_300_ms() -> None:

@@ -13,7 +13,7 @@ from sluice.domain.config import StreamConfig
 from sluice.domain.segment import Segment, segment_id
 from sluice.domain.stream import cuts
 from sluice.domain.stream.commands import NoteWriterTime, RemoveWriter
-from sluice.domain.stream.watermark import Watermark, forget_writers, next_watermark, note_emitted, writer_activity
+from sluice.domain.stream.watermark import Watermark, forget_writers, next_watermark, record_emitted, writer_activity
 
 S2, S3, S4, S5 = segment_id(1, 2), segment_id(1, 3), segment_id(2, 4), segment_id(2, 5)
 
@@ -168,11 +168,11 @@ def test_the_shutdown_of_a_writer_is_a_change_of_what_was_read() -> None:
 def test_the_last_watermark_shows_in_the_state_and_never_goes_back() -> None:
     log = StreamLog(segments=2)
     creation_id = log.stream.creation_id
-    log.apply(note_emitted(log, STREAM, creation_id, Watermark(5, 9, {}), 77))
+    log.apply(record_emitted(log, STREAM, creation_id, Watermark(5, 9, {}), 77))
     shown = log.stream.watermark
     assert shown is not None and (shown.lower, shown.upper, shown.at) == (5, 9, 77)
-    assert note_emitted(log, STREAM, creation_id, Watermark(5, 12, {}), 78).events == ()
-    assert note_emitted(log, STREAM, "another life", Watermark(6, 12, {}), 78).events == ()
+    assert record_emitted(log, STREAM, creation_id, Watermark(5, 12, {}), 78).events == ()
+    assert record_emitted(log, STREAM, "another life", Watermark(6, 12, {}), 78).events == ()
 
 
 @st.composite

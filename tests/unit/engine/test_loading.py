@@ -35,12 +35,12 @@ def fold_begins(journal: Journal, folded: list[int], monkeypatch: pytest.MonkeyP
     """Have `folded` get the offsets that a follower folds."""
     fold = PartitionView.fold
 
-    def noted(view: PartitionView, record: Any, offset: int, at_ms: int) -> Any:
+    def recorded(view: PartitionView, record: Any, offset: int, at_ms: int) -> Any:
         if view in journal.views():
             folded.append(offset)
         return fold(view, record, offset, at_ms)
 
-    monkeypatch.setattr(PartitionView, "fold", noted)
+    monkeypatch.setattr(PartitionView, "fold", recorded)
 
 
 async def test_a_journal_begins_behind_its_newest_snapshot(

@@ -134,8 +134,8 @@ async def test_a_window_goes_on_where_its_last_note_is(
     async with world.node(feed):
         await world.until(lambda: world.sink.writes == 6, "a batch waits")
     assert 20 < len(world.sink.texts) < 60
-    reach, noted = await world.reach(feed), sum(len(text) + 1 for text in world.sink.texts)
-    assert (reach.done, reach.finished) == (noted, False)
+    reach, recorded = await world.reach(feed), sum(len(text) + 1 for text in world.sink.texts)
+    assert (reach.done, reach.finished) == (recorded, False)
     world.sink.open.set()
     await world.run_to_completion(folder(world, tmp_path, once=True, window_bytes=WHOLE))
     assert world.sink.texts == lines

@@ -246,8 +246,8 @@ async def test_a_topic_made_anew_while_it_is_read_is_read_from_its_beginning(
 
         async def all_noted() -> bool:
             await world.reach(reading)
-            noted = (await positions(world.store, NOTES)).values()
-            return all(position == {"next": count, "topic": "two"} for position in noted)
+            recorded = (await positions(world.store, NOTES)).values()
+            return all(position == {"next": count, "topic": "two"} for position in recorded)
 
         await eventually_async(all_noted, SOON_S, "the new one is through")
     again = feed(world)
@@ -293,10 +293,10 @@ async def test_an_empty_partition_is_gone_on_with_from_where_it_was_seen_empty(
     reading = feed(world, once=False, latest=True)
     async with world.node(reading):
 
-        async def noted() -> bool:
+        async def recorded() -> bool:
             return list((await positions(world.store, NOTES)).values()) == [{"next": 0, "topic": "one"}] * 3
 
-        await eventually_async(noted, SOON_S, "where it begins is noted")
+        await eventually_async(recorded, SOON_S, "where it begins is noted")
     wanted = topic.fill(1)
     again = feed(world, once=False, latest=True)
     async with world.node(again):

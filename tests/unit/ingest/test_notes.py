@@ -210,12 +210,12 @@ async def test_a_file_url_with_a_host_is_refused_and_nothing_is_made(
 
 
 async def test_work_is_finished_although_its_task_is_cancelled() -> None:
-    going, end, noted = asyncio.Event(), asyncio.Event(), []
+    going, end, recorded = asyncio.Event(), asyncio.Event(), []
 
     async def work() -> None:
         going.set()
         await end.wait()
-        noted.append(True)
+        recorded.append(True)
 
     task = asyncio.create_task(settled(work(), lambda: 5.0))
     await going.wait()
@@ -227,7 +227,7 @@ async def test_work_is_finished_although_its_task_is_cancelled() -> None:
     end.set()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert noted == [True]
+    assert recorded == [True]
 
 
 @pytest.mark.parametrize("left_s", [lambda: 0.0, lambda: 0.01])

@@ -146,7 +146,7 @@ async def test_a_connection_that_breaks_off_ends_alone_and_is_watched(
             raise OSError(errno.EHOSTUNREACH, "No route to host")
         return data
 
-    def noted(writer: asyncio.StreamWriter) -> None:
+    def recorded(writer: asyncio.StreamWriter) -> None:
         probe(writer)
         connection = writer.get_extra_info("socket")
         options.append(
@@ -157,7 +157,7 @@ async def test_a_connection_that_breaks_off_ends_alone_and_is_watched(
         )
 
     probe = tcp.probe
-    monkeypatch.setattr(tcp, "probe", noted)
+    monkeypatch.setattr(tcp, "probe", recorded)
     async with listening(world) as port:
         _, lasting = await asyncio.open_connection("127.0.0.1", port)
         lasting.write(b"one\n")

@@ -95,7 +95,7 @@ def test_what_the_head_has_passed_is_marked(seed: int) -> None:
 def test_sizes_times_and_causes_of_a_rolling_commit() -> None:
     log, early = worked_example()
     log.commit(early)
-    log.note_rolled()
+    log.record_rolled()
     log.end_roll()
     found = topology(log.stream, 0, EVER, 1000)
     assert found.epochs.cause == ["created", "scale", "rolling", "rolling"]

@@ -7,7 +7,7 @@ import pytest
 from prometheus_client import REGISTRY
 
 from retention_spark.batch_pause import BatchPause
-from retention_spark.listener import SILENCE_S, ProgressListener, lag, note_progress
+from retention_spark.listener import SILENCE_S, ProgressListener, lag, record_progress
 
 
 def progress(**changes: Any) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def value(name: str) -> float | None:
 
 def test_a_batch_becomes_metrics() -> None:
     before = value("input_records_total") or 0
-    note_progress(progress())
+    record_progress(progress())
     assert value("input_records_total") == before + 12
     assert (value("lag_records"), value("state_rows"), value("state_bytes")) == (4, 6, 2000)
     assert value("input_records_per_second") == 6
@@ -43,13 +43,13 @@ def test_a_batch_becomes_metrics() -> None:
 
 def test_what_a_batch_waits_is_no_time_it_took() -> None:
     before = value("batch_seconds_sum") or 0.0
-    note_progress(progress(durationMs={"triggerExecution": 30_250, "addBatch": 30_100}), waited_s=30.0)
+    record_progress(progress(durationMs={"triggerExecution": 30_250, "addBatch": 30_100}), waited_s=30.0)
     assert (value("batch_seconds_sum") or 0.0) - before == pytest.approx(0.25)
 
 
 def test_a_batch_without_input_has_no_rate() -> None:
     without = {key: v for key, v in progress().items() if key != "inputRowsPerSecond"}
-    note_progress(without)
+    record_progress(without)
     assert value("input_records_per_second") == 0
 
 

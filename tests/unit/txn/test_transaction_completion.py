@@ -108,13 +108,13 @@ async def test_a_new_owner_goes_on_with_aborts(world: TransactionWorld) -> None:
     assert list(world.store.segments) == [f"{STREAM}/0.#epoch.0"]
 
 
-@pytest.mark.parametrize("noted", [False, True], ids=["before its epochs are named", "after"])
-async def test_a_new_owner_goes_on_with_a_roll(world: TransactionWorld, noted: bool) -> None:
+@pytest.mark.parametrize("recorded", [False, True], ids=["before its epochs are named", "after"])
+async def test_a_new_owner_goes_on_with_a_roll(world: TransactionWorld, recorded: bool) -> None:
     early = await world.open("early")
     await split(world)
     await world.commit(early)
     await world.begin(early, rolls=True)
-    if noted:
+    if recorded:
         sealed = {segment_id(2, 0): 5}
         await world.seed(KEY, ev.StreamEpochsRolled(*STREAM, 0, created_at=world.now_ms, sealed_sizes=sealed))
     world.completer.take_over()
@@ -123,7 +123,7 @@ async def test_a_new_owner_goes_on_with_a_roll(world: TransactionWorld, noted: b
     assert [(e.number, e.reference) for e in epochs_of(stream)] == [(0, 0), (1, 1), (2, 0), (3, 1)]
     assert stream.active == 3 and world.state(early) is COMMITTED
     assert set(stream.history.sealed_sizes) == {0, segment_id(1, 1), segment_id(1, 2), segment_id(2, 0)}
-    if not noted:
+    if not recorded:
         assert world.data(segment_id(2, 0)) == b"early"
         assert stream.history.sealed_sizes[segment_id(2, 0)] == len(b"early")
         assert segments_of(world) >= {(1, 1), (1, 2), (2, 0), (3, 1), (3, 2)}

@@ -159,7 +159,7 @@ class World:
         for skipped in commits.skipped.values():
             for name in batch.skipped_names(self.stream, skipped):
                 await self.store.delete_segment(name)
-        self.record(KEY, lambda reader, _: Decision(batch.note_deleted(reader, STREAM, commits.batches)))
+        self.record(KEY, lambda reader, _: Decision(batch.record_deleted(reader, STREAM, commits.batches)))
 
     async def abort(self, id: TransactionId) -> None:
         self.begin(AbortTransaction(*id))

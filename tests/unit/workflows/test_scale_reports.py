@@ -1,4 +1,4 @@
-"""What segment stores report: carried to its topic at least once, under ids of its own, whatever stands between."""
+"""What segment stores report: forwarded to its topic at least once, under ids of its own, whatever stands between."""
 
 import asyncio
 from typing import Any
@@ -88,14 +88,14 @@ async def test_reports_on_a_partition_that_stopped_are_carried_with_the_others(
 
 async def test_positions_move_on_per_segment_and_nothing_is_sent_twice(world: PeriodicWorld, job: ScaleReports) -> None:
     await job.work(STREAM)
-    assert world.messages(SCALE) == [] and world.stream(*STREAM).carried is None
+    assert world.messages(SCALE) == [] and world.stream(*STREAM).forwarded is None
     world.write(*STREAM, 0, report(1))
     world.write(*STREAM, 1, report(2) + report(3))
     await job.work(STREAM)
     await job.work(STREAM)
     await job_of(world, world.process()).work(STREAM)
     assert sorted(v["at"] for v in world.values(SCALE)) == [1001, 1002, 1003]
-    assert world.stream(*STREAM).carried == {0: len(report()), 1: 2 * len(report())}
+    assert world.stream(*STREAM).forwarded == {0: len(report()), 1: 2 * len(report())}
     world.write(*STREAM, 0, report(4))
     await job.work(STREAM)
     assert [v["at"] for v in world.values(SCALE)][3:] == [1004]
@@ -108,7 +108,7 @@ async def test_a_topic_that_refuses_holds_the_position_and_the_ids_stay(
     world.refuse(SCALE, 1)
     with pytest.raises(SendError):
         await job.work(STREAM)
-    assert world.stream(*STREAM).carried is None
+    assert world.stream(*STREAM).forwarded is None
     await job.work(STREAM)
     assert [v["id"] for v in world.values(SCALE)] == [SEGMENT + "@0"]
 
@@ -129,7 +129,7 @@ async def test_two_owners_send_the_same_ids_and_the_position_never_goes_back(
     await behind
     assert [v["id"] for v in world.values(SCALE)].count(SEGMENT + "@0") == 2
     assert len({v["id"] for v in world.values(SCALE)}) == 2
-    assert world.stream(*STREAM).carried == {0: 2 * len(report())}
+    assert world.stream(*STREAM).forwarded == {0: 2 * len(report())}
 
 
 async def test_what_is_no_report_does_not_hold_up_the_rest(world: PeriodicWorld, job: ScaleReports) -> None:
@@ -143,7 +143,7 @@ async def test_what_is_no_report_does_not_hold_up_the_rest(world: PeriodicWorld,
     assert headers["sluice_segment"] == SEGMENT.encode()
     assert headers["sluice_offset"] == str(len(other)).encode()
     assert b"format" in headers["sluice_reason"]
-    position = (world.stream(*STREAM).carried or {})[0]
+    position = (world.stream(*STREAM).forwarded or {})[0]
     assert position == len(world.store.segments[SEGMENT].data)
 
 
@@ -198,7 +198,7 @@ async def test_a_scaled_request_stream_is_carried_over_all_its_segments(
     world.store.fault = lambda moment, _request, segment: reads.append(segment) if moment == "before" else None
     await job.work(STREAM)
     assert sorted(v["at"] for v in world.values(SCALE)) == [1001, 1002]
-    assert SEGMENT not in reads, "what is sealed and carried is not looked at again"
+    assert SEGMENT not in reads, "what is sealed and forwarded is not looked at again"
     await job_of(world, world.first, keep_bytes=1).work(STREAM)
     [request] = world.requests(REQUESTS_STREAMS)
     assert isinstance(request.command, TruncateStream)
@@ -215,7 +215,7 @@ async def test_the_stream_is_truncated_behind_what_was_carried_under_an_id_of_it
     await job.work(STREAM)
     await job.work(STREAM)
     first, again = world.requests(REQUESTS_STREAMS)
-    assert first.id == again.id == f"carried-r-_system-_requeststream-0@{2 * size}-1@{size}"
+    assert first.id == again.id == f"forwarded-r-_system-_requeststream-0@{2 * size}-1@{size}"
     assert first.command == TruncateStream(*STREAM, cut={0: 2 * size, 1: size})
     started = await world.ask(first.command)
     assert started is None and world.stream(*STREAM).cut == {0: 2 * size, 1: size}

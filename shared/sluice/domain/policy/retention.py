@@ -138,7 +138,7 @@ def holds(state: RetentionState, now: int) -> bool:
     return now <= state.last_report[0] + HOLDS_MS
 
 
-def noted(state: RetentionState, decision: RetentionDecision, now: int) -> RetentionState:
+def recorded(state: RetentionState, decision: RetentionDecision, now: int) -> RetentionState:
     """What is known once the decision is on its way."""
     if decision.target is None:
         return state

@@ -196,7 +196,7 @@ def _takes_back(state: ScalingState | None, load: Load, report: ScaleReport) -> 
     return known is not None and known.silent and (known.at < load.at or (known.active and known.epoch < load.epoch))
 
 
-def noted(state: ScalingState, decision: ScaleDecision, now: int) -> ScalingState:
+def recorded(state: ScalingState, decision: ScaleDecision, now: int) -> ScalingState:
     """What is known once the decision is on its way; `now` as in the command, which becomes the time of its epoch."""
     if not decision.seals:
         return state

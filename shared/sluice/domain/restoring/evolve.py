@@ -48,6 +48,6 @@ def project(projections: dict[str, Any], aggregate: str, state: Any, offset: int
         case PreparedRange():
             index.restore_range(projections, state.id)
         case DeletedStream():
-            index.note_stream_deleted(projections, aggregate.partition(":")[2])
+            index.record_stream_deleted(projections, aggregate.partition(":")[2])
         case _:
             listings.restore(projections, state)

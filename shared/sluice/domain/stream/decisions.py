@@ -48,7 +48,7 @@ def decide_note(reader: Reader, command: RecordDecision, _context: Context) -> D
     known = stream.decisions.get(command.kind)
     if known is not None and (known.at > command.at or _is_known(known, command)):
         return Decision()
-    noted = ev.DecisionRecorded(
+    recorded = ev.DecisionRecorded(
         *command.stream_id,
         kind=command.kind,
         code=command.code,
@@ -58,7 +58,7 @@ def decide_note(reader: Reader, command: RecordDecision, _context: Context) -> D
         request=command.request,
         numbers=command.numbers,
     )
-    return Decision((noted,))
+    return Decision((recorded,))
 
 
 def _is_known(known: RecordedDecision, command: RecordDecision) -> bool:
@@ -73,7 +73,7 @@ def last_decisions(stream: Stream) -> list[tuple[DecisionKind, RecordedDecision]
     return sorted(last, key=lambda one: one[1].at, reverse=True)
 
 
-def _noted(state: Stream, event: ev.DecisionRecorded) -> Stream:
+def _recorded(state: Stream, event: ev.DecisionRecorded) -> Stream:
     decision = RecordedDecision(event.code, event.reason, event.at)
     state.decisions = {**state.decisions, event.kind: decision}
     if event.acts:
@@ -83,4 +83,4 @@ def _noted(state: Stream, event: ev.DecisionRecorded) -> Stream:
 
 DECIDE: dict[type, Decide] = {RecordDecision: decide_note}
 
-EVOLVE: dict[type, Callable[[Any, Any], Any]] = {ev.DecisionRecorded: _noted}
+EVOLVE: dict[type, Callable[[Any, Any], Any]] = {ev.DecisionRecorded: _recorded}

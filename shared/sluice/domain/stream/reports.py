@@ -64,13 +64,13 @@ def decide_note_time(reader: Reader, command: NoteWriterTime, _context: Context)
         common = known.position.keys() & command.position.keys()
         if any(command.position[s] < known.position[s] for s in common):
             return refuse(Status.INVALID_POSITION, "the position lies behind the one reported before")
-    noted = ev.WriterTimeNoted(
+    recorded = ev.WriterTimeNoted(
         *command.stream_id,
         writer=command.writer,
         timestamp=command.timestamp,
         position=command.position,
     )
-    return Decision((noted,), Reply(Status.SUCCESS))
+    return Decision((recorded,), Reply(Status.SUCCESS))
 
 
 def decide_remove_writer(reader: Reader, command: RemoveWriter, _context: Context) -> Decision:
@@ -102,7 +102,7 @@ def _cut_updated(state: Stream, event: ev.SubscriberCutUpdated) -> Stream:
     return state
 
 
-def _time_noted(state: Stream, event: ev.WriterTimeNoted) -> Stream:
+def _time_reported(state: Stream, event: ev.WriterTimeNoted) -> Stream:
     state.writers = {**state.writers, event.writer: WriterMark(event.timestamp, event.position)}
     return state
 
@@ -123,6 +123,6 @@ EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
     ev.SubscriberAdded: _subscriber_added,
     ev.SubscriberRemoved: _subscriber_removed,
     ev.SubscriberCutUpdated: _cut_updated,
-    ev.WriterTimeNoted: _time_noted,
+    ev.WriterTimeNoted: _time_reported,
     ev.WriterRemoved: _writer_removed,
 }

@@ -139,7 +139,7 @@ def _sized(stream: Stream, cut: Mapping[int, int]) -> SizedCut | None:
     return SizedCut(dict(cut), stream.cut_size + cuts.size_between(stream, stream.cut, cut, between))
 
 
-def note_announced(reader: Reader, id: StreamId, creation_id: str, policy: RetentionPolicy | None) -> Decision:
+def record_announced(reader: Reader, id: StreamId, creation_id: str, policy: RetentionPolicy | None) -> Decision:
     """Nothing to note if that is known; a policy that has changed meanwhile has yet to be announced."""
     stream = find_stream(reader, id)
     if stream is None or stream.creation_id != creation_id or stream.announced == policy:

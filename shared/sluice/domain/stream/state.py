@@ -124,7 +124,7 @@ class Stream(msgspec.Struct, array_like=True, gc=False):
     subscribers: Mapping[str, Subscriber] = NONE
     writers: Mapping[str, WriterMark] = NONE
     watermark: WatermarkBounds | None = None
-    carried: dict[int, int] | None = None
+    forwarded: dict[int, int] | None = None
     """How far each segment has been passed on; only the stream that segment stores report to has this."""
     announced: RetentionPolicy | None = None
     """The retention policy that was last announced to retention-spark."""

@@ -122,7 +122,7 @@ def reporter(stream: Stream, by: str) -> Reporter:
 
 def position(stream: Stream, segment: int) -> int:
     """Up to which offset a segment's reports have been passed on."""
-    return max((stream.carried or {}).get(segment, 0), head(stream).get(segment, 0), 0)
+    return max((stream.forwarded or {}).get(segment, 0), head(stream).get(segment, 0), 0)
 
 
 def unforwarded(stream: Stream) -> dict[int, int]:
@@ -131,7 +131,7 @@ def unforwarded(stream: Stream) -> dict[int, int]:
     return {s: position(stream, s) for s in sorted(there) if not _is_done(stream, s)}
 
 
-def carried_cut(stream: Stream) -> dict[int, int]:
+def forwarded_cut(stream: Stream) -> dict[int, int]:
     """Where the stream may be truncated: over the newest epoch before which everything has been passed on."""
     history = stream.history
     for done in history.numbers(cuts.first_epoch(stream, stream.cut), stream.active):
@@ -141,9 +141,9 @@ def carried_cut(stream: Stream) -> dict[int, int]:
     return {s: position(stream, s) for s in history.epoch(done).segments}
 
 
-def carried_bytes(stream: Stream) -> int:
-    """How many bytes lie between the head and `carried_cut`."""
-    cut = carried_cut(stream)
+def forwarded_bytes(stream: Stream) -> int:
+    """How many bytes lie between the head and `forwarded_cut`."""
+    cut = forwarded_cut(stream)
     if stream.cut and not cuts.is_equal_or_after(stream, cut, stream.cut):
         return 0
     return cuts.size_between(stream, stream.cut, cut, cuts.segments_between(stream, stream.cut, cut))
@@ -154,19 +154,19 @@ def _is_done(stream: Stream, segment: int) -> bool:
     return size is not None and position(stream, segment) >= size
 
 
-def note_carried(reader: Reader, id: StreamId, creation_id: str, segment: int, offset: int) -> Decision:
+def record_forwarded(reader: Reader, id: StreamId, creation_id: str, segment: int, offset: int) -> Decision:
     """No event if another owner has forwarded as far already."""
     stream = find_stream(reader, id)
-    if stream is None or stream.creation_id != creation_id or (stream.carried or {}).get(segment, 0) >= offset:
+    if stream is None or stream.creation_id != creation_id or (stream.forwarded or {}).get(segment, 0) >= offset:
         return Decision()
     return Decision((ev.ReportsForwarded(*id, segment=segment, offset=offset),))
 
 
-def _carried(state: Stream, event: ev.ReportsForwarded) -> Stream:
-    if state.carried is None:
-        state.carried = {}
-    state.carried[event.segment] = event.offset
+def _forwarded(state: Stream, event: ev.ReportsForwarded) -> Stream:
+    if state.forwarded is None:
+        state.forwarded = {}
+    state.forwarded[event.segment] = event.offset
     return state
 
 
-EVOLVE: dict[type, Callable[[Any, Any], Any]] = {ev.ReportsForwarded: _carried}
+EVOLVE: dict[type, Callable[[Any, Any], Any]] = {ev.ReportsForwarded: _forwarded}

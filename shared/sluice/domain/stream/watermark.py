@@ -150,7 +150,7 @@ class UpperBound:
         return sorted(counting, key=lambda s: s.low)
 
 
-def note_emitted(reader: Reader, id: StreamId, creation_id: str, mark: Watermark, at: int) -> Decision:
+def record_emitted(reader: Reader, id: StreamId, creation_id: str, mark: Watermark, at: int) -> Decision:
     """Show a watermark that stands in the mark stream, unless a later one is known."""
     stream = find_stream(reader, id)
     if stream is None or stream.creation_id != creation_id:

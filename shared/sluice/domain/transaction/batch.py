@@ -195,7 +195,7 @@ def end_batch(reader: Reader, id: StreamId, context: Context, merged: Merged, mo
     return Decision((*_merged(reader, commits, context, merged), *_ended(commits, context), *following))
 
 
-def note_rolled(
+def record_rolled(
     reader: Reader, id: StreamId, context: Context, sealed_sizes: dict[int, int], merged: Merged
 ) -> Decision:
     """The duplicates of this batch exist: name them as successors. Nothing to do if that is so already."""
@@ -224,7 +224,7 @@ def end_roll(reader: Reader, id: StreamId, context: Context, sealed_sizes: dict[
     return Decision((StreamRolled(*id, sealed_sizes=sealed_sizes), *_ended(commits, context)))
 
 
-def note_deleted(reader: Reader, id: StreamId, batch: int) -> tuple[EmptySegmentsDeleted, ...]:
+def record_deleted(reader: Reader, id: StreamId, batch: int) -> tuple[EmptySegmentsDeleted, ...]:
     """What batches up to this one have skipped is deleted; nothing if that is known."""
     commits = find_commits(reader, id)
     if commits is None or not any(number <= batch for number in commits.skipped):
@@ -246,7 +246,7 @@ def _merged(reader: Reader, commits: Commits, context: Context, merged: Merged) 
     assert commits.workflow is not None
     id = commits.stream
     events = _writer_times(reader, id, commits.workflow.transactions, merged.positions, context)
-    events.extend(note_deleted(reader, id, merged.deleted))
+    events.extend(record_deleted(reader, id, merged.deleted))
     if merged.skipped:
         events.append(EmptySegmentsSkipped(*id, segments=merged.skipped))
     return events
@@ -276,10 +276,10 @@ def _writer_times(
         before = latest.get(found.writer)
         if before is None or found.timestamp > before.timestamp:
             latest[found.writer] = found
-    noted: list[Event] = []
+    recorded: list[Event] = []
     for writer, found in latest.items():
         known = stream.writers[writer].position if writer in stream.writers else {}
         position = {segment: max(at, known.get(segment, at)) for segment, at in positions[found.uuid].items()}
         report = NoteWriterTime(*id, writer=writer, timestamp=found.timestamp, position=position)
-        noted.extend(decide_note_time(reader, report, context).events)
-    return noted
+        recorded.extend(decide_note_time(reader, report, context).events)
+    return recorded

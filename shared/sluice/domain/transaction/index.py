@@ -191,7 +191,7 @@ def _stream_and_id(aggregate: str) -> tuple[str, str]:
     return stream, uuid
 
 
-def note_stream_deleted(projections: dict[str, Any], name: str) -> None:
+def record_stream_deleted(projections: dict[str, Any], name: str) -> None:
     """A stream is deleted when all its transactions have ended."""
     index = projections.get(name)
     if index is not None:

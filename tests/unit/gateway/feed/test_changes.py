@@ -5,7 +5,7 @@ import pytest
 from api_gateway.console.feed.changes import (
     Change,
     MalformedPositionError,
-    Noted,
+    Recorded,
     Ring,
     joined,
     kind_of,
@@ -32,8 +32,8 @@ def shown(changes: list[Change] | None) -> list[tuple[str, int, list[str]]]:
 def test_many_transactions_of_a_stream_are_one_change() -> None:
     ended = tuple(TransactionCommitted("sc", "st", f"{n}", at=1) for n in range(1000))
     aborted = TransactionAborted("sc", "st", "1000", at=1)
-    noted: list[Noted] = [(3, 7, 70, ended), (3, 8, 80, (aborted, SEALED)), (1, 2, 90, (ScopeDeleted("sc"),))]
-    assert shown(merged(noted)) == [
+    recorded: list[Recorded] = [(3, 7, 70, ended), (3, 8, 80, (aborted, SEALED)), (1, 2, 90, (ScopeDeleted("sc"),))]
+    assert shown(merged(recorded)) == [
         ("txn:sc/st", 8, ["TransactionCommitted", "TransactionAborted"]),
         ("stream:sc/st", 8, ["StreamSealed"]),
         ("scope:sc", 2, ["ScopeDeleted"]),

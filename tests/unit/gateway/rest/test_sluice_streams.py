@@ -257,8 +257,8 @@ async def test_truncate(world: World, stream: str) -> None:
 
 async def test_decisions_are_shown_the_latest_first(world: World, stream: str) -> None:
     for kind, at in ((DecisionKind.SCALE, 5), (DecisionKind.RETENTION, 7)):
-        noted = ev.DecisionRecorded(scope="sc", stream="st", kind=kind, code="calm", reason=f"because {at}", at=at)
-        await world.system.append("sc/st", noted)
+        recorded = ev.DecisionRecorded(scope="sc", stream="st", kind=kind, code="calm", reason=f"because {at}", at=at)
+        await world.system.append("sc/st", recorded)
     expected = [
         {"kind": "retention", "code": "calm", "reason": "because 7", "at": 7},
         {"kind": "scale", "code": "calm", "reason": "because 5", "at": 5},

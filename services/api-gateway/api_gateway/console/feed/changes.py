@@ -59,7 +59,7 @@ class Change:
         return Change(self.subject, later.partition, later.offset, later.at, {**self.types, **later.types})
 
 
-Noted = tuple[int, int, int, tuple[Any, ...]]
+Recorded = tuple[int, int, int, tuple[Any, ...]]
 """An entry as the journal's listener keeps it: partition, offset, broker time in epoch ms, events."""
 
 
@@ -88,10 +88,10 @@ def kind_of(name: str) -> str | None:
     return (found[1] or found[2]) if found is not None else None
 
 
-def merged(noted: Iterable[Noted]) -> list[Change]:
+def merged(recorded: Iterable[Recorded]) -> list[Change]:
     """The entries as changes, one for each subject, in the order in which the subjects came first."""
     found: dict[str, Change] = {}
-    for partition, offset, at, events in noted:
+    for partition, offset, at, events in recorded:
         for event in events:
             subject = subject_of(event.aggregate)
             if subject is None:

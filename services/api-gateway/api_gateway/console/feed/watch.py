@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from api_gateway.console.feed.changes import Change, Noted, Position, Ring, joined, merged
+from api_gateway.console.feed.changes import Change, Position, Recorded, Ring, joined, merged
 from sluice.domain.names import key_of
 from sluice.engine.journal import Journal
 from sluice.engine.record import Entry
@@ -21,7 +21,7 @@ BEAT_S = 5.0
 LINGER_S = 60.0
 """How long it goes on when the last page has left."""
 
-MAX_NOTED = 20_000
+MAX_RECORDED = 20_000
 """Entries between two turns."""
 
 MaySee = Callable[[str], bool]
@@ -48,7 +48,7 @@ class ChangeWatch:
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        self._noted: list[Noted] = []
+        self._recorded: list[Recorded] = []
         self._has_missed = False
         self.position = self._present()
         self._ring = Ring(self.position)
@@ -130,9 +130,9 @@ class ChangeWatch:
     def _note(self, partition: int, entry: Entry[Any, Any]) -> None:
         if entry.events:
             view = self._journal.views()[partition]
-            self._noted.append((partition, view.next_offset - 1, view.last_ms, entry.events))
-            if len(self._noted) > MAX_NOTED:
-                self._noted.clear()
+            self._recorded.append((partition, view.next_offset - 1, view.last_ms, entry.events))
+            if len(self._recorded) > MAX_RECORDED:
+                self._recorded.clear()
                 self._has_missed = True
 
     async def _turns(self) -> None:
@@ -147,12 +147,12 @@ class ChangeWatch:
 
     def _turn(self) -> None:
         self.position = self._present()
-        if not self._noted and not self._has_missed:
+        if not self._recorded and not self._has_missed:
             return
-        noted, self._noted = self._noted, []
+        recorded, self._recorded = self._recorded, []
         has_missed, self._has_missed = self._has_missed, False
         self._news.clear()
-        changes = None if has_missed else merged(noted)
+        changes = None if has_missed else merged(recorded)
         if changes is None:
             self._ring.clear(self.position)
         else:
@@ -177,7 +177,7 @@ class ChangeWatch:
         if turning is not None:
             turning.cancel()
             self._journal.on_entry.remove(self._note)
-            self._noted.clear()
+            self._recorded.clear()
             self._has_missed = False
             for listener in self.on_changes:
                 listener(None)

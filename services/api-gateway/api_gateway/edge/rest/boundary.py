@@ -119,7 +119,7 @@ class GuardedRoute(APIRoute):
                     with guard.serving(caller):
                         response = await answered(request)
             except Exception as error:  # noqa: BLE001 - this is the boundary
-                response = refuse(_noted(request, path, error, not_a_number))
+                response = refuse(_recorded(request, path, error, not_a_number))
             request_id = getattr(request.state, "request_id", "")
             if request_id:
                 response.headers[REQUEST_HEADER] = request_id
@@ -189,7 +189,7 @@ def _too_large() -> RefusedError:
     return RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body has more than {MAX_BODY_BYTES} bytes")
 
 
-def _noted(request: Request, path: str, error: Exception, not_a_number: HTTPStatus) -> Failure:
+def _recorded(request: Request, path: str, error: Exception, not_a_number: HTTPStatus) -> Failure:
     failure = failure_of(error)
     if isinstance(error, RequestValidationError):
         if _is_of_other_type(request, error):

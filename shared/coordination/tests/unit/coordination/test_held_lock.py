@@ -20,10 +20,10 @@ from sluice_coordination import (
     Version,
     WindowSource,
 )
-from sluice_coordination.carried import carried_through
 from sluice_coordination.document import Body
 from sluice_coordination.functions import Json
 from sluice_coordination.memory import MemoryStore
+from sluice_coordination.shielded import shielded
 from sluice_coordination.sources import Window
 
 PART = "t/part/w/000000000000"
@@ -227,6 +227,6 @@ async def test_work_that_is_carried_through_ends_with_its_own_result_or_error() 
         await asyncio.sleep(0)
         return 1 // result
 
-    assert await carried_through(lambda: work(1)) == 1
+    assert await shielded(lambda: work(1)) == 1
     with pytest.raises(ZeroDivisionError):
-        await carried_through(lambda: work(0))
+        await shielded(lambda: work(0))

@@ -20,7 +20,7 @@ def was_cancelled() -> bool:
     return task is None or task.cancelling() > 0
 
 
-async def carried_through(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+async def shielded(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """Do the work in a task of its own and return its result; raise CancelledError after its end, not before."""
     loop = asyncio.get_running_loop()
     task = loop.create_task(work())
