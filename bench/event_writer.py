@@ -13,7 +13,7 @@ import uvloop
 
 from bench import secured
 from sluice.domain.host import Host
-from sluice.domain.segment import TRANSACTION_MARK
+from sluice.domain.segment import TRANSACTION_INFIX
 from sluice.engine.step import all_done
 from sluice.pravega.located import LocatedSegmentStores
 from sluice.settings import ServiceSettings
@@ -59,4 +59,4 @@ class EventWriter:
 
 
 def _parent(segment: str) -> str:
-    return segment.partition(TRANSACTION_MARK)[0]
+    return segment.partition(TRANSACTION_INFIX)[0]

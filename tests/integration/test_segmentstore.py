@@ -16,7 +16,7 @@ from unit.pravega.suite import SegmentStoreSuite
 
 from harness import System, eventually, eventually_async
 from sluice.domain.ids import StreamId
-from sluice.domain.segment import TRANSACTION_MARK, segment_name, transaction_segment_name
+from sluice.domain.segment import TRANSACTION_INFIX, segment_name, transaction_segment_name
 from sluice.domain.transaction.state import segment_names
 from sluice.pravega import (
     ConnectionLimits,
@@ -215,7 +215,7 @@ class FlushingStore(SegmentStoreClient):
     async def segment_info(self, name: str) -> SegmentInfo:
         """See SegmentStore."""
         info = await super().segment_info(name)
-        if TRANSACTION_MARK in name and not info.length and not info.sealed:
+        if TRANSACTION_INFIX in name and not info.length and not info.sealed:
             await self.append(name, uuid4(), b"late")
         return info
 

@@ -83,10 +83,10 @@ def class_archives(home: Path, jars_dir: Path, java_version: str) -> None:
 
     Where none can be made that is said, and not tried once more with the same Java and jars: all runs without them.
     """
-    mark = jars_dir / "classes" / _STAMP
+    stamped = jars_dir / "classes" / _STAMP
     descriptions = [jars.DESCRIPTIONS / f"{program}.pom.xml" for program in jars.PROGRAMS]
     wanted = stamp.digest(descriptions, java_version)
-    if not stamp.is_current(mark, wanted):
+    if not stamp.is_current(stamped, wanted):
         say("archives of classes: running every Java program once; they start in half the time from then on")
         try:
             progress.run_quietly(
@@ -94,9 +94,9 @@ def class_archives(home: Path, jars_dir: Path, java_version: str) -> None:
                 "the archives of classes could not be made; Java programs take longer to start",
             )
         except LocalError as error:
-            say(f"{error} (to have it tried again, remove {mark.parent})")
-            mark.parent.mkdir(exist_ok=True)
-        stamp.set_current(mark, wanted)
+            say(f"{error} (to have it tried again, remove {stamped.parent})")
+            stamped.parent.mkdir(exist_ok=True)
+        stamp.set_current(stamped, wanted)
 
 
 def _build(venv: Path) -> None:

@@ -57,7 +57,7 @@ class StreamIndex:
         """The streams whose writers have reported times; not those of our own scope (3.4)."""
         return self._of(self._with_writers, partitions)
 
-    def with_marks_behind(self, partitions: Collection[int]) -> list[StreamId]:
+    def with_watermarks_behind(self, partitions: Collection[int]) -> list[StreamId]:
         """The streams with watermarks whose head has moved, so that some of those may lie behind it."""
         return self._of(self._with_marks_behind, partitions)
 

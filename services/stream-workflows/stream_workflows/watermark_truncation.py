@@ -6,7 +6,7 @@ Rules: domain/policy/internal; background-and-other-workflows 3.1, 3.3, 3.6.
 """
 
 from sluice.domain.ids import StreamId
-from sluice.domain.policy.internal import InternalDecision, decide_marks, is_passed
+from sluice.domain.policy.internal import InternalDecision, decide_watermarks, is_passed
 from sluice.domain.segment import segment_name
 from sluice.domain.stream.commands import TruncateStream
 from sluice.domain.stream.queries import head
@@ -41,7 +41,7 @@ class WatermarkTruncation:
 
     def due(self, partitions: frozenset[int]) -> list[StreamId]:
         """The streams with watermarks whose head is not where it was when they were last looked at."""
-        owned = self._index.with_marks_behind(partitions)
+        owned = self._index.with_watermarks_behind(partitions)
         self._done = {stream: self._done[stream] for stream in owned if stream in self._done}
         return [stream for stream in owned if self._done.get(stream) != self._head_position(stream)]
 
@@ -79,8 +79,8 @@ class WatermarkTruncation:
                 offsets.append(event.start)
             is_whole = passed < len(offsets)
             if is_whole or len(offsets) >= self._most:
-                return decide_marks(segment, start, offsets, passed), is_whole
-        return decide_marks(segment, start, offsets, passed), True
+                return decide_watermarks(segment, start, offsets, passed), is_whole
+        return decide_watermarks(segment, start, offsets, passed), True
 
     def _find(self, stream: StreamId) -> Stream | None:
         return find_stream(self._journal.reader(stream.key), stream)

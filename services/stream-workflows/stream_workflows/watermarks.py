@@ -75,16 +75,16 @@ class Watermarks:
         segment_state = self._mark_segments.get(stream)
         if segment_state is None or segment_state.segment != segment:
             segment_state = self._mark_segments[stream] = await self._read(segment)
-            await self._note(stream, creation_id, segment_state.previous)
+            await self._record(stream, creation_id, segment_state.previous)
         state, now = self._find(stream), self._clock()
         if state is None or state.creation_id != creation_id:
             return
         writer_activity = rules.writer_activity(state, segment_state.previous, segment_state.silent_since, now)
         segment_state.silent_since = writer_activity.silent_since
-        mark = rules.next_watermark(state, writer_activity, segment_state.previous)
+        watermark = rules.next_watermark(state, writer_activity, segment_state.previous)
         await self._forget(stream, writer_activity)
-        if mark is not None:
-            await self._emit(stream, creation_id, segment_state, mark)
+        if watermark is not None:
+            await self._emit(stream, creation_id, segment_state, watermark)
 
     def _find(self, stream: StreamId) -> Stream | None:
         return find_stream(self._journal.reader(stream.key), stream)
@@ -118,12 +118,14 @@ class Watermarks:
             end, last = found.end, next((watermark for watermark in readable if watermark is not None), last)
         return _MarkSegment(segment, mark, end, last, {})
 
-    async def _emit(self, stream: StreamId, creation_id: str, segment_state: _MarkSegment, mark: Watermark) -> None:
+    async def _emit(
+        self, stream: StreamId, creation_id: str, segment_state: _MarkSegment, watermark: Watermark
+    ) -> None:
         """Append the watermark where the previous one ends, then have the mark attribute follow by one (3.6).
 
         The mark segment stays known only if all of it went well and no other instance has moved the attribute.
         """
-        event, before = encode_watermark(mark), segment_state.end
+        event, before = encode_watermark(watermark), segment_state.end
         del self._mark_segments[stream]
         try:
             end = await self._store.append(
@@ -138,27 +140,31 @@ class Watermarks:
             log.info("watermark overtaken by another instance", extra={"stream": str(stream)})
             return
         WATERMARKS.labels("emitted").inc()
-        await self._note(stream, creation_id, mark)
+        await self._record(stream, creation_id, watermark)
         following = before if segment_state.previous is not None else segment_state.mark
         if following == segment_state.mark or await self._store.update_attribute(
             segment_state.segment, MARK_ATTRIBUTE, following, segment_state.mark
         ):
             self._mark_segments[stream] = _MarkSegment(
-                segment_state.segment, following, end, mark, segment_state.silent_since
+                segment_state.segment, following, end, watermark, segment_state.silent_since
             )
 
     # The journal.
 
-    async def _note(self, stream: StreamId, creation_id: str, mark: Watermark | None) -> None:
+    async def _record(self, stream: StreamId, creation_id: str, watermark: Watermark | None) -> None:
         """Record the watermark for the creation of the stream in which its segment was looked up."""
         state = self._find(stream)
-        if state is None or mark is None or (state.watermark is not None and state.watermark.lower >= mark.lower):
+        if (
+            state is None
+            or watermark is None
+            or (state.watermark is not None and state.watermark.lower >= watermark.lower)
+        ):
             return
 
-        def note(reader: Reader, context: Context) -> Decision:
-            return rules.record_emitted(reader, stream, creation_id, mark, context.now)
+        def record(reader: Reader, context: Context) -> Decision:
+            return rules.record_emitted(reader, stream, creation_id, watermark, context.now)
 
-        await self._journal.propose(stream.key, note)
+        await self._journal.propose(stream.key, record)
 
     async def _forget(self, stream: StreamId, found: WriterActivity) -> None:
         if found.gone:

@@ -9,7 +9,7 @@ import re
 import msgspec
 
 KVT_SUFFIX = "_kvtable"
-TRANSACTION_MARK = "#transaction."
+TRANSACTION_INFIX = "#transaction."
 _MAX_INT32 = 0x7FFFFFFF
 _MASK_32 = 0xFFFFFFFF
 _MASK_64 = 0xFFFFFFFFFFFFFFFF
@@ -60,7 +60,7 @@ def transaction_segment_name(scope: str, stream: str, segment: int, txn_high: in
     """
     high = txn_high & _MASK_64
     parent = segment_name(scope, stream, ((high >> 32) << 32) | (segment & _MASK_32))
-    return f"{parent}{TRANSACTION_MARK}{high:016x}{txn_low & _MASK_64:016x}"
+    return f"{parent}{TRANSACTION_INFIX}{high:016x}{txn_low & _MASK_64:016x}"
 
 
 def parse_segment_name(name: str) -> tuple[str, str, int, tuple[int, int] | None]:
@@ -70,9 +70,9 @@ def parse_segment_name(name: str) -> tuple[str, str, int, tuple[int, int] | None
     without epoch is of epoch 0. Raises ValueError for any other name.
     """
     parent, transaction = name, None
-    cut = name.rfind(TRANSACTION_MARK)
+    cut = name.rfind(TRANSACTION_INFIX)
     if cut >= 0:
-        digits = _TRANSACTION.fullmatch(name, cut + len(TRANSACTION_MARK))
+        digits = _TRANSACTION.fullmatch(name, cut + len(TRANSACTION_INFIX))
         if digits is None:
             raise ValueError(f"not a segment name: {name!r}")
         parent = name[:cut]

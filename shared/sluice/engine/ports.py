@@ -42,7 +42,7 @@ class Message(Protocol):
         ...
 
     def error(self) -> Any:
-        """None for a record; else the mark that says that a partition was read to its end."""
+        """None for a record; else the event that says that a partition was read to its end."""
         ...
 
 

@@ -10,10 +10,10 @@ from functools import lru_cache
 import mmh3
 
 _SEED = 1661405012
-_TRANSACTION_MARK = "#transaction."
-_TRANSIENT_MARK = "#transient."
+_TRANSACTION_INFIX = "#transaction."
+_TRANSIENT_INFIX = "#transient."
 _SHORTEST_SUFFIX = 32
-_EPOCH_MARK = ".#epoch."
+_EPOCH_INFIX = ".#epoch."
 _CONTAINER_SEGMENTS = ("_system/containers/metadata_", "_system/containers/storage_metadata_")
 
 _NAMES_REMEMBERED = 10_000
@@ -35,7 +35,7 @@ def primary_name(name: str) -> str:
     end = len(name)
     while (parent := _parent(name, end)) != end:
         end = parent
-    cut = name.rfind(_EPOCH_MARK, 0, end)
+    cut = name.rfind(_EPOCH_INFIX, 0, end)
     return name[:end] if cut < 0 else name[:cut]
 
 
@@ -81,8 +81,8 @@ def consistent_hash(key: int, buckets: int) -> int:
 
 def _parent(name: str, end: int) -> int:
     """Where the name of what the first `end` characters of a name belong to ends."""
-    for mark in (_TRANSACTION_MARK, _TRANSIENT_MARK):
-        cut = name.rfind(mark, 0, end)
-        if cut >= 0 and end - cut - len(mark) >= _SHORTEST_SUFFIX:
+    for infix in (_TRANSACTION_INFIX, _TRANSIENT_INFIX):
+        cut = name.rfind(infix, 0, end)
+        if cut >= 0 and end - cut - len(infix) >= _SHORTEST_SUFFIX:
             return cut
     return end

@@ -22,7 +22,7 @@ from sluice.engine.fold import PartitionView
 from sluice.engine.ports import Clock
 from sluice.kafka.topics import REQUESTS_STREAMS, topic_of
 
-_MARKS = ("", names.MARK_PREFIX, names.MARK_PREFIX * 2)
+_PREFIXES = ("", names.MARK_PREFIX, names.MARK_PREFIX * 2)
 """What stands before a stream's name in that of its mark stream, and of one that is requested by such a name."""
 
 
@@ -68,6 +68,6 @@ def aggregates_of(key: str) -> Iterator[str]:
         return
     if resource.startswith(names.READER_GROUP_PREFIX):
         yield GroupId(scope, resource.removeprefix(names.READER_GROUP_PREFIX)).aggregate
-    for marks in _MARKS:
-        yield StreamId(scope, marks + resource).aggregate
+    for prefix in _PREFIXES:
+        yield StreamId(scope, prefix + resource).aggregate
     yield TableId(scope, resource).aggregate

@@ -58,18 +58,18 @@ def test_watermarks_go_once_the_head_has_passed_the_next_one_but_never_the_last_
     def decided(start: int) -> InternalDecision:
         left = {offset: mark for offset, mark in MARKS.items() if offset >= start}
         passed = len(list(takewhile(lambda mark: is_passed(mark, head, RANGES), left.values())))
-        return internal.decide_marks(7, start, list(left), passed)
+        return internal.decide_watermarks(7, start, list(left), passed)
 
     found = decided(10)
     assert found.cut == ({7: keeps_from} if keeps_from is not None else None), found.reason
     assert found.reason.startswith("truncated behind" if found.cut else "not truncated: ")
     if keeps_from is not None:
         assert decided(keeps_from).cut is None, "once is enough"
-        assert sum(offset >= keeps_from for offset in MARKS) >= internal.MARKS_KEPT
+        assert sum(offset >= keeps_from for offset in MARKS) >= internal.WATERMARKS_KEPT
 
 
 def test_an_empty_mark_stream_is_left_alone() -> None:
-    assert internal.decide_marks(7, 0, [], 0).cut is None
+    assert internal.decide_watermarks(7, 0, [], 0).cut is None
 
 
 def test_reports_go_behind_what_was_passed_on() -> None:

@@ -16,7 +16,7 @@ from sluice.domain.names import MARK_PREFIX, READER_GROUP_PREFIX, REQUEST_STREAM
 from sluice.domain.stream.watermark import Watermark
 from sluice.domain.wording import amount
 
-MARKS_KEPT = 2
+WATERMARKS_KEPT = 2
 """The attribute of a mark segment that says where its readers may begin is one watermark behind the last (3.6)."""
 
 
@@ -53,14 +53,14 @@ def is_passed(watermark: Watermark, head: Mapping[int, int], ranges: Ranges) -> 
     return is_at_or_before({s.id: at for s, at in cut.items()}, head, here)
 
 
-def decide_marks(segment: int, start: int, offsets: Sequence[int], passed: int) -> InternalDecision:
+def decide_watermarks(segment: int, start: int, offsets: Sequence[int], passed: int) -> InternalDecision:
     """What to keep of a mark stream, given where its watermarks are from the offset `start` of its one `segment` on.
 
     So many of the first of them are passed. No reader stands before the head of the stream that the watermarks are
     about. The last watermark at or before the head tells each of them how far time had come; no reader needs those
     before that. Those behind the first one that is not passed change nothing.
     """
-    keep = min(max(passed - 1, 0), max(len(offsets) - MARKS_KEPT, 0))
+    keep = min(max(passed - 1, 0), max(len(offsets) - WATERMARKS_KEPT, 0))
     if keep == 0 or offsets[keep] <= start:
         return InternalDecision(f"not truncated: a reader may still need each of the {len(offsets)} watermarks")
     return InternalDecision(

@@ -19,7 +19,7 @@ from sluice.domain.stream.commands import (
     RemoveWriter,
     UpdateSubscriberCut,
 )
-from sluice.domain.stream.state import Stream, Subscriber, WriterMark, find_created, find_stream
+from sluice.domain.stream.state import Stream, Subscriber, WriterTime, find_created, find_stream
 
 
 def decide_remove_subscriber(reader: Reader, command: RemoveSubscriber, _context: Context) -> Decision:
@@ -103,7 +103,7 @@ def _cut_updated(state: Stream, event: ev.SubscriberCutUpdated) -> Stream:
 
 
 def _time_reported(state: Stream, event: ev.WriterTimeNoted) -> Stream:
-    state.writers = {**state.writers, event.writer: WriterMark(event.timestamp, event.position)}
+    state.writers = {**state.writers, event.writer: WriterTime(event.timestamp, event.position)}
     return state
 
 

@@ -75,7 +75,7 @@ class Subscriber(msgspec.Struct, array_like=True):
         return Subscription(self.group_id, self.generation, bool(self.cut))
 
 
-class WriterMark(msgspec.Struct, array_like=True):
+class WriterTime(msgspec.Struct, array_like=True):
     """A writer's latest report of its own time at a position; not `alive` once it was shut down."""
 
     timestamp: int
@@ -122,7 +122,7 @@ class Stream(msgspec.Struct, array_like=True, gc=False):
     cancelled_scale: int | None = None
     """The epoch on which the last scale began, if it was cancelled."""
     subscribers: Mapping[str, Subscriber] = NONE
-    writers: Mapping[str, WriterMark] = NONE
+    writers: Mapping[str, WriterTime] = NONE
     watermark: WatermarkBounds | None = None
     forwarded: dict[int, int] | None = None
     """How far each segment has been passed on; only the stream that segment stores report to has this."""

@@ -15,7 +15,7 @@ from sluice.domain.ids import StreamId
 from sluice.domain.segment import Segment, epoch_of
 from sluice.domain.stream import events as ev
 from sluice.domain.stream.cuts import RangeIndex
-from sluice.domain.stream.state import Stream, WatermarkBounds, WriterMark, find_stream
+from sluice.domain.stream.state import Stream, WatermarkBounds, WriterTime, find_stream
 
 
 class Watermark(msgspec.Struct, frozen=True):
@@ -33,8 +33,8 @@ class WriterActivity(msgspec.Struct, frozen=True):
     pass the previous one, with when they were first met so (epoch ms); `gone` are to be forgotten.
     """
 
-    active: dict[str, WriterMark]
-    gone: dict[str, WriterMark]
+    active: dict[str, WriterTime]
+    gone: dict[str, WriterTime]
     silent_since: dict[str, int]
 
 
@@ -42,19 +42,19 @@ def writer_activity(
     stream: Stream, previous: Watermark | None, silent_since: Mapping[str, int], now: int
 ) -> WriterActivity:
     """Sort the writers (3.4). With a time-out of 0 a writer that has not gone on is forgotten in the same round."""
-    active: dict[str, WriterMark] = {}
-    gone: dict[str, WriterMark] = {}
+    active: dict[str, WriterTime] = {}
+    gone: dict[str, WriterTime] = {}
     silent: dict[str, int] = {}
     for writer, report in stream.writers.items():
-        mark = msgspec.structs.replace(report)
-        if previous is None or mark.timestamp > previous.lower:
-            active[writer] = mark
+        reported = msgspec.structs.replace(report)
+        if previous is None or reported.timestamp > previous.lower:
+            active[writer] = reported
             continue
         since = silent_since.get(writer, now)
-        if mark.alive and now - since < stream.config.timestamp_aggregation_timeout_ms:
-            active[writer], silent[writer] = mark, since
+        if reported.alive and now - since < stream.config.timestamp_aggregation_timeout_ms:
+            active[writer], silent[writer] = reported, since
         else:
-            gone[writer] = mark
+            gone[writer] = reported
     return WriterActivity(active, gone, silent)
 
 
@@ -65,10 +65,10 @@ def next_watermark(stream: Stream, found: WriterActivity, previous: Watermark | 
     """
     if found.silent_since or not found.active:
         return None
-    times = [mark.timestamp for mark in found.active.values()]
+    times = [reported.timestamp for reported in found.active.values()]
     bound = UpperBound()
-    for mark in found.active.values():
-        for segment, offset in mark.position.items():
+    for reported in found.active.values():
+        for segment, offset in reported.position.items():
             known = stream.history.find(segment)
             if known is not None:
                 bound.add(known, offset)
@@ -150,20 +150,20 @@ class UpperBound:
         return sorted(counting, key=lambda s: s.low)
 
 
-def record_emitted(reader: Reader, id: StreamId, creation_id: str, mark: Watermark, at: int) -> Decision:
+def record_emitted(reader: Reader, id: StreamId, creation_id: str, watermark: Watermark, at: int) -> Decision:
     """Show a watermark that stands in the mark stream, unless a later one is known."""
     stream = find_stream(reader, id)
     if stream is None or stream.creation_id != creation_id:
         return Decision()
-    if stream.watermark is not None and stream.watermark.lower >= mark.lower:
+    if stream.watermark is not None and stream.watermark.lower >= watermark.lower:
         return Decision()
-    return Decision((ev.WatermarkEmitted(*id, lower=mark.lower, upper=mark.upper, at=at),))
+    return Decision((ev.WatermarkEmitted(*id, lower=watermark.lower, upper=watermark.upper, at=at),))
 
 
-def forget_writers(reader: Reader, id: StreamId, gone: Mapping[str, WriterMark]) -> Decision:
+def forget_writers(reader: Reader, id: StreamId, gone: Mapping[str, WriterTime]) -> Decision:
     """Drop the writers that have not reported since `gone` was read."""
     stream = find_stream(reader, id)
-    same = tuple(sorted(w for w, mark in gone.items() if stream and stream.writers.get(w) == mark))
+    same = tuple(sorted(w for w, reported in gone.items() if stream and stream.writers.get(w) == reported))
     return Decision((ev.WritersForgotten(*id, writers=same),) if same else ())
 
 
@@ -173,7 +173,7 @@ def _emitted(state: Stream, event: ev.WatermarkEmitted) -> Stream:
 
 
 def _forgotten(state: Stream, event: ev.WritersForgotten) -> Stream:
-    state.writers = {name: mark for name, mark in state.writers.items() if name not in event.writers}
+    state.writers = {name: reported for name, reported in state.writers.items() if name not in event.writers}
     return state
 
 

@@ -139,7 +139,7 @@ async def test_where_too_much_changes_at_once_everything_is_fetched_anew(
     monkeypatch.setattr(feeds, "MAX_ITEMS", 1)
     await create(idle, "a", "b")
     assert (await reader.next())[0] == "many"
-    monkeypatch.setattr(watch, "MAX_NOTED", 1)
+    monkeypatch.setattr(watch, "MAX_RECORDED", 1)
     await create(idle, "c", "d")
     assert (await reader.next())[0] == "many"
     await create(idle, "e")
