@@ -100,7 +100,7 @@ def record_no_deletions(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def forget_skipped_of_deleted_streams(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream_deletion, "note_deleted", lambda *_: ())
+    monkeypatch.setattr(stream_deletion, "record_deleted", lambda *_: ())
 
 
 def lose_order(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,7 +72,7 @@ async def test_counts_are_right_after_the_watch_has_missed_something(
     world: World, stream: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await counts(world)
-    monkeypatch.setattr(watch, "MAX_NOTED", 0)
+    monkeypatch.setattr(watch, "MAX_RECORDED", 0)
     body = {"scaling": {"type": "fixed", "minSegments": 3}}
     assert (await world.call("PUT", f"{S}/scopes/sc/streams/other", body)).status_code == 201
 
