@@ -105,6 +105,6 @@ def test_when_faust_is_killed_only_the_age_shows_it(system: System, gateway: Con
     eventually(
         lambda: Statistics(client, scope, "day").figures == wanted, COMES_S, "the next life counts on, nothing twice"
     )
-    # The mark of a partition follows its windows.
+    # The progress of a partition follows its windows.
     eventually(lambda: Statistics(client, scope, "day").body["asOf"] > before, COMES_S, "the figures are younger")
     eventually(lambda: faust_of(system) not in (0, killed), COMES_S, "it is another process")

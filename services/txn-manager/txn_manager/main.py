@@ -21,7 +21,7 @@ def main() -> None:
         runtime.checks.update(service.checks())
         runtime.degraded.update(service.degraded())
         await service.start()
-        reporter = StatisticsReporter(runtime, TransactionCounter(), lambda: service.commits.partitions, marks=True)
+        reporter = StatisticsReporter(runtime, TransactionCounter(), lambda: service.commits.partitions, progress=True)
         runtime.spawn(reporter.run(settings.statistics_s), "statistics reports")
         statistics = StatisticsProcess(settings)
 

@@ -25,7 +25,7 @@ from sluice.catalog.schemas import (
 from sluice.domain.stream.retention import RetentionReport
 from sluice.domain.stream.traffic import ScaleReport
 from sluice.engine.snapshots import SnapshotConfirmation, SnapshotManifest
-from sluice.insight.statistics import StatisticsMark, StreamStatistics, WindowStatistics
+from sluice.insight.statistics import StatisticsProgress, StreamStatistics, WindowStatistics
 from sluice.kafka.dead_letters import DeadLetterSettled
 from sluice.kafka.topics import (
     DEAD_LETTERS,
@@ -92,8 +92,8 @@ def messages_of(topic: Topic) -> list[str]:
 _REPORTS: dict[str, tuple[type, ...]] = {
     SCALE.name: (ScaleReport,),
     RETENTION.name: (RetentionReport,),
-    STATISTICS.name: (StreamStatistics, StatisticsMark),
-    STATISTICS_WINDOWS.name: (WindowStatistics, StatisticsMark),
+    STATISTICS.name: (StreamStatistics, StatisticsProgress),
+    STATISTICS_WINDOWS.name: (WindowStatistics, StatisticsProgress),
     SNAPSHOTS.name: (SnapshotManifest, SnapshotConfirmation),
 }
 

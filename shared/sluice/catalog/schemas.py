@@ -17,7 +17,7 @@ from sluice.domain.model import JournalRecord
 from sluice.domain.stream.retention import RetentionReport
 from sluice.domain.stream.traffic import ScaleReport
 from sluice.engine.snapshots import SnapshotConfirmation, SnapshotManifest
-from sluice.insight.statistics import StatisticsMark, StreamStatistics, WindowStatistics
+from sluice.insight.statistics import StatisticsProgress, StreamStatistics, WindowStatistics
 from sluice.kafka.dead_letters import DeadLetterSettled
 from sluice.kafka.requests import Request
 
@@ -31,7 +31,7 @@ REPORTS: tuple[type, ...] = (
     ScaleReport,
     RetentionReport,
     StreamStatistics,
-    StatisticsMark,
+    StatisticsProgress,
     WindowStatistics,
     SnapshotManifest,
     SnapshotConfirmation,

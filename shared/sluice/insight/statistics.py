@@ -4,8 +4,8 @@ A partition's owner counts what happens to its streams, per stream and minute, a
 seconds. One fold adds the reports up to windows of a minute, an hour and a day. The figures are approximate: a report
 may be sent twice, and what happens while a partition changes hands may be missed or counted twice.
 
-A *mark* stands in the topic behind the reports of a partition. Once it is folded, all that was reported until its time
-is in the windows; so readers learn how old the figures are, even where nothing happens.
+A *progress record* stands in the topic behind the reports of a partition. Once it is folded, all that was reported
+until its time is in the windows; so readers learn how old the figures are, even where nothing happens.
 """
 
 from enum import StrEnum
@@ -126,7 +126,7 @@ class StreamStatistics(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
         return StreamId(self.scope, self.stream)
 
 
-class StatisticsMark(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
+class StatisticsProgress(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
     """What the owner of a partition had counted until `at` (epoch ms) stands before this."""
 
     id: str
@@ -160,10 +160,10 @@ class WindowStatistics(msgspec.Struct, frozen=True, tag=True, tag_field="type"):
         return window_key(self.stream_id, self.window, self.begin)
 
 
-Reported = StreamStatistics | StatisticsMark
+Reported = StreamStatistics | StatisticsProgress
 """What `sluice.statistics` holds."""
 
-Folded = WindowStatistics | StatisticsMark
+Folded = WindowStatistics | StatisticsProgress
 """What `sluice.statistics.windows` holds."""
 
 
@@ -171,9 +171,9 @@ def window_key(stream: StreamId, window: WindowKind, begin: int) -> str:
     return f"{stream} {window.value} {begin}"
 
 
-def mark_key(partition: int) -> str:
-    """The key under which the last mark of a partition stands among the windows."""
-    return f"mark {partition}"
+def progress_key(partition: int) -> str:
+    """The key under which the last progress of a partition stands among the windows."""
+    return f"progress {partition}"
 
 
 def fold_report(

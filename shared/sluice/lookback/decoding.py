@@ -20,7 +20,7 @@ from sluice.domain.table.events import TableCreationStarted
 from sluice.engine.record import Record
 from sluice.engine.snapshots import SnapshotConfirmation, SnapshotManifest
 from sluice.exceptions import in_words
-from sluice.insight.statistics import Folded, Reported, StatisticsMark, StreamStatistics, WindowStatistics
+from sluice.insight.statistics import Folded, Reported, StatisticsProgress, StreamStatistics, WindowStatistics
 from sluice.kafka import topics
 from sluice.kafka.dead_letters import DeadLetterSettled
 from sluice.kafka.requests import Request, decode_request, request_id
@@ -49,7 +49,7 @@ OTHER_TYPES = (
             ScaleReport,
             SnapshotConfirmation,
             SnapshotManifest,
-            StatisticsMark,
+            StatisticsProgress,
             StreamStatistics,
             WindowStatistics,
         )
@@ -189,7 +189,7 @@ def _window_statistics(record: KafkaRecord, value: bytes) -> Decoded:
 
 
 def _statistics(record: KafkaRecord, fact: Reported | Folded) -> Decoded:
-    if not isinstance(fact, StatisticsMark):
+    if not isinstance(fact, StatisticsProgress):
         return _report(record, fact)
     return Decoded(record, types=(type(fact).__name__,), requests=frozenset((fact.id,)), by=fact.by, content=fact)
 

@@ -10,7 +10,7 @@ from sluice.domain.events import Event
 from sluice.domain.model import JournalEntry
 from sluice.engine.record import Record
 from sluice.engine.snapshots import SnapshotConfirmation, SnapshotManifest
-from sluice.insight.statistics import StatisticsMark
+from sluice.insight.statistics import StatisticsProgress
 from sluice.kafka.dead_letters import DeadLetterSettled
 from sluice.kafka.requests import Request
 from sluice.lookback.decoding import Content, Decoded, names_of, raw_value
@@ -69,7 +69,7 @@ def content_text(content: Content) -> str:
             return " | ".join(entry_line(entry) for entry in content.entries)
         case DeadLetterSettled():
             return f"DeadLetterSettled {content.partition}/{content.offset} {content.how.value}"
-        case StatisticsMark() | SnapshotManifest() | SnapshotConfirmation():
+        case StatisticsProgress() | SnapshotManifest() | SnapshotConfirmation():
             return f"{type(content).__name__} {facts(content)}"
         case _:
             return f"{type(content).__name__} {content.scope}/{content.stream} {facts(content)}"

@@ -20,7 +20,7 @@ from sluice.insight.statistics import (
     Counter,
     Figures,
     PendingFigures,
-    StatisticsMark,
+    StatisticsProgress,
     StreamStatistics,
     WindowKind,
 )
@@ -30,8 +30,8 @@ from sluice.runtime import Runtime
 
 log = logging.getLogger(__name__)
 
-MARK_S = 300.0
-"""How often a partition gets a mark in which nothing happens."""
+PROGRESS_S = 300.0
+"""How often a partition gets a progress record in which nothing happens."""
 
 _encoder = msgspec.json.Encoder()
 
@@ -39,21 +39,21 @@ _encoder = msgspec.json.Encoder()
 class StatisticsReporter:
     """Counts with `counter` what happens in the partitions that are `owned` here.
 
-    With `marks` it sends, beside the reports, how far each partition is counted; one service does that for all. Reports
-    of the others may come an interval later, so a partition in which something happened gets two marks.
+    With `progress` it sends, beside the reports, how far each partition is counted; one service does that for all.
+    Reports of the others may come an interval later, so a partition in which something happened gets two of these.
     """
 
     def __init__(
-        self, runtime: Runtime, counter: Counter, owned: Callable[[], Collection[int]], *, marks: bool = False
+        self, runtime: Runtime, counter: Counter, owned: Callable[[], Collection[int]], *, progress: bool = False
     ) -> None:
         self._runtime = runtime
         self._counter = counter
         self._owned = owned
-        self._marks = marks
+        self._reports_progress = progress
         self._before: set[int] = set()
         self._active: set[int] = set()
         self._active_before: set[int] = set()
-        self._marked_at: dict[int, int] = {}
+        self._progress_at: dict[int, int] = {}
         self._pending = PendingFigures()
         runtime.journal.on_entry.append(self._observe)
 
@@ -74,18 +74,18 @@ class StatisticsReporter:
         self._before = owned
         taken = self._pending.take()
         sending = [self._report(counted, figures, at, n) for n, (counted, figures) in enumerate(taken.items())]
-        if self._marks:
-            sending += [self._mark(partition, at) for partition in self._to_mark(owned, at)]
+        if self._reports_progress:
+            sending += [self._send_progress(partition, at) for partition in self._progress_due(owned, at)]
         await asyncio.gather(*sending)
         if self._pending.dropped:
             log.warning("statistics dropped: too many streams", extra={"events": self._pending.dropped})
             self._pending.dropped = 0
 
-    def _to_mark(self, owned: set[int], at: int) -> list[int]:
+    def _progress_due(self, owned: set[int], at: int) -> list[int]:
         active = self._active | self._active_before
         self._active, self._active_before = set(), self._active
-        self._marked_at = {partition: marked for partition, marked in self._marked_at.items() if partition in owned}
-        current = {partition for partition, marked in self._marked_at.items() if at - marked < 1000 * MARK_S}
+        self._progress_at = {partition: sent for partition, sent in self._progress_at.items() if partition in owned}
+        current = {partition for partition, sent in self._progress_at.items() if at - sent < 1000 * PROGRESS_S}
         return sorted(owned & active | owned - current)
 
     def _observe(self, partition: int, entry: JournalEntry) -> None:
@@ -110,15 +110,15 @@ class StatisticsReporter:
             log.warning("statistics wait", extra={"stream": str(stream), "error": str(error)})
             self._pending.add(counted, figures)
 
-    async def _mark(self, partition: int, at: int) -> None:
+    async def _send_progress(self, partition: int, at: int) -> None:
         by = self._runtime.source
-        mark = StatisticsMark(id=f"{by}-{at}-mark-{partition}", by=by, at=at, partition=partition)
+        progress = StatisticsProgress(id=f"{by}-{at}-progress-{partition}", by=by, at=at, partition=partition)
         try:
-            await self._send(partition_keys(self._runtime.journal.partitions)[partition], mark)
-            self._marked_at[partition] = at
+            await self._send(partition_keys(self._runtime.journal.partitions)[partition], progress)
+            self._progress_at[partition] = at
         except SendError as error:
-            log.warning("mark of statistics not sent", extra={"partition": partition, "error": str(error)})
+            log.warning("progress of statistics not sent", extra={"partition": partition, "error": str(error)})
 
-    def _send(self, key: str, fact: StreamStatistics | StatisticsMark) -> asyncio.Future[None]:
+    def _send(self, key: str, fact: StreamStatistics | StatisticsProgress) -> asyncio.Future[None]:
         headers = cloud_event_headers(type(fact).__name__, fact.id, fact.by, fact.at, key)
         return self._runtime.producer.send(STATISTICS.name, key, _encoder.encode(fact), headers)

@@ -1,4 +1,4 @@
-"""The table of windows: what reports and marks change in it, and that it stays bounded."""
+"""The table of windows: what reports and progress change in it, and that it stays bounded."""
 
 import msgspec
 import pytest
@@ -8,7 +8,7 @@ from sluice.insight.statistics import (
     MINUTE_MS,
     Figures,
     Folded,
-    StatisticsMark,
+    StatisticsProgress,
     StreamStatistics,
     WindowKind,
     WindowStatistics,
@@ -50,8 +50,8 @@ def report(minute: int, stream: str = "st", opened: int = 1) -> bytes:
     return msgspec.json.encode(report)
 
 
-def mark(at: int, partition: int = OF) -> bytes:
-    return msgspec.json.encode(StatisticsMark("m", "t/1", at, partition))
+def progress(at: int, partition: int = OF) -> bytes:
+    return msgspec.json.encode(StatisticsProgress("m", "t/1", at, partition))
 
 
 def test_a_report_is_in_a_window_of_each_kind(table: Table, windows: Windows) -> None:
@@ -64,20 +64,20 @@ def test_a_report_is_in_a_window_of_each_kind(table: Table, windows: Windows) ->
 
 
 def test_the_last_mark_of_a_partition_stands_in_the_table(table: Table, windows: Windows) -> None:
-    windows.fold(mark(10), 0)
-    windows.fold(mark(20), 1)
-    assert table == {f"mark {OF}".encode(): mark(20)}
+    windows.fold(progress(10), 0)
+    windows.fold(progress(20), 1)
+    assert table == {f"progress {OF}".encode(): progress(20)}
 
 
 def test_windows_expire_by_marks_of_their_own_partition(table: Table, windows: Windows) -> None:
     windows.fold(report(0), 0)
     last = WindowKind.MINUTE.retained * MINUTE_MS
-    windows.fold(mark(last, (OF + 1) % PARTITIONS), 1)
-    windows.fold(mark(last - MINUTE_MS), 2)
+    windows.fold(progress(last, (OF + 1) % PARTITIONS), 1)
+    windows.fold(progress(last - MINUTE_MS), 2)
     assert set(table.windows()) == set(WindowKind)
-    windows.fold(mark(last), 3)
+    windows.fold(progress(last), 3)
     assert set(table.windows()) == {WindowKind.HOUR, WindowKind.DAY}
-    windows.fold(mark(WindowKind.DAY.retained * WindowKind.DAY.length_ms), 4)
+    windows.fold(progress(WindowKind.DAY.retained * WindowKind.DAY.length_ms), 4)
     assert table.windows() == {}
 
 

@@ -8,7 +8,7 @@ from sluice.domain.events import Event
 from sluice.domain.segment import Segment
 from sluice.domain.stream.events import StreamCreated, StreamCreationStarted
 from sluice.engine.partition import partition_of
-from sluice.insight.statistics import Counter, Figures, Operation, OperationCounter, Reported, StatisticsMark
+from sluice.insight.statistics import Counter, Figures, Operation, OperationCounter, Reported, StatisticsProgress
 from sluice.kafka.topics import STATISTICS
 from sluice.memory.broker import MemoryMessage
 from sluice.workflows.statistics import StatisticsReporter
@@ -17,10 +17,10 @@ from sluice.workflows.statistics import StatisticsReporter
 class Reporting:
     """A reporter of a process that owns the partitions in `owned`; `sent` is what it sent, in order."""
 
-    def __init__(self, counter: Counter, *, marks: bool = False) -> None:
+    def __init__(self, counter: Counter, *, progress: bool = False) -> None:
         self.world, self.owned = MemoryWorld(), set(range(PARTITIONS))
         self.sent: list[tuple[str, Reported]] = []
-        self.reporter = StatisticsReporter(self.world.first.runtime, counter, lambda: self.owned, marks=marks)
+        self.reporter = StatisticsReporter(self.world.first.runtime, counter, lambda: self.owned, progress=progress)
         self.world.broker.on_landed.append(self._landed)
 
     def _landed(self, message: MemoryMessage) -> None:
@@ -38,7 +38,7 @@ class Reporting:
         """What the next reports say, by key."""
         self.sent.clear()
         await self.reporter.report()
-        return {key: fact.figures for key, fact in self.sent if not isinstance(fact, StatisticsMark)}
+        return {key: fact.figures for key, fact in self.sent if not isinstance(fact, StatisticsProgress)}
 
 
 def created(stream: str) -> tuple[Event, ...]:
@@ -58,27 +58,27 @@ async def test_what_happened_since_the_report_before_is_reported_once() -> None:
 
 
 async def test_only_the_owner_of_a_partition_reports() -> None:
-    reporting = Reporting(OperationCounter(), marks=True)
+    reporting = Reporting(OperationCounter(), progress=True)
     reporting.owned = {partition_of("sc/a", PARTITIONS)}
     streams = [f"s{number}" for number in range(8)]
     await reporting.create("a", *streams)
     mine = {f"sc/{s}" for s in ("a", *streams) if partition_of(f"sc/{s}", PARTITIONS) in reporting.owned}
     assert (await reporting.reported()).keys() == mine
-    (mark,) = (fact for _, fact in reporting.sent if isinstance(fact, StatisticsMark))
-    assert mark.partition in reporting.owned
+    (progress,) = (fact for _, fact in reporting.sent if isinstance(fact, StatisticsProgress))
+    assert progress.partition in reporting.owned
 
 
 async def test_marks_stand_behind_the_reports_in_their_partition() -> None:
-    reporting = Reporting(OperationCounter(), marks=True)
+    reporting = Reporting(OperationCounter(), progress=True)
     await reporting.create("a", "b")
     await reporting.reported()
-    marks = {key: fact for key, fact in reporting.sent[-PARTITIONS:] if isinstance(fact, StatisticsMark)}
-    assert {fact.partition for fact in marks.values()} == set(range(PARTITIONS))
-    assert all(partition_of(key, PARTITIONS) == fact.partition for key, fact in marks.items())
+    progress = {key: fact for key, fact in reporting.sent[-PARTITIONS:] if isinstance(fact, StatisticsProgress)}
+    assert {fact.partition for fact in progress.values()} == set(range(PARTITIONS))
+    assert all(partition_of(key, PARTITIONS) == fact.partition for key, fact in progress.items())
 
 
 async def test_what_kafka_does_not_take_is_reported_later() -> None:
-    reporting = Reporting(OperationCounter(), marks=True)
+    reporting = Reporting(OperationCounter(), progress=True)
     await reporting.create("a")
     reporting.world.refuse(STATISTICS, 1 + PARTITIONS)
     assert await reporting.reported() == {}

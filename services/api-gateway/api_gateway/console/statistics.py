@@ -13,7 +13,7 @@ from confluent_kafka import OFFSET_BEGINNING, Message, TopicPartition
 from api_gateway.edge.following import follow
 from sluice.domain.ids import StreamId
 from sluice.engine.partition import partition_of
-from sluice.insight.statistics import Folded, StatisticsMark, WindowKind, WindowStatistics
+from sluice.insight.statistics import Folded, StatisticsProgress, WindowKind, WindowStatistics
 from sluice.kafka.poll_thread import Batch
 from sluice.kafka.topics import STATISTICS_WINDOWS
 from sluice.runtime import Runtime
@@ -59,7 +59,7 @@ class Statistics:
         except msgspec.DecodeError as error:
             log.warning("no statistics", extra={"key": key, "error": str(error)})
             return
-        if isinstance(fact, StatisticsMark):
+        if isinstance(fact, StatisticsProgress):
             self._as_of[fact.partition] = fact.at
         else:
             self._streams.setdefault(f"{fact.scope}/{fact.stream}", {})[key] = fact

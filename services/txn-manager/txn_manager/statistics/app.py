@@ -20,7 +20,7 @@ import msgspec
 from faust.auth import Credentials, OAuthCredentials, SASLCredentials, SSLCredentials
 from mode.threads import WorkerThread
 
-from sluice.insight.statistics import Folded, WindowStatistics, mark_key
+from sluice.insight.statistics import Folded, WindowStatistics, progress_key
 from sluice.kafka.headers import cloud_event_headers
 from sluice.kafka.topics import MAX_RECORD_BYTES, STATISTICS, STATISTICS_GROUP, STATISTICS_WINDOWS
 from sluice.kafka_config.conf import Conf
@@ -63,7 +63,7 @@ def _headers(value: bytes | None) -> list[tuple[str, bytes]]:
     if value is None:
         return []
     fact = _folded.decode(value)
-    key = fact.key if isinstance(fact, WindowStatistics) else mark_key(fact.partition)
+    key = fact.key if isinstance(fact, WindowStatistics) else progress_key(fact.partition)
     attributes = cloud_event_headers(type(fact).__name__, fact.id, fact.by, fact.at, key)
     return [(name, text if isinstance(text, bytes) else (text or "").encode()) for name, text in attributes]
 

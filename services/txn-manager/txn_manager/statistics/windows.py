@@ -1,7 +1,7 @@
 """The table of windows: what a record of `sluice.statistics` changes in it. Pure, but that it changes the table.
 
-Windows expire when a mark of their partition says that their time is over: only records of a partition may change
-the part of the table that belongs to it. They are looked for in the whole table at once, for all partitions.
+Windows expire when a progress record of their partition says that their time is over: only records of a partition may
+change the part of the table that belongs to it. They are looked for in the whole table at once, for all partitions.
 """
 
 import logging
@@ -15,11 +15,11 @@ from sluice.engine.partition import partition_of
 from sluice.insight.statistics import (
     Folded,
     Reported,
-    StatisticsMark,
+    StatisticsProgress,
     StreamStatistics,
     WindowKind,
     fold_report,
-    mark_key,
+    progress_key,
     window_key,
 )
 
@@ -46,7 +46,7 @@ class Windows:
         self._by = by
         self._looked_at = 0
         self._ending: dict[int, list[tuple[int, bytes]]] = {}
-        """By partition, the windows whose time was over by the mark at which they were looked for, with their ends."""
+        """By partition, the windows whose time was over by the progress when they were looked for, with their ends."""
 
     def fold(self, value: bytes, offset: int) -> None:
         """Take in the record that stands there in its partition; what cannot be decoded is logged."""
@@ -55,8 +55,8 @@ class Windows:
         except msgspec.DecodeError as error:
             log.warning("no report", extra={"error": str(error)})
             return
-        if isinstance(fact, StatisticsMark):
-            self._table[mark_key(fact.partition).encode()] = value
+        if isinstance(fact, StatisticsProgress):
+            self._table[progress_key(fact.partition).encode()] = value
             self._expire(fact)
         else:
             self._add(fact, offset)
@@ -69,17 +69,17 @@ class Windows:
                 log.warning("statistics dropped: too many windows", extra={"stream": f"{report.scope}/{report.stream}"})
                 return
             window = _folded.decode(present) if present is not None else None
-            assert not isinstance(window, StatisticsMark)
+            assert not isinstance(window, StatisticsProgress)
             self._table[key] = _encoder.encode(fold_report(window, kind, report, offset, self._by))
 
-    def _expire(self, mark: StatisticsMark) -> None:
-        if abs(mark.at - self._looked_at) >= EXPIRY_INTERVAL_MS:
-            self._looked_at = mark.at
-            self._ending = self._over_at(mark.at)
-        ending = self._ending.get(mark.partition, [])
-        self._ending[mark.partition] = [(end, key) for end, key in ending if end > mark.at]
+    def _expire(self, progress: StatisticsProgress) -> None:
+        if abs(progress.at - self._looked_at) >= EXPIRY_INTERVAL_MS:
+            self._looked_at = progress.at
+            self._ending = self._over_at(progress.at)
+        ending = self._ending.get(progress.partition, [])
+        self._ending[progress.partition] = [(end, key) for end, key in ending if end > progress.at]
         for end, key in ending:
-            if end <= mark.at and key in self._table:
+            if end <= progress.at and key in self._table:
                 del self._table[key]
 
     def _over_at(self, at: int) -> dict[int, list[tuple[int, bytes]]]:
@@ -87,7 +87,7 @@ class Windows:
         found = defaultdict(list)
         for key in self._table:
             stream, _, rest = key.decode().partition(" ")
-            if stream == "mark":
+            if stream == "progress":
                 continue
             kind, _, begin = rest.partition(" ")
             window = WindowKind(kind)

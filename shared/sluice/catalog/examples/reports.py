@@ -15,12 +15,12 @@ from sluice.engine.partition import partition_keys
 from sluice.insight.statistics import (
     Figures,
     Operation,
-    StatisticsMark,
+    StatisticsProgress,
     StreamStatistics,
     WindowKind,
     WindowStatistics,
     fold_report,
-    mark_key,
+    progress_key,
 )
 from sluice.kafka.topics import RETENTION, SCALE, STATISTICS, STATISTICS_WINDOWS
 
@@ -127,9 +127,9 @@ def statistics_reports() -> list[StreamStatistics]:
     return [transactions, operations]
 
 
-def statistics_mark() -> StatisticsMark:
+def statistics_progress() -> StatisticsProgress:
     """All that was counted of a partition before a time stands before it."""
-    return StatisticsMark(id=f"{n.TRANSACTIONS}-{n.at(35)}-mark-5", by=n.TRANSACTIONS, at=n.at(35), partition=5)
+    return StatisticsProgress(id=f"{n.TRANSACTIONS}-{n.at(35)}-progress-5", by=n.TRANSACTIONS, at=n.at(35), partition=5)
 
 
 def statistics_windows() -> list[WindowStatistics]:
@@ -140,13 +140,13 @@ def statistics_windows() -> list[WindowStatistics]:
 
 
 def statistics_examples() -> list[Example]:
-    """Reports, their windows, and a mark in both topics."""
-    mark = statistics_mark()
-    reports: list[tuple[str, str, StreamStatistics | WindowStatistics | StatisticsMark]] = [
+    """Reports, their windows, and the progress in both topics."""
+    progress = statistics_progress()
+    reports: list[tuple[str, str, StreamStatistics | WindowStatistics | StatisticsProgress]] = [
         *((STATISTICS.name, r.stream_id.key, r) for r in statistics_reports()),
-        (STATISTICS.name, partition_keys(16)[mark.partition], mark),
+        (STATISTICS.name, partition_keys(16)[progress.partition], progress),
         *((STATISTICS_WINDOWS.name, window.key, window) for window in statistics_windows()),
-        (STATISTICS_WINDOWS.name, mark_key(mark.partition), mark),
+        (STATISTICS_WINDOWS.name, progress_key(progress.partition), progress),
     ]
     return [
         example(topic, key, type(fact).__name__, fact.id, fact.by, fact.at, msgspec.json.encode(fact))

@@ -14,10 +14,10 @@ from sluice.insight.statistics import (
     Figures,
     Folded,
     Operation,
-    StatisticsMark,
+    StatisticsProgress,
     WindowKind,
     WindowStatistics,
-    mark_key,
+    progress_key,
 )
 from sluice.kafka.topics import STATISTICS_WINDOWS
 from sluice.memory.broker import MemoryMessage
@@ -45,8 +45,8 @@ def window(begin: int, kind: WindowKind = WindowKind.MINUTE, of: Figures = FIGUR
     return message(fact.key, fact)
 
 
-def mark(at: int) -> MemoryMessage:
-    return message(mark_key(OF), StatisticsMark("m", "t/1", at, OF))
+def progress(at: int) -> MemoryMessage:
+    return message(progress_key(OF), StatisticsProgress("m", "t/1", at, OF))
 
 
 def learn(world: World, *messages: MemoryMessage) -> None:
@@ -59,7 +59,7 @@ async def test_a_stream_of_which_nothing_was_counted_says_so(world: World, strea
 
 async def test_a_window_has_its_figures_and_their_age(world: World, stream: str) -> None:
     as_of = world.system.broker.now_ms() - 5_000
-    learn(world, window(MINUTE_MS), mark(as_of))
+    learn(world, window(MINUTE_MS), progress(as_of))
     found = await world.get(STATISTICS)
     assert (found["window"], found["asOf"]) == ("minute", as_of)
     assert 5 <= found["ageS"] < 60
@@ -78,7 +78,7 @@ async def test_a_window_has_its_figures_and_their_age(world: World, stream: str)
 
 
 async def test_the_latest_windows_of_a_kind_come_first(world: World, stream: str) -> None:
-    learn(world, *(window(n * MINUTE_MS) for n in (2, 4, 3)), window(0, WindowKind.HOUR), mark(1))
+    learn(world, *(window(n * MINUTE_MS) for n in (2, 4, 3)), window(0, WindowKind.HOUR), progress(1))
     found = await world.get(STATISTICS, count=2)
     assert [item["begin"] for item in found["items"]] == [4 * MINUTE_MS, 3 * MINUTE_MS]
     found = await world.get(STATISTICS, window="hour")
@@ -87,7 +87,7 @@ async def test_the_latest_windows_of_a_kind_come_first(world: World, stream: str
 
 
 async def test_a_window_that_changes_or_expires_is_replaced_or_gone(world: World, stream: str) -> None:
-    learn(world, window(0), window(0, of=Figures(opened=9)), window(MINUTE_MS), mark(1))
+    learn(world, window(0), window(0, of=Figures(opened=9)), window(MINUTE_MS), progress(1))
     assert [item["opened"] for item in (await world.get(STATISTICS))["items"]] == [3, 9]
     learn(world, message(f"sc/st minute {MINUTE_MS}", None), message("sc/st minute 0", None), message("x", None))
     assert (await world.get(STATISTICS))["items"] == []
@@ -104,6 +104,6 @@ async def test_a_wrong_query_is_refused(world: World, stream: str, query: dict[s
 
 
 async def test_there_are_no_statistics_of_a_stream_that_is_not_there(world: World) -> None:
-    learn(world, window(0), mark(1))
+    learn(world, window(0), progress(1))
     answer = await world.call("GET", STATISTICS)
     assert (answer.status_code, answer.json()["reason"]) == (404, "STREAM_NOT_FOUND")
