@@ -62,7 +62,7 @@ class IdleSystem:
                 self.workflows,
                 StatisticsReporter(self.workflows, OperationCounter(), lambda: service.consumer.partitions),
             ),
-            (self.others[-1], StatisticsReporter(self.others[-1], TransactionCounter(), lambda: every, marks=True)),
+            (self.others[-1], StatisticsReporter(self.others[-1], TransactionCounter(), lambda: every, progress=True)),
         ):
             runtime.spawn(reporter.run(self.settings.statistics_s), "statistics reports")
 

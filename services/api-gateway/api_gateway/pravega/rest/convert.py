@@ -23,6 +23,8 @@ DAY_MS = 24 * HOUR_MS
 
 UNBOUNDED = 2**63 - 1
 
+_SCALE_TYPES = {scale_type.value: scale_type for scale_type in ScaleType}
+
 
 def config_of(sent: UpdateStreamRequest, *, with_maximum: bool) -> StreamConfig:
     """The configuration; an update ignores the maximum of a retention (7.2)."""
@@ -58,7 +60,7 @@ def _scaling_of(sent: ScalingConfig) -> ScalingPolicy:
     rate, factor = sent.target_rate or 0, sent.scale_factor or 0
     if rate <= 0 or factor <= 0:
         raise BadRequestError("targetRate and scaleFactor must be greater than 0")
-    return ScalingPolicy(ScaleType(sent.type) if sent.type else ScaleType.KBYTES, rate, factor, least)
+    return ScalingPolicy(_SCALE_TYPES[sent.type] if sent.type else ScaleType.KBYTES, rate, factor, least)
 
 
 def _retention_of(sent: RetentionConfig, with_maximum: bool) -> domain.RetentionPolicy:
