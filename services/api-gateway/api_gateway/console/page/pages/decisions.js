@@ -5,7 +5,7 @@ import {html, useMemo, useState} from '../core/html.js';
 import {duration} from '../core/format.js';
 import {setQuery} from '../core/router.js';
 import {cli, Cli} from '../parts/cli.js';
-import {CODES, KINDS} from '../parts/decision-words.js';
+import {CODES, KINDS, codeWords} from '../parts/decision-words.js';
 import {DecisionList} from '../parts/decision-list.js';
 import {Empty, Panel} from '../parts/panel.js';
 import {SearchState} from '../parts/search-state.js';
@@ -24,7 +24,7 @@ export default function Decisions({query, at}) {
   const bounds = useBounds(at, span[1], turn);
   const search = useSearch('decisions', {kind: query.kind, code: query.code, ...bounds});
   const items = useMemo(() => [...search.items].sort((one, other) => other.at - one.at), [search.items]);
-  const codes = Object.entries(CODES).map(([code, {words}]) => [code, words]);
+  const codes = Object.keys(CODES).map((code) => [code, codeWords(code)]);
 
   return html`<div class="page">
     <div class="title"><h1>Decisions</h1><span class="tools">

@@ -140,28 +140,23 @@ export function cancelWorkflow({aggregate, kind, id}) {
   });
 }
 
+const FORMS = {SCOPE: '([^/\\s]+)', 'SCOPE/STREAM': '([^/\\s]+)/([^/\\s]+)', 'PARTITION/OFFSET': '(\\d+)/(\\d+)'};
+
+/** @param {string} verb @param {keyof typeof FORMS} names @param {(...names: string[]) => unknown} run */
+function written(verb, names, run) {
+  return {verb, form: new RegExp(`^${verb} ${FORMS[names]}$`), what: `${verb} ${names}`, run};
+}
+
 /** Actions as the search offers them: "seal demo/orders". */
-export const WRITTEN =
-  /** @type {{verb: string, form: RegExp, what: string, run: (...names: string[]) => unknown}[]} */ ([
-    {verb: 'seal', form: /^seal ([^/\s]+)\/([^/\s]+)$/, what: 'seal SCOPE/STREAM', run: sealStream},
-    {verb: 'delete', form: /^delete ([^/\s]+)\/([^/\s]+)$/, what: 'delete SCOPE/STREAM', run: deleteStream},
-    {
-      verb: 'scale',
-      form: /^scale ([^/\s]+)\/([^/\s]+)$/,
-      what: 'scale SCOPE/STREAM',
-      run: (scope, stream) => navigate(href(['streams', scope, stream])),
-    },
-    {
-      verb: 'retry',
-      form: /^retry ([^/\s]+)\/([^/\s]+)$/,
-      what: 'retry SCOPE/STREAM',
-      run: (scope, stream) => retryWorkflow({aggregate: `stream:${scope}/${stream}`, kind: 'the workflow'}),
-    },
-    {
-      verb: 'replay',
-      form: /^replay (\d+)\/(\d+)$/,
-      what: 'replay PARTITION/OFFSET',
-      run: (partition, offset) => navigate(href('/dead-letters', {letter: `${partition}/${offset}`})),
-    },
-    {verb: 'create', form: /^create ([^/\s]+)$/, what: 'create SCOPE', run: createScope},
-  ]);
+export const WRITTEN = [
+  written('seal', 'SCOPE/STREAM', sealStream),
+  written('delete', 'SCOPE/STREAM', deleteStream),
+  written('scale', 'SCOPE/STREAM', (scope, stream) => navigate(href(['streams', scope, stream]))),
+  written('retry', 'SCOPE/STREAM', (scope, stream) =>
+    retryWorkflow({aggregate: `stream:${scope}/${stream}`, kind: 'the workflow'}),
+  ),
+  written('replay', 'PARTITION/OFFSET', (partition, offset) =>
+    navigate(href('/dead-letters', {letter: `${partition}/${offset}`})),
+  ),
+  written('create', 'SCOPE', createScope),
+];

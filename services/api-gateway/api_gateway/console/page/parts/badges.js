@@ -14,28 +14,18 @@ export function Badge({tone = 'idle', title, children, shape = true}) {
     ${shape ? html`<span aria-hidden="true" class="shape">${SHAPES[tone]}</span>` : null}${children}</span>`;
 }
 
-/** @type {Record<string, Tone>} */
+/** States, by the tone that they have. */
 const STATES = {
-  ACTIVE: 'ok',
-  CREATING: 'busy',
-  SCALING: 'busy',
-  UPDATING: 'busy',
-  TRUNCATING: 'busy',
-  COMMITTING: 'busy',
-  SEALING: 'busy',
-  DELETING: 'busy',
-  SEALED: 'idle',
-  failing: 'bad',
-  waiting: 'warn',
-  running: 'busy',
-  queued: 'idle',
-  open: 'info',
-  committing: 'busy',
-  committed: 'ok',
-  aborting: 'busy',
-  aborted: 'idle',
-  gone: 'idle',
+  ok: 'ACTIVE committed',
+  busy: 'CREATING SCALING UPDATING TRUNCATING COMMITTING SEALING DELETING running committing aborting',
+  idle: 'SEALED queued aborted gone',
+  bad: 'failing',
+  warn: 'waiting',
+  info: 'open',
 };
+const TONES = new Map(
+  Object.entries(STATES).flatMap(([tone, states]) => states.split(' ').map((one) => [one, /** @type {Tone} */ (tone)])),
+);
 
 /**
  * The state of a stream, group, table, workflow or transaction. Of a stream or table of which segments cannot be
@@ -45,7 +35,7 @@ export function State({state, title, unreachable}) {
   if (!state) return null;
   if (unreachable)
     return html`<${Badge} tone="bad" title=${`${words(state)}, ${unreachable} unreachable`}>unreachable<//>`;
-  return html`<${Badge} tone=${STATES[state] ?? 'info'} title=${title}>${words(state)}<//>`;
+  return html`<${Badge} tone=${TONES.get(state) ?? 'info'} title=${title}>${words(state)}<//>`;
 }
 
 /**

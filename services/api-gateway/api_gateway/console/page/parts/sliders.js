@@ -11,41 +11,19 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-export const SIZES = [1, 10, 50, 100, 250, 500]
-  .map((one) => one * MIB)
-  .concat([1, 2, 5, 10, 20, 50, 100, 250, 500, 1024, 5120].map((one) => one * GIB));
+/** @param {number} unit @param {number[]} amounts */
+const each = (unit, amounts) => amounts.map((one) => one * unit);
+
+export const SIZES = [
+  ...each(MIB, [1, 10, 50, 100, 250, 500]),
+  ...each(GIB, [1, 2, 5, 10, 20, 50, 100, 250, 500, 1024, 5120]),
+];
 export const AGES = [
-  MINUTE,
-  5 * MINUTE,
-  15 * MINUTE,
-  30 * MINUTE,
-  HOUR,
-  3 * HOUR,
-  6 * HOUR,
-  12 * HOUR,
-  DAY,
-  2 * DAY,
-  3 * DAY,
-  7 * DAY,
-  14 * DAY,
-  30 * DAY,
-  90 * DAY,
-  365 * DAY,
+  ...each(MINUTE, [1, 5, 15, 30]),
+  ...each(HOUR, [1, 3, 6, 12]),
+  ...each(DAY, [1, 2, 3, 7, 14, 30, 90, 365]),
 ];
-export const PAUSES = [
-  0,
-  10_000,
-  30_000,
-  MINUTE,
-  2 * MINUTE,
-  5 * MINUTE,
-  10 * MINUTE,
-  20 * MINUTE,
-  30 * MINUTE,
-  HOUR,
-  3 * HOUR,
-  6 * HOUR,
-];
+export const PAUSES = [0, 10_000, 30_000, ...each(MINUTE, [1, 2, 5, 10, 20, 30]), ...each(HOUR, [1, 3, 6])];
 export const SPANS = [HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 3 * DAY, 7 * DAY];
 export const SEGMENTS = [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 48, 64, 96, 128];
 export const FACTORS = [2, 3, 4, 5, 6, 8, 10, 12, 16];

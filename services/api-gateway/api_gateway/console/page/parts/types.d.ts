@@ -24,7 +24,8 @@ export interface Search {
 
 export type Tone = 'ok' | 'warn' | 'bad' | 'busy' | 'idle' | 'info';
 
-export type Code = {words: string; acts: boolean; means: string};
+/** What a decision's code means, and whether such a decision changes the stream. */
+export type Code = {acts: boolean; means: string};
 
 export interface Action {
   /** what and on what: "Seal demo/orders" */
