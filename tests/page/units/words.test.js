@@ -4,6 +4,7 @@ import {UNLIMITED} from 'page/core/format.js';
 import {bytesOf, hexLines, letterGroups} from 'page/pages/letter-values.js';
 import {retentionText, scalingText} from 'page/pages/stream/config-words.js';
 import {groupsOf} from 'page/pages/workflow-groups.js';
+import {WRITTEN} from 'page/parts/actions.js';
 import {cli, quoted} from 'page/parts/cli.js';
 import {tally} from 'page/parts/decision-words.js';
 import {steps} from 'page/parts/sliders.js';
@@ -12,6 +13,18 @@ test('a command is one that a shell takes as it was meant', () => {
   assert.equal(cli`stream show ${'demo/orders'} --at ${'-10m'}`, 'sluice stream show demo/orders --at -10m');
   assert.equal(cli`scope create ${"it's; rm"}`, `sluice scope create 'it'\\''s; rm'`);
   assert.deepEqual(['', '#a', 'a b', 'a=1..2'].map(quoted), ["''", "'#a'", "'a b'", 'a=1..2']);
+});
+
+test('an action that is written names what it is for', () => {
+  const meant = (/** @type {string} */ text) =>
+    WRITTEN.flatMap(({verb, form}) => {
+      const names = form.exec(text)?.slice(1);
+      return names ? [`${verb} ${names.join(' and ')}`] : [];
+    });
+  assert.deepEqual(meant('seal demo/orders'), ['seal demo and orders']);
+  assert.deepEqual(meant('replay 3/118'), ['replay 3 and 118']);
+  assert.deepEqual(meant('create demo'), ['create demo']);
+  for (const none of ['seal demo', 'seal a/b/c', 'replay a/1', 'create a b']) assert.deepEqual(meant(none), []);
 });
 
 test('decisions are counted by what they changed', () => {
