@@ -4,10 +4,12 @@ An answer leaves out what is null, so what may be null may be missing here, and 
 """
 
 import json
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
 from api_gateway.app import build_app
+from api_gateway.console.rest import PREFIX
 
 _PLAIN = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean"}
 
@@ -15,8 +17,18 @@ _PLAIN = {"string": "string", "integer": "number", "number": "number", "boolean"
 def rendered() -> str:
     """A module of declarations: a type for each schema of the description, by its name."""
     process: Any = SimpleNamespace(checks={}, outages={}, degraded={}, facts={})
-    schemas: dict[str, Any] = build_app(process, connections=1).openapi()["components"]["schemas"]
-    return "".join(f"export type {_name(name)} = {_type(schema)};\n" for name, schema in sorted(schemas.items()))
+    described = build_app(process, connections=1).openapi()
+    schemas = sorted(described["components"]["schemas"].items())
+    types = [f"export type {_name(name)} = {_type(schema)};\n" for name, schema in schemas]
+    return "".join([*types, f"export interface Answers {{{'; '.join(_answers(described['paths']))}}}\n"])
+
+
+def _answers(paths: dict[str, Any]) -> Iterator[str]:
+    """What each GET of our own interface answers whose path has no name in it, by the path behind `/sluice/v1/`."""
+    for path, operations in paths.items():
+        if path.startswith(PREFIX) and "{" not in path and "get" in operations:
+            for media in operations["get"]["responses"]["200"].get("content", {}).values():
+                yield f"{json.dumps(path.removeprefix(PREFIX + '/'))}: {_type(media['schema'])}"
 
 
 def _name(schema: str) -> str:

@@ -12,7 +12,8 @@ import {effect, signal, useEffect, useMemo, useRef} from './html.js';
 import {api, address, Problem} from './api.js';
 import {onChanged, paused} from './live.js';
 import {at} from './time.js';
-/** @import {Answers, Query, ResourceOptions, ResourceState, ResourceView} from './types.d.ts' */
+/** @import {Query, ResourceOptions, ResourceState, ResourceView} from './types.d.ts' */
+/** @import {Answers} from 'api' */
 
 const EVERY_MS = 500;
 /** So many times as long as a call took nothing is asked after it. */

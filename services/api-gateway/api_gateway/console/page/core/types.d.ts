@@ -1,4 +1,3 @@
-import type * as Api from 'api';
 import type {Problem} from './api.js';
 
 export interface ResourceState<T = any> {
@@ -77,17 +76,3 @@ export interface PageModule {
 }
 
 export type Slot = ((...values: any[]) => any) | object | string | number | bigint | boolean | null | undefined;
-
-/** What the gateway answers to the calls whose path has no name in it. */
-export interface Answers {
-  about: Api.About;
-  containers: Api.ContainerMap;
-  'dead-letters': Api.DeadLetterList;
-  demonstration: Api.DemonstrationModel;
-  me: Api.Me;
-  members: Api.MemberList;
-  overview: Api.OverviewModel;
-  partitions: Api.PartitionList;
-  transactions: Api.WaitingStreamList;
-  workflows: Api.WorkflowList;
-}
