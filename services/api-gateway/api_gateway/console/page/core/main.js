@@ -1,4 +1,8 @@
 /** The frame of the page: header, navigation, the page that the address names, dialogs, the live region. */
+import {Header, Nav, openSearch, openTime} from '../parts/header.js';
+import {Dialogs} from '../parts/dialog.js';
+import {LiveRegion, say} from '../parts/announce.js';
+import {Contained, Skeleton} from '../parts/panel.js';
 import {html, render, signal, useEffect, useRef, useState, useLater} from './html.js';
 import {href, navigate, pageKey, place, routes} from './router.js';
 import {routes as all} from './routes.js';
@@ -7,10 +11,6 @@ import {liveState, paused, tooOld, asOf} from './live.js';
 import {useMe} from './store.js';
 import {at, setAt} from './time.js';
 import {clockTime} from './format.js';
-import {Header, Nav, openSearch, openTime} from '../parts/header.js';
-import {Dialogs} from '../parts/dialog.js';
-import {LiveRegion, say} from '../parts/announce.js';
-import {Contained, Skeleton} from '../parts/panel.js';
 /** @import {PageModule} from './types.d.ts' */
 
 /** @type {Map<string, PageModule>} */

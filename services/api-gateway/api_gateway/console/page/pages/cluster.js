@@ -13,12 +13,12 @@ import {Picture} from '../parts/picture.js';
 import {SearchState} from '../parts/search-state.js';
 import {useBounds, useSearch} from '../parts/searching.js';
 import {TimeSlider} from '../parts/slider.js';
+import {Choice, SPAN_WORDS, SPANS} from '../parts/choice.js';
+import {Plain} from '../parts/plain.js';
 import {bandRows, bands} from '../pictures/bands.js';
 import {storeMarks} from '../pictures/stores.js';
 import {joinHoldings, joinMemberships, withGaps} from './holdings.js';
 import {PartitionsByTopic, partitionsOf} from './partitions.js';
-import {Choice, SPAN_WORDS, SPANS} from '../parts/choice.js';
-import {Plain} from '../parts/plain.js';
 /** @import {Filters} from '../core/types.d.ts' */
 /** @import {Search} from '../parts/types.d.ts' */
 /** @import {StoreMark} from '../pictures/types.d.ts' */

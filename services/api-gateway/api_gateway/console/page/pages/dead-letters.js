@@ -9,9 +9,9 @@ import {Cli, cli, Copy} from '../parts/cli.js';
 import {ActionButton, mayChange} from '../parts/dialog.js';
 import {Age, AggregateLink, RequestLink, Time} from '../parts/link.js';
 import {Panel} from '../parts/panel.js';
+import {Choice} from '../parts/choice.js';
 import {drop, replay} from './letter-actions.js';
 import {bytesOf, hexLines, letterGroups, letterKey} from './letter-values.js';
-import {Choice} from '../parts/choice.js';
 /** @import {Filters} from '../core/types.d.ts' */
 /** @import {DeadLetterItem} from 'api' */
 

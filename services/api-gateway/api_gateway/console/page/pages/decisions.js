@@ -1,9 +1,9 @@
 /** What the automatics decided and refused, of all streams: by kind, code and span. */
 import '../parts/past-style.js';
-import {SPANS, SPAN_WORDS, Select} from '../parts/choice.js';
 import {html, useMemo, useState} from '../core/html.js';
 import {duration} from '../core/format.js';
 import {setQuery} from '../core/router.js';
+import {SPANS, SPAN_WORDS, Select} from '../parts/choice.js';
 import {cli, Cli} from '../parts/cli.js';
 import {CODES, KINDS, codeWords} from '../parts/decision-words.js';
 import {DecisionList} from '../parts/decision-list.js';

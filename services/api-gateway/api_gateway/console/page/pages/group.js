@@ -12,9 +12,9 @@ import {split} from '../parts/decision-list.js';
 import {Lines} from '../parts/lines.js';
 import {SegmentLink, StreamLink, Time} from '../parts/link.js';
 import {Empty, Panel} from '../parts/panel.js';
-import {Behind} from './groups.js';
 import {Plain} from '../parts/plain.js';
 import {OnePage} from '../parts/one.js';
+import {Behind} from './groups.js';
 /** @import {Filters} from '../core/types.d.ts' */
 /** @import {GroupDescription, GroupReadersModel, HeldSegment} from 'api' */
 

@@ -15,9 +15,9 @@ import {cli, Cli} from '../parts/cli.js';
 import {AggregateLink, RequestLink, Time} from '../parts/link.js';
 import {Empty, Panel} from '../parts/panel.js';
 import {Picture} from '../parts/picture.js';
-import {isVoid, timeline, timelineRows} from '../pictures/timeline.js';
 import {Plain} from '../parts/plain.js';
 import {Choice} from '../parts/choice.js';
+import {isVoid, timeline, timelineRows} from '../pictures/timeline.js';
 /** @import {Filters} from '../core/types.d.ts' */
 /** @import {RequestHistory, StepModel} from 'api' */
 

@@ -9,8 +9,8 @@ import {ActionButton} from '../parts/dialog.js';
 import {Age} from '../parts/link.js';
 import {Empty, Failed, Panel, Skeleton} from '../parts/panel.js';
 import {column, Table} from '../parts/table.js';
-import {chosen, listKey, MAX_ROWS, StreamList} from './stream-list.js';
 import {Select} from '../parts/choice.js';
+import {chosen, listKey, MAX_ROWS, StreamList} from './stream-list.js';
 /** @import {Filters} from '../core/types.d.ts' */
 /** @import {Column} from '../parts/types.d.ts' */
 /** @import {StreamRow} from './types.d.ts' */

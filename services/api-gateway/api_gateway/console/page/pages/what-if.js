@@ -20,9 +20,9 @@ import {Empty, Failed, Panel, Skeleton} from '../parts/panel.js';
 import {Picture} from '../parts/picture.js';
 import {patiently} from '../parts/searching.js';
 import {AGES, FACTORS, PAUSES, SEGMENTS, SIZES, SPANS, Slider, steps} from '../parts/sliders.js';
-import {laneRows, lanes} from '../pictures/lanes.js';
 import {Choice} from '../parts/choice.js';
 import {Plain} from '../parts/plain.js';
+import {laneRows, lanes} from '../pictures/lanes.js';
 /** @import {Filters} from '../core/types.d.ts' */
 /** @import {Exact, OfStream, Wanted} from './types.d.ts' */
 /** @import {Retention, Scaling, StreamConfiguration, StreamDescription, WhatIfAnswer, WhatIfBody} from 'api' */

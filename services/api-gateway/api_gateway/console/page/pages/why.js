@@ -11,8 +11,8 @@ import {KINDS} from '../parts/decision-words.js';
 import {Empty, Panel} from '../parts/panel.js';
 import {SearchState} from '../parts/search-state.js';
 import {useBounds, useSearch} from '../parts/searching.js';
-import {WhatIf} from './what-if.js';
 import {Select} from '../parts/choice.js';
+import {WhatIf} from './what-if.js';
 /** @import {Filters} from '../core/types.d.ts' */
 /** @import {OfStream} from './types.d.ts' */
 /** @import {StreamDescription} from 'api' */

@@ -13,8 +13,8 @@ import {ActionButton, allowedOf, mayChange, whyNot} from '../parts/dialog.js';
 import {AggregateLink, aggregateHref, Age, ContainerLink, StoreLink, Until} from '../parts/link.js';
 import {Panel} from '../parts/panel.js';
 import {STEPS} from '../parts/steps.js';
-import {groupsOf} from './workflow-groups.js';
 import {Choice, Select} from '../parts/choice.js';
+import {groupsOf} from './workflow-groups.js';
 /** @import {Filters} from '../core/types.d.ts' */
 /** @import {Tone} from '../parts/types.d.ts' */
 /** @import {Wait, WorkflowItem} from 'api' */

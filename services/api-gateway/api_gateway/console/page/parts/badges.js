@@ -1,8 +1,8 @@
 /** Small marks: a word with a tone and a shape, so that colour alone says nothing. */
 import {html} from '../core/html.js';
 import {number, words, count} from '../core/format.js';
-import {Age} from './link.js';
 import {href} from '../core/router.js';
+import {Age} from './link.js';
 /** @import {Tone} from './types.d.ts' */
 /** @import {RunningWorkflow} from 'api' */
 

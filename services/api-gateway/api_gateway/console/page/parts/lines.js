@@ -5,8 +5,8 @@
  * format=${perS} />`
  */
 import {html, useEffect, useRef, useState} from '../core/html.js';
-import {exactText, tickText} from '../pictures/axis.js';
 import {utc} from '../core/time.js';
+import {exactText, tickText} from '../pictures/axis.js';
 /** @import {LinesProps} from './types.d.ts' */
 
 /** @type {Promise<typeof import('uplot')> | undefined} */

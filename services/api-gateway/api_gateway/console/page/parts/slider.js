@@ -8,11 +8,11 @@ import './past-style.js';
 import {html, useEffect, useMemo, useRef, useState} from '../core/html.js';
 import {duration, exact, time} from '../core/format.js';
 import {at, moment, now, setAt} from '../core/time.js';
+import {tickPicture, tickRows, ticksOf} from '../pictures/ticks.js';
 import {say} from './announce.js';
 import {SearchState} from './search-state.js';
 import {useSearch} from './searching.js';
 import {Picture} from './picture.js';
-import {tickPicture, tickRows, ticksOf} from '../pictures/ticks.js';
 /** @import {Filters} from '../core/types.d.ts' */
 
 const HOUR_MS = 3_600_000;

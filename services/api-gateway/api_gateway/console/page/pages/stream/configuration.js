@@ -9,10 +9,10 @@ import {Tag} from '../../parts/badges.js';
 import {Cli, cli} from '../../parts/cli.js';
 import {ActionButton, allowedOf} from '../../parts/dialog.js';
 import {Panel} from '../../parts/panel.js';
+import {Select} from '../../parts/choice.js';
 import {updateStream} from './actions.js';
 import {configOf, draftOf, problemsOf} from './config-draft.js';
 import {retentionText, scalingText} from './config-words.js';
-import {Select} from '../../parts/choice.js';
 /** @import {Draft, Exact, OfStream} from '../types.d.ts' */
 /** @import {StreamConfiguration, StreamDescription, StreamSettings} from 'api' */
 

@@ -9,6 +9,7 @@ import {place, setQuery} from '../../core/router.js';
 import {useResource} from '../../core/store.js';
 import {ActionButton, allowedOf} from '../../parts/dialog.js';
 import {Panel} from '../../parts/panel.js';
+import {Choice, Select} from '../../parts/choice.js';
 import {DARK, LIGHT, MODES, coloring, newestIds, sizeOf} from '../../pictures/topology/colors.js';
 import {cutIn, cutProblem} from '../../pictures/topology/cuts.js';
 import {whereGoes} from '../../pictures/topology/hit.js';
@@ -22,7 +23,6 @@ import {Legend, Overlays} from './legend.js';
 import {useHistory} from './rate-history.js';
 import {Segments} from './segments.js';
 import {Stage} from './stage.js';
-import {Choice, Select} from '../../parts/choice.js';
 /** @import {Filters} from '../../core/types.d.ts' */
 /** @import {Range} from '../../pictures/types.d.ts' */
 /** @import {OfStream} from '../types.d.ts' */
