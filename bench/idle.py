@@ -67,8 +67,8 @@ def _ends(bootstrap: str) -> dict[str, int]:
     """How many records were ever appended to each topic."""
     admin = AdminClient(clients.admin(ServiceSettings(kafka_bootstrap=bootstrap, instance="bench").kafka_client()))
     topics = admin.list_topics(timeout=30).topics
-    places = [(name, partition) for name, topic in topics.items() for partition in topic.partitions]
+    partitions = [(name, partition) for name, topic in topics.items() for partition in topic.partitions]
     ends = dict.fromkeys(topics, 0)
-    for (topic, _), end in ends_of(admin, places, 30.0).items():
+    for (topic, _), end in ends_of(admin, partitions, 30.0).items():
         ends[topic] += end
     return ends

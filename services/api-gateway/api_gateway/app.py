@@ -21,9 +21,9 @@ from api_gateway.edge.health import Health
 from api_gateway.edge.heartbeats import LastHeartbeats
 from api_gateway.edge.reads import Reads
 from api_gateway.edge.rest.boundary import empty_answer, problem_answer
+from api_gateway.edge.rest.capacity import Capacity
 from api_gateway.edge.rest.failures import Failure, failure_of
 from api_gateway.edge.rest.parts import Parts
-from api_gateway.edge.rest.places import Places
 from api_gateway.edge.security.browsers import Browsers
 from api_gateway.edge.security.guard import Guard
 from api_gateway.edge.security.sessions import Sessions
@@ -86,7 +86,7 @@ def build_app(
     app.state.parts = None
     app.state.serves = serves
     app.state.guard = guard
-    app.state.places = Places(connections)
+    app.state.capacity = Capacity(connections)
     app.state.browsers = browsers
     app.state.sessions = sessions
     app.state.health = Health(runtime.checks, runtime.degraded)
@@ -169,7 +169,7 @@ def open_app(app: FastAPI, parts: Parts) -> None:
 async def close_app(app: FastAPI, grace_s: float) -> None:
     """Answer 503 from now on. Calls in progress get `grace_s` to end: while the journal is followed they can."""
     app.state.parts = None
-    await app.state.places.calls.until_free(grace_s)
+    await app.state.capacity.calls.until_free(grace_s)
 
 
 async def _unrouted(request: Request, error: Exception) -> Response:

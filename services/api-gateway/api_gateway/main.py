@@ -98,7 +98,7 @@ async def start(runtime: Runtime, settings: GatewaySettings, app: FastAPI) -> No
     }
     metrics.CONSOLE.set(settings.serves.console)
     if settings.serves.console:
-        parts |= await _console(runtime, settings, parts, app.state.places.feeds)
+        parts |= await _console(runtime, settings, parts, app.state.capacity.feeds)
     open_app(app, parts)
     runtime.stack.push_async_callback(close_app, app, settings.stop_grace_s)
     if settings.serves.console:

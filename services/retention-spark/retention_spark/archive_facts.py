@@ -82,8 +82,8 @@ def facts_of(rows: Iterable[Row]) -> Iterator[Fact]:
 def _each_once(rows: Iterable[Row]) -> Iterator[Row]:
     last = (-1, -1)
     for row in rows:
-        if (place := (row["offset"], row["entry"])) > last:
-            last = place
+        if (position := (row["offset"], row["entry"])) > last:
+            last = position
             yield row
 
 

@@ -30,9 +30,9 @@ def facts(session: SparkSession, target: str) -> DataFrame | None:
     rows = archived(session, topic_folder(target, JOURNAL.name), _ARCHIVED)
     if rows is None:
         return None
-    place = ("id", "partition", "offset", "entry")
-    needed = rows.selectExpr(*place, "unix_millis(appended_at) appended_at", "key", "head", "value")
-    return needed.repartition("id", "partition").sortWithinPartitions(*place).mapInArrow(fold_rows, _COLUMNS)
+    order = ("id", "partition", "offset", "entry")
+    needed = rows.selectExpr(*order, "unix_millis(appended_at) appended_at", "key", "head", "value")
+    return needed.repartition("id", "partition").sortWithinPartitions(*order).mapInArrow(fold_rows, _COLUMNS)
 
 
 def most_scaled(found: DataFrame, count: int) -> list[tuple[str, int]]:

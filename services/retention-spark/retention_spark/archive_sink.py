@@ -92,8 +92,8 @@ def ends(written: Iterable[tuple[str, ArchiveFile]]) -> Progress:
     """By topic and partition where the last of the files ends; each is given with its topic."""
     progress: Progress = {}
     for topic, file in written:
-        place = topic, file.partition
-        progress[place] = max(file.end, progress.get(place, 0))
+        partition = topic, file.partition
+        progress[partition] = max(file.end, progress.get(partition, 0))
     return progress
 
 

@@ -48,8 +48,8 @@ def checkpoint_of(query: str, settings: SparkSettings, journal: str) -> str:
 
 def pause_of(plan: QueryPlan, settings: SparkSettings) -> BatchPause:
     """How the query rests between two batches. Raises KafkaConfError."""
-    places = [(plan.topic.name, partition) for partition in range(settings.partitions)]
-    return BatchPause(partial(ends_reader(settings.kafka_client()), places), plan.trigger_s, settings.spark_idle_s)
+    partitions = [(plan.topic.name, partition) for partition in range(settings.partitions)]
+    return BatchPause(partial(ends_reader(settings.kafka_client()), partitions), plan.trigger_s, settings.spark_idle_s)
 
 
 def start_query(

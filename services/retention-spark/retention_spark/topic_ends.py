@@ -6,15 +6,15 @@ from typing import Any
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from sluice.kafka.offsets import Place, ends_of
+from sluice.kafka.offsets import PartitionId, ends_of
 from sluice.kafka_config import clients
 
 _TIMEOUT_S = 5.0
 
-Ends = dict[Place, int]
+Ends = dict[PartitionId, int]
 """By topic and partition."""
 
-ReadEnds = Callable[[Iterable[Place]], Ends]
+ReadEnds = Callable[[Iterable[PartitionId]], Ends]
 """Where each of these partitions ends. Blocks; raises KafkaException."""
 
 
@@ -22,10 +22,10 @@ def ends_reader(client: dict[str, Any]) -> ReadEnds:
     """Of a Kafka; `client` is the common librdkafka configuration. Raises KafkaConfError."""
     admin = AdminClient(clients.admin(client))
 
-    def read_ends(places: Iterable[Place]) -> Ends:
+    def read_ends(partitions: Iterable[PartitionId]) -> Ends:
         nonlocal admin
         try:
-            return ends_of(admin, places, _TIMEOUT_S)
+            return ends_of(admin, partitions, _TIMEOUT_S)
         except KafkaException:
             # It may wait for a broker that has gone without a word. A client that is new finds one that answers.
             admin = AdminClient(clients.admin(client))

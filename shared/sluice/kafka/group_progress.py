@@ -15,7 +15,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from sluice.exceptions import in_words
-from sluice.kafka.offsets import Place, begins_of, ends_of, first_since
+from sluice.kafka.offsets import PartitionId, begins_of, ends_of, first_since
 from sluice.kafka.topics import TOPICS
 from sluice.kafka_config import clients
 
@@ -28,7 +28,7 @@ _AGES = math.ceil(math.log(_MAX_AGE_MS / LEAST_AGE_MS, AGE_STEP))
 TIMEOUT_S = 5.0
 """Of each question to Kafka."""
 
-FindFirst = Callable[[Mapping[Place, int]], Mapping[Place, int]]
+FindFirst = Callable[[Mapping[PartitionId, int]], Mapping[PartitionId, int]]
 
 
 class GroupsUnavailableError(Exception):
@@ -55,7 +55,7 @@ class GroupProgress:
 
     def __init__(self, client: dict[str, Any], partitions: int) -> None:
         self._client = client
-        self._places = {
+        self._partitions = {
             topic.group: [TopicPartition(topic.name, p) for p in range(topic.partitions or partitions)]
             for topic in TOPICS
             if topic.group
@@ -80,17 +80,17 @@ class GroupProgress:
             consumer.close()
 
     def _fetch(self, now_ms: int) -> list[PartitionProgress]:
-        every = [(place.topic, place.partition) for places in self._places.values() for place in places]
+        every = [(one.topic, one.partition) for partitions in self._partitions.values() for one in partitions]
         begins, ends = begins_of(self._connected(), every, TIMEOUT_S), ends_of(self._connected(), every, TIMEOUT_S)
         committed = self._committed()
         # Records are acknowledged meanwhile, and retention removes some that never were.
-        first = {place: min(max(committed.get(place, 0), begin), ends[place]) for place, begin in begins.items()}
-        unacknowledged = {place: offset for place, offset in first.items() if offset < ends[place]}
+        first = {id: min(max(committed.get(id, 0), begin), ends[id]) for id, begin in begins.items()}
+        unacknowledged = {id: offset for id, offset in first.items() if offset < ends[id]}
         ages = ages_of(unacknowledged, now_ms, lambda times: first_since(self._connected(), times, TIMEOUT_S))
         owners = self._owners()
         return [
-            PartitionProgress(*place, owners.get(place, ""), ends[place] - first[place], ends[place], ages.get(place))
-            for place in sorted(first)
+            PartitionProgress(*id, owners.get(id, ""), ends[id] - first[id], ends[id], ages.get(id))
+            for id in sorted(first)
         ]
 
     def _connected(self) -> AdminClient:
@@ -98,46 +98,46 @@ class GroupProgress:
             self._admin = AdminClient(clients.admin(self._client))
         return self._admin
 
-    def _committed(self) -> dict[Place, int]:
+    def _committed(self) -> dict[PartitionId, int]:
         """The first offset that is not acknowledged, of partitions of which any is."""
         found = {}
-        for group, places in self._places.items():
+        for group, partitions in self._partitions.items():
             consumer = self._consumers.get(group)
             if consumer is None:
                 consumer = self._consumers[group] = Consumer(clients.consumer(self._client, group))
-            for one in consumer.committed(places, timeout=TIMEOUT_S):
+            for one in consumer.committed(partitions, timeout=TIMEOUT_S):
                 if one.error is not None:
                     raise KafkaException(one.error)
                 if one.offset >= 0:
                     found[one.topic, one.partition] = one.offset
         return found
 
-    def _owners(self) -> dict[Place, str]:
+    def _owners(self) -> dict[PartitionId, str]:
         """The client id of the member that owns each partition."""
-        answers = self._connected().describe_consumer_groups(list(self._places), request_timeout=TIMEOUT_S)
+        answers = self._connected().describe_consumer_groups(list(self._partitions), request_timeout=TIMEOUT_S)
         return {
-            (place.topic, place.partition): member.client_id
+            (one.topic, one.partition): member.client_id
             for answer in answers.values()
             for member in answer.result().members
             if member.assignment is not None
-            for place in member.assignment.topic_partitions
+            for one in member.assignment.topic_partitions
         }
 
 
-def ages_of(first: Mapping[Place, int], now_ms: int, find_first: FindFirst) -> dict[Place, int]:
+def ages_of(first: Mapping[PartitionId, int], now_ms: int, find_first: FindFirst) -> dict[PartitionId, int]:
     """How long before `now_ms` the record at each offset was taken; one question for all in each step of the search.
 
     `find_first` gives the offset of the first record taken at each time or later, negative if none was.
     """
     # The record is younger than the age of the upper number, and not younger than that of the lower one.
     lower, upper = dict.fromkeys(first, -1), dict.fromkeys(first, _AGES)
-    while searched := [place for place in first if upper[place] - lower[place] > 1]:
-        middle = {place: (lower[place] + upper[place]) // 2 for place in searched}
-        found = find_first({place: now_ms - _age(number) for place, number in middle.items()})
-        for place, number in middle.items():
-            is_younger = 0 <= found[place] <= first[place]
-            (upper if is_younger else lower)[place] = number
-    return {place: _age(number) for place, number in upper.items()}
+    while searched := [id for id in first if upper[id] - lower[id] > 1]:
+        middle = {id: (lower[id] + upper[id]) // 2 for id in searched}
+        found = find_first({id: now_ms - _age(number) for id, number in middle.items()})
+        for id, number in middle.items():
+            is_younger = 0 <= found[id] <= first[id]
+            (upper if is_younger else lower)[id] = number
+    return {id: _age(number) for id, number in upper.items()}
 
 
 def _age(number: int) -> int:

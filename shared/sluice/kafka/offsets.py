@@ -10,7 +10,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
-Place = tuple[str, int]
+PartitionId = tuple[str, int]
 """Topic and partition."""
 
 NONE_SO_LATE = -1
@@ -20,36 +20,36 @@ _EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 _LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 
 
-def begins_of(admin: AdminClient, places: Iterable[Place], timeout_s: float) -> dict[Place, int]:
+def begins_of(admin: AdminClient, partitions: Iterable[PartitionId], timeout_s: float) -> dict[PartitionId, int]:
     """The offset of the first record that each of these still has."""
-    return _offsets(admin, dict.fromkeys(places, _EARLIEST), timeout_s, 0)
+    return _offsets(admin, dict.fromkeys(partitions, _EARLIEST), timeout_s, 0)
 
 
-def ends_of(admin: AdminClient, places: Iterable[Place], timeout_s: float) -> dict[Place, int]:
+def ends_of(admin: AdminClient, partitions: Iterable[PartitionId], timeout_s: float) -> dict[PartitionId, int]:
     """The offset of the next record that will be appended to each of these."""
-    return _offsets(admin, dict.fromkeys(places, _LATEST), timeout_s, 0)
+    return _offsets(admin, dict.fromkeys(partitions, _LATEST), timeout_s, 0)
 
 
-def first_since(admin: AdminClient, times: Mapping[Place, int], timeout_s: float) -> dict[Place, int]:
+def first_since(admin: AdminClient, times: Mapping[PartitionId, int], timeout_s: float) -> dict[PartitionId, int]:
     """The offset of the first record that was appended at each of these times (epoch ms) or later, or NONE_SO_LATE."""
-    question = {place: OffsetSpec.for_timestamp(at_ms) for place, at_ms in times.items()}
+    question = {partition: OffsetSpec.for_timestamp(at_ms) for partition, at_ms in times.items()}
     return _offsets(admin, question, timeout_s, NONE_SO_LATE)
 
 
 def _offsets(
-    admin: AdminClient, question: Mapping[Place, OffsetSpec], timeout_s: float, least: int
-) -> dict[Place, int]:
+    admin: AdminClient, question: Mapping[PartitionId, OffsetSpec], timeout_s: float, least: int
+) -> dict[PartitionId, int]:
     if not question:
         return {}
-    wanted = {TopicPartition(*place): spec for place, spec in question.items()}
+    wanted = {TopicPartition(*partition): spec for partition, spec in question.items()}
     answers = admin.list_offsets(wanted, request_timeout=timeout_s)
     wait(answers.values())
     found = {}
-    for place, answer in answers.items():
+    for one, answer in answers.items():
         if (error := answer.exception()) is not None:
             # Not the error itself: by its traceback and the answer it would hold itself, and the client with it.
             raise KafkaException(*error.args)
-        found[place.topic, place.partition] = offset = int(answer.result().offset)
+        found[one.topic, one.partition] = offset = int(answer.result().offset)
         if offset < least:
             # A broker that does not answer in time is no error to the client: it gives -1001.
             raise KafkaException(KafkaError(KafkaError.REQUEST_TIMED_OUT))

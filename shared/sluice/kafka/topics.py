@@ -278,7 +278,7 @@ def ensure_topics(client: dict[str, Any], partitions: int, replication: int, tim
             )
     _await_leaders(client, wanted, timeout_s)
     found = {name: topic.partitions.values() for name, topic in present.items() if name in wanted}
-    return sorted(name for name, places in found.items() if any(len(p.replicas) < replication for p in places))
+    return sorted(name for name, them in found.items() if any(len(p.replicas) < replication for p in them))
 
 
 def present_settings(client: dict[str, Any], timeout_s: float = 10.0) -> PresentSettings:
@@ -332,12 +332,12 @@ def _await_leaders(client: dict[str, Any], topics: Mapping[str, int], timeout_s:
 
     Raises KafkaException with what the last attempt failed with.
     """
-    places = [(name, partition) for name, count in topics.items() for partition in range(count)]
+    partitions = [(name, partition) for name, count in topics.items() for partition in range(count)]
     deadline = time.monotonic() + timeout_s
     while True:
         try:
             # A new client each time: one that failed goes by the leaders it remembers.
-            ends_of(AdminClient(clients.admin(client)), places, timeout_s)
+            ends_of(AdminClient(clients.admin(client)), partitions, timeout_s)
             return
         except KafkaException:
             if time.monotonic() > deadline:

@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from confluent_kafka.admin import AdminClient
 
 from sluice.exceptions import in_words
-from sluice.kafka.offsets import Place, begins_of, ends_of, first_since
+from sluice.kafka.offsets import PartitionId, begins_of, ends_of, first_since
 from sluice.kafka.reading import LASTING
 from sluice.kafka.topic_ids import topic_ids
 from sluice.kafka_config import clients
@@ -83,14 +83,14 @@ class KafkaSource:
         partitions: Iterable[int] | None = None,
     ) -> list[Span]:
         chosen = None if partitions is None else set(partitions)
-        places = [(t, p) for t in topics for p in range(self.partitions(t)) if chosen is None or p in chosen]
+        every = [(t, p) for t in topics for p in range(self.partitions(t)) if chosen is None or p in chosen]
         try:
-            ends = ends_of(self._admin, places, ANSWER_S)
-            starts = self._first(places, since_ms) if since_ms is not None else begins_of(self._admin, places, ANSWER_S)
-            stops = ends if until_ms is None else self._first(places, until_ms)
+            ends = ends_of(self._admin, every, ANSWER_S)
+            starts = self._first(every, since_ms) if since_ms is not None else begins_of(self._admin, every, ANSWER_S)
+            stops = ends if until_ms is None else self._first(every, until_ms)
         except KafkaException as error:
             raise self._unreachable(error) from error
-        return [Span(*at, _found(starts[at], ends[at]), _found(stops[at], ends[at])) for at in places]
+        return [Span(*at, _found(starts[at], ends[at]), _found(stops[at], ends[at])) for at in every]
 
     def read(self, spans: Sequence[Span]) -> Iterator[KafkaRecord | Span]:
         open_ones = {(span.topic, span.partition): span for span in spans if span.length}
@@ -176,8 +176,8 @@ class KafkaSource:
     def _partition_counts(self) -> dict[str, int]:
         return {name: len(topic.partitions) for name, topic in self._admin.list_topics(timeout=ANSWER_S).topics.items()}
 
-    def _first(self, places: Iterable[Place], since_ms: int) -> dict[Place, int]:
-        return first_since(self._admin, dict.fromkeys(places, since_ms), ANSWER_S)
+    def _first(self, partitions: Iterable[PartitionId], since_ms: int) -> dict[PartitionId, int]:
+        return first_since(self._admin, dict.fromkeys(partitions, since_ms), ANSWER_S)
 
     def _unreachable(self, error: KafkaException) -> UnreachableError:
         return UnreachableError(

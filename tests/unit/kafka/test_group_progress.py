@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pytest
 
 from sluice.kafka.group_progress import AGE_STEP, LEAST_AGE_MS, ages_of
-from sluice.kafka.offsets import Place
+from sluice.kafka.offsets import PartitionId
 
 NOW = 10_000_000
 BEGIN = 100
@@ -19,7 +19,7 @@ class Log:
         self.questions = 0
         self._times = {(topic, 0): taken for topic, taken in times.items()}
 
-    def first_since(self, times: Mapping[Place, int]) -> dict[Place, int]:
+    def first_since(self, times: Mapping[PartitionId, int]) -> dict[PartitionId, int]:
         self.questions += 1
         found = {}
         for place, at in times.items():

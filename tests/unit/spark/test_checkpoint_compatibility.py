@@ -51,7 +51,7 @@ def batch(ends: dict[str, dict[str, int]]) -> bytes:
 
 
 def ends_at(offset: int) -> ReadEnds:
-    return lambda places: dict.fromkeys(places, offset)
+    return lambda partitions: dict.fromkeys(partitions, offset)
 
 
 def test_a_checkpoint_is_gone_on_with_by_the_query_that_began_it(files: Files) -> None:

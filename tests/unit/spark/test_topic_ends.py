@@ -8,17 +8,17 @@ from confluent_kafka import KafkaError, KafkaException
 
 from retention_spark import topic_ends
 from retention_spark.topic_ends import Ends, ends_reader
-from sluice.kafka.offsets import Place
+from sluice.kafka.offsets import PartitionId
 
 
 def test_a_client_is_kept_until_it_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     clients: list[dict[str, Any]] = []
     failing = False
 
-    def ends_of(client: int, places: Iterable[Place], _timeout_s: float) -> Ends:
+    def ends_of(client: int, partitions: Iterable[PartitionId], _timeout_s: float) -> Ends:
         if failing:
             raise KafkaException(KafkaError(KafkaError.REQUEST_TIMED_OUT))
-        return dict.fromkeys(places, client)
+        return dict.fromkeys(partitions, client)
 
     def connect(config: dict[str, Any]) -> int:
         clients.append(config)

@@ -61,16 +61,16 @@ class GroupStates:
         """What the work finds, for all who ask while it does, and for some seconds more."""
         found = kept.get(id)
         if found is None:
-            place = ExitStack()
-            place.enter_context(self._shares.taken())
-            found = kept[id] = asyncio.ensure_future(self._look(place, work))
+            share = ExitStack()
+            share.enter_context(self._shares.taken())
+            found = kept[id] = asyncio.ensure_future(self._look(share, work))
             found.add_done_callback(partial(_keep, kept, id, for_s))
         # One caller that leaves does not end it for the others.
         return await asyncio.shield(found)
 
-    async def _look(self, place: ExitStack, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    async def _look(self, share: ExitStack, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """It is for all who ask, so for no caller, whose permissions and share would count."""
-        with place, calling(None):
+        with share, calling(None):
             async with self._turns:
                 return await work()
 

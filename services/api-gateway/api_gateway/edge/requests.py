@@ -43,7 +43,7 @@ class Requests:
         self._runtime = runtime
         self._max_pending = max_pending
         self._timeout_s = timeout_s
-        self._places = Shares(max_pending, "requests")
+        self._shares = Shares(max_pending, "requests")
         self._max_of_a_key = max(1, max_pending // KEYS_SHARE)
         self._of_key: Counter[str] = Counter()
         self._sent: set[asyncio.Future[Reply]] = set()
@@ -71,7 +71,7 @@ class Requests:
         if self._of_key[key] >= self._max_of_a_key and not is_control(command):
             reason = f"{self._max_of_a_key} requests on {key} are waiting for their replies, no more may wait"
             raise OverloadedError(reason)
-        with self._places.taken():
+        with self._shares.taken():
             return await self._reply_to(command, id or self.new_id(trace))
 
     async def _reply_to(self, command: Command, id: str) -> Reply:

@@ -17,14 +17,14 @@ _OUTCOMES = (
     (TransactionState.COMMITTED, None),
     *((TransactionState.ABORTED, reason) for reason in (None, *AbortReason)),
 )
-"""How a transaction may have ended; a row has the place in this order, in four bits. A new reason comes last."""
-_PLACES = {outcome: place for place, outcome in enumerate(_OUTCOMES)}
+"""How a transaction may have ended; a row has the index in this order, in four bits. A new reason comes last."""
+_INDEX = {outcome: index for index, outcome in enumerate(_OUTCOMES)}
 
 _ID_BYTES = 16
 _FACTS_BYTES = 10
-"""The version in 32 bits, the time in 44 bits of milliseconds, the place of the outcome."""
+"""The version in 32 bits, the time in 44 bits of milliseconds, the index of the outcome."""
 _ROW_BYTES = _ID_BYTES + _FACTS_BYTES
-_TIME_BITS, _PLACE_BITS = 44, 4
+_TIME_BITS, _INDEX_BITS = 44, 4
 _IDS = Struct(f"{_ID_BYTES}s{_FACTS_BYTES}x")
 
 
@@ -57,17 +57,17 @@ class EndedTransactions:
 
     def __getitem__(self, number: int) -> EndedTransaction:
         facts = self._facts(number)
-        state, reason = _OUTCOMES[facts & (1 << _PLACE_BITS) - 1]
-        at = facts >> _PLACE_BITS & (1 << _TIME_BITS) - 1
+        state, reason = _OUTCOMES[facts & (1 << _INDEX_BITS) - 1]
+        at = facts >> _INDEX_BITS & (1 << _TIME_BITS) - 1
         return EndedTransaction(unpacked_id(self._part(number, 0, _ID_BYTES)), state, at, reason)
 
     def version(self, number: int) -> int:
         """The version of the aggregate."""
-        return self._facts(number) >> _TIME_BITS + _PLACE_BITS
+        return self._facts(number) >> _TIME_BITS + _INDEX_BITS
 
     def append(self, version: int, ended: EndedTransaction) -> None:
         """Remember one more, whose aggregate has this version."""
-        facts = (version << _TIME_BITS | ended.at) << _PLACE_BITS | _PLACES[ended.state, ended.reason]
+        facts = (version << _TIME_BITS | ended.at) << _INDEX_BITS | _INDEX[ended.state, ended.reason]
         self._rows += packed_id(ended.uuid) + facts.to_bytes(_FACTS_BYTES)
 
     def number_of(self, uuid: str) -> int | None:

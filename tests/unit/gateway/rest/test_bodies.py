@@ -51,8 +51,8 @@ class HalfSent:
 
 
 async def test_a_body_on_its_way_keeps_no_other_call_waiting(world: World) -> None:
-    places = world.app.state.places
-    places.calls, places.bodies = Shares(1, "calls"), Shares(1, "bodies")
+    capacity = world.app.state.capacity
+    capacity.calls, capacity.bodies = Shares(1, "calls"), Shares(1, "bodies")
     half = HalfSent(world, "/sluice/v1/scopes/sc/streams/st")
     try:
         await asyncio.wait_for(half.reading.wait(), 10)

@@ -18,7 +18,7 @@ from sluice.telemetry.http_connections import HttpBounds
 
 
 async def test_a_call_too_many_is_refused_at_once_and_health_is_still_shown(world: World) -> None:
-    calls = world.app.state.places.calls = Shares(1, "calls")
+    calls = world.app.state.capacity.calls = Shares(1, "calls")
     with calls.taken():
         ours, pravegas = await world.call("GET", "/sluice/v1/scopes"), await world.call("GET", "/v1/scopes")
         for answer in (ours, pravegas):
@@ -60,12 +60,12 @@ async def test_calls_that_wait_leave_connections_for_probes(unused_tcp_port: int
 async def test_one_user_takes_a_quarter_of_the_calls_and_of_the_searches() -> None:
     world = World(guard=Guard(Callers(alice={ALL: READ}, bob={ALL: READ}), readers_write=True))
     await world.start()
-    places = world.app.state.places
+    capacity = world.app.state.capacity
     transport = httpx.ASGITransport(world.app)
     async with httpx.AsyncClient(transport=transport, base_url="http://gateway") as client:
         for name, path in (("calls", "/sluice/v1/scopes"), ("scans", "/sluice/v1/search?q=a")):
             shares = Shares(8, name)
-            setattr(places, name, shares)
+            setattr(capacity, name, shares)
             with ExitStack() as held:
                 with called_by("alice"):
                     for _ in range(2):
@@ -76,7 +76,7 @@ async def test_one_user_takes_a_quarter_of_the_calls_and_of_the_searches() -> No
 
 
 async def test_an_answer_of_unavailability_says_what_is_wrong_with_the_process(world: World) -> None:
-    world.app.state.places.calls = Shares(0, "calls")
+    world.app.state.capacity.calls = Shares(0, "calls")
     world.runtime.degraded["disk"] = lambda: "no space left on device"
     refused = await world.call("GET", "/sluice/v1/scopes")
     said = "calls: 0 are under way or wait, no more may; disk: no space left on device"
@@ -84,7 +84,7 @@ async def test_an_answer_of_unavailability_says_what_is_wrong_with_the_process(w
 
 
 async def test_who_closes_takes_no_more_calls_and_waits_for_those_in_progress(world: World) -> None:
-    with world.app.state.places.calls.taken():
+    with world.app.state.capacity.calls.taken():
         await close_app(world.app, 0.01)
         closing = asyncio.ensure_future(close_app(world.app, 60))
         refused = await world.call("GET", "/sluice/v1/scopes")
@@ -94,7 +94,7 @@ async def test_who_closes_takes_no_more_calls_and_waits_for_those_in_progress(wo
 
 
 async def test_a_call_that_failed_gives_its_permit_back(world: World) -> None:
-    world.app.state.places.calls = Shares(1, "calls")
+    world.app.state.capacity.calls = Shares(1, "calls")
     assert (await world.call("GET", "/sluice/v1/scopes/none")).status_code == 404
     assert (await world.call("GET", "/sluice/v1/scopes")).status_code == 200
 

@@ -68,7 +68,7 @@ async def test_a_gateway_with_fifty_pages_stops_at_once_and_says_goodbye(
 
 
 async def test_a_feed_is_no_call_in_progress(world: World, unused_tcp_port: int) -> None:
-    world.app.state.places.calls = Shares(1, "calls")
+    world.app.state.capacity.calls = Shares(1, "calls")
     count = sample("sluice_http_seconds_count", method="GET", path=PATH, status="200")
     async with serving(world, unused_tcp_port):
         _reader, writer = await follow(unused_tcp_port, "?of=cluster")

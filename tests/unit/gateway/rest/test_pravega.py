@@ -165,8 +165,8 @@ async def test_scale_events_are_sent_one_by_one_and_their_call_keeps_its_place(w
     assert (await world.call("POST", f"{stream}/scale", {"sealed": [0], "ranges": [[0.0, 0.5]]})).status_code == 202
     await world.until_idle("sc/st", "stream:sc/st")
     path, query = "/v1/scopes/sc/streams/st/scaling-events", "from=0&to=9999999999999"
-    places, goes_on, parts = world.app.state.places, asyncio.Event(), list[Any]()
-    places.calls = Shares(1, "calls")
+    capacity, goes_on, parts = world.app.state.capacity, asyncio.Event(), list[Any]()
+    capacity.calls = Shares(1, "calls")
 
     async def receive() -> Any:
         await asyncio.Event().wait()

@@ -8,7 +8,7 @@ from pydantic.alias_generators import to_camel
 
 from api_gateway.console.permissions import RULES
 from api_gateway.edge.rest.boundary import PROBLEM_TYPE, REQUEST_HEADER, GuardedRoute
-from api_gateway.edge.rest.places import CALL
+from api_gateway.edge.rest.capacity import CALL
 from sluice.validation import form
 
 PREFIX = "/sluice/v1"

@@ -18,8 +18,8 @@ from api_gateway.console.rest.base import Model, refusals, router
 from api_gateway.edge.listing import may_read
 from api_gateway.edge.reads import Names, Reads, streams_after
 from api_gateway.edge.rest.answers import as_json
+from api_gateway.edge.rest.capacity import SCAN
 from api_gateway.edge.rest.parts import ServedReads
-from api_gateway.edge.rest.places import SCAN
 from api_gateway.edge.security.rest_resources import CLUSTER, DEAD_LETTERS
 from api_gateway.edge.slices import Slices
 from sluice.domain.ids import ResourceKind, StreamId

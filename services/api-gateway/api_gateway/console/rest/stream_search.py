@@ -19,9 +19,9 @@ from api_gateway.console.rest.unreachable import Reach, how_many
 from api_gateway.edge.listing import MAX_EXAMINED, may_read
 from api_gateway.edge.reads import Names, Reads, missing_scope, streams_after, streams_with_tag
 from api_gateway.edge.rest.answers import as_json
+from api_gateway.edge.rest.capacity import SCAN
 from api_gateway.edge.rest.failures import RefusedError
 from api_gateway.edge.rest.parts import ServedContainers, ServedReads
-from api_gateway.edge.rest.places import SCAN
 from api_gateway.edge.slices import Slices
 from sluice.domain.ids import StreamId
 from sluice.domain.listings import members_of

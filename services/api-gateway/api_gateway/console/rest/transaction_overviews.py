@@ -12,8 +12,8 @@ from api_gateway.console.transaction_overviews import commit_queue, live_streams
 from api_gateway.edge.errors import BadRequestError
 from api_gateway.edge.listing import may_read
 from api_gateway.edge.rest.answers import as_json
+from api_gateway.edge.rest.capacity import SCAN
 from api_gateway.edge.rest.parts import ServedClock, ServedReads
-from api_gateway.edge.rest.places import SCAN
 from sluice.domain.ids import StreamId
 from sluice.security.resources import stream_resource
 

@@ -24,9 +24,9 @@ from api_gateway.console.rest.stream_models import SegmentModel
 from api_gateway.console.rest.workflow_models import RunningWorkflow, workflow_model
 from api_gateway.edge.reads import Reads
 from api_gateway.edge.rest.answers import as_json
+from api_gateway.edge.rest.capacity import SCAN
 from api_gateway.edge.rest.failures import RefusedError
 from api_gateway.edge.rest.parts import ServedContainers, ServedReads, Submission, Submit
-from api_gateway.edge.rest.places import SCAN
 from api_gateway.edge.slices import Slices
 from sluice.domain.ids import StreamId, TransactionId
 from sluice.domain.status import Status

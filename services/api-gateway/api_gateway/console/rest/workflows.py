@@ -30,9 +30,9 @@ from api_gateway.console.rest.workflow_models import (
 )
 from api_gateway.edge.requests import Requests
 from api_gateway.edge.rest.answers import as_json
+from api_gateway.edge.rest.capacity import SCAN
 from api_gateway.edge.rest.failures import failure_of
 from api_gateway.edge.rest.parts import ServedClock, ServedContainers, ServedReads, ServedRequests, Submit
-from api_gateway.edge.rest.places import SCAN
 from api_gateway.edge.slices import Slices
 from sluice.domain.decision import Reader
 from sluice.domain.status import Status

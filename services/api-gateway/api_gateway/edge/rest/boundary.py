@@ -25,8 +25,8 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive
 
 from api_gateway.edge.errors import BadRequestError
+from api_gateway.edge.rest.capacity import capacity_of
 from api_gateway.edge.rest.failures import JSON_TYPE, MAX_DETAIL, Failure, RefusedError, failure_of
-from api_gateway.edge.rest.places import places_of
 from api_gateway.edge.security.browsers import Browsers
 from api_gateway.edge.security.guard import Guard
 from api_gateway.edge.security.rest_resources import names_in
@@ -148,7 +148,7 @@ def credentials_of(request: Request) -> str | None:
 
 async def _admitted(guard: Guard, rule: Rule, request: Request) -> Caller | None:
     """Who calls, of several headers by the first. Raises UnauthenticatedError, ForbiddenError, OverloadedError."""
-    with places_of(request).calls.taken():
+    with capacity_of(request).calls.taken():
         return await guard.admit(rule, names_in(request.path_params), credentials_of(request))
 
 
@@ -159,7 +159,7 @@ async def _with_body(request: Request) -> Request:
         raise _too_large()
     bounded = Request(request.scope, _bounded(request.receive))
     try:
-        with places_of(request).bodies.taken():
+        with capacity_of(request).bodies.taken():
             async with asyncio.timeout(BODY_S):
                 await bounded.body()
     except TimeoutError as error:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path
 
 from api_gateway.edge.rest.boundary import REQUEST_HEADER, GuardedRoute, empty_answer
-from api_gateway.edge.rest.places import CALL
+from api_gateway.edge.rest.capacity import CALL
 from api_gateway.pravega.rest.permissions import RULES
 
 ScopeName = Annotated[str, Path(alias="scopeName", description="The scope's name.", examples=["demo"])]
@@ -31,8 +31,8 @@ class PravegaRoute(GuardedRoute):
 
 def router(*, is_vital: bool = False) -> APIRouter:
     """Vital calls are answered however many calls there are."""
-    places = [] if is_vital else [CALL]
-    return APIRouter(prefix="/v1", tags=["Pravega"], route_class=PravegaRoute, dependencies=places)
+    needs = [] if is_vital else [CALL]
+    return APIRouter(prefix="/v1", tags=["Pravega"], route_class=PravegaRoute, dependencies=needs)
 
 
 _WHY = {

@@ -14,8 +14,8 @@ MAX_SCANS = 40
 """Reads of many states take turns on the event loop, each for some milliseconds (slices.py)."""
 
 
-class Places:
-    """Those of so many connections; `feeds` is how many feeds there may be."""
+class Capacity:
+    """What so many connections leave room for; `feeds` is how many feeds there may be."""
 
     def __init__(self, connections: int) -> None:
         self.calls = Shares(connections // 2, "calls over HTTP")
@@ -24,19 +24,19 @@ class Places:
         self.scans = Shares(MAX_SCANS, "searches and long lists")
 
 
-def places_of(request: Request) -> Places:
-    """Those of the application that is called."""
-    places: Places = request.app.state.places
-    return places
+def capacity_of(request: Request) -> Capacity:
+    """That of the application that is called."""
+    capacity: Capacity = request.app.state.capacity
+    return capacity
 
 
 async def _calling(request: Request) -> AsyncIterator[None]:
-    with places_of(request).calls.taken():
+    with capacity_of(request).calls.taken():
         yield
 
 
 async def _scanning(request: Request) -> AsyncIterator[None]:
-    with places_of(request).scans.taken():
+    with capacity_of(request).scans.taken():
         yield
 
 
