@@ -89,7 +89,7 @@ def answer(request: Request, reply: Reply) -> Example:
     return example(JOURNAL.name, request.command.key, "Refusal", record.id, WORKFLOWS, at(0), encode_record(record))
 
 
-ASKED = "asked"
+REQUESTED = "requested"
 """The scope of what clients see and ask for."""
 
 
@@ -101,16 +101,16 @@ def test_what_happened_long_ago_is_over(clients: Controller) -> None:
 
 def test_what_others_say_can_be_read(neighbours: Neighbours, clients: Controller) -> None:
     """A stream that was scaled, its reader group and its table; what is sent once more changes nothing."""
-    records = [newer(relocated(e, ASKED)) for e in examples.journal_records() if e.key.partition("/")[0] == SCOPE]
+    records = [newer(relocated(e, REQUESTED)) for e in examples.journal_records() if e.key.partition("/")[0] == SCOPE]
     scaled = next(number for number, e in enumerate(records) if e.type == "StreamScaled") + 1
     neighbours.append(*records[:scaled])
-    seen = everything(clients, ASKED)
+    seen = everything(clients, REQUESTED)
     streams, segments, tags, groups, tables = seen
     assert STREAM in streams
     assert segments == [FIRST, UPPER_LEFT, UPPER_RIGHT]
     assert (tags, groups, tables) == (["team-payments"], GROUP, [TABLE])
     neighbours.send(*records[:scaled])
-    assert everything(clients, ASKED) == seen
+    assert everything(clients, REQUESTED) == seen
 
 
 def everything(clients: Controller, scope: str) -> tuple[list[str], list[int], list[str], str, list[str]]:
@@ -133,7 +133,7 @@ OTHER_STATUS = {"ScaleStream": "STARTED", "OpenTransaction": "OK", "PingTransact
 def test_what_clients_ask_goes_into_its_topic_and_is_answered_once(neighbours: Neighbours, clients: Controller) -> None:
     """Answered by services of a later version, each twice. The stream is that of the test before."""
     before = set(requests_of(neighbours))
-    for request in gateway_requests(ASKED):
+    for request in gateway_requests(REQUESTED):
         name, message = rpc_of(request.command)
         call = clients.begin(name, message, ANSWERS_S)
         sent = eventually(partial(one_more, neighbours, before), SEEN_S, f"{name} is requested")

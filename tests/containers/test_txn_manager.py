@@ -90,14 +90,14 @@ def ends(neighbours: Neighbours, scope: str) -> tuple[list[str], list[str]]:
 
 
 STATUS = {"OpenTransaction": "OK", "PingTransaction": "OK"}
-ASKED = "asked"
+REQUESTED = "requested"
 """The scope of the first tests."""
 
 
 @pytest.mark.usefixtures("service")
 def test_transactions_live_and_end_once(neighbours: Neighbours, store: SegmentStoreServer) -> None:
     """Each request twice at once, from gateways of a later version."""
-    scope, offsets = ASKED, []
+    scope, offsets = REQUESTED, []
     made(neighbours, store, scope)
     for request in (relocated(newer(example), scope) for example in client_requests()):
         offsets += neighbours.send(request, request)
@@ -121,7 +121,7 @@ def test_what_comes_again_later_changes_nothing(neighbours: Neighbours, store: S
     """That of the gateway, and what txn-manager itself has put into its topics: questions and aborts of long ago."""
     own = [e for e in examples.requests() if e.topic in GROUPS and e.header("ce_source").startswith("txn-manager/")]
     before = standing(neighbours, store)
-    send(neighbours, *(relocated(e, ASKED) for e in (*client_requests(), *own)))
+    send(neighbours, *(relocated(e, REQUESTED) for e in (*client_requests(), *own)))
     assert standing(neighbours, store) == before
 
 
@@ -129,7 +129,7 @@ def standing(neighbours: Neighbours, store: SegmentStoreServer) -> object:
     """All that requests can change."""
     others = neighbours.others(*GROUPS, REQUESTS_STREAMS.name)
     opened = len(neighbours.journal.events(ev.TransactionOpened))
-    return store.contents, ends(neighbours, ASKED), len(others), opened, len(neighbours.dead_letters())
+    return store.contents, ends(neighbours, REQUESTED), len(others), opened, len(neighbours.dead_letters())
 
 
 def test_a_lease_that_runs_out_ends_the_transaction(

@@ -23,7 +23,7 @@ from sluice_cli.main import app
 
 MOMENTS = 20
 SEED = 21
-PLACES = 1000
+POSITIONS = 1000
 """Of the slider."""
 
 Show = Callable[[str], Result]
@@ -62,7 +62,7 @@ def test_the_slider_shows_what_the_command_line_shows_at_chance_moments(
     slider.locator("summary").click()
     slider.get_by_role("button", name="1 d", exact=True).click()
     seen = set()
-    for place in Random(SEED).sample(range(10, PLACES), MOMENTS):
+    for place in Random(SEED).sample(range(10, POSITIONS), MOMENTS):
         at = drag(page, place)
         expected = of_document(show(at))
         eventually(partial(shows, page, expected), DEADLINE_S, f"at {at} there is {expected}")
@@ -80,7 +80,7 @@ def test_a_past_moment_that_one_goes_back_to_has_no_rates_of_now(small: InThread
     rates = page.locator(".table tbody td").filter(has_text="/s")
     shown = page.locator("header .time-choice")
     page.locator(".time-slider summary").click()
-    drag(page, PLACES - 1)
+    drag(page, POSITIONS - 1)
     expect(rates).to_have_count(0)
     page.get_by_role("button", name="back to now", exact=True).click()
     expect(rates).not_to_have_count(0)

@@ -98,7 +98,7 @@ def unfit(client: dict[str, str]) -> list[str]:
 def _ends(client: dict[str, str], partitions: int) -> list[int]:
     consumer = Consumer({**client, "group.id": "ends"})
     try:
-        places = [TopicPartition(JOURNAL.name, partition) for partition in range(partitions)]
-        return [consumer.get_watermark_offsets(place, timeout=10)[1] for place in places]
+        every = [TopicPartition(JOURNAL.name, partition) for partition in range(partitions)]
+        return [consumer.get_watermark_offsets(place, timeout=10)[1] for place in every]
     finally:
         consumer.close()

@@ -83,13 +83,13 @@ class Stores(InMemorySegmentStore):
             self.on_measured(name)
         return answer
 
-    def _merge_noted(self, request: segments.MergeSegmentsBatch, target: MemorySegment) -> Command:
+    def _merge_recorded(self, request: segments.MergeSegmentsBatch, target: MemorySegment) -> Command:
         present = {name: self.segments[name].length for name in request.sources if name in self.segments}
         answer = self._merge(request, target)
         self.merges += [(request.segment, name, size) for name, size in present.items() if name not in self.segments]
         return answer
 
-    def _truncate_noted(self, request: segments.TruncateSegment, segment: MemorySegment) -> Command:
+    def _truncate_recorded(self, request: segments.TruncateSegment, segment: MemorySegment) -> Command:
         before = segment.data
         answer = self._truncate(request, segment)
         kept = before[: len(before) - len(segment.data)]
@@ -97,14 +97,14 @@ class Stores(InMemorySegmentStore):
             self.past[request.segment] = self.past.get(request.segment, b"") + kept
         return answer
 
-    def _delete_noted(self, request: segments.DeleteSegment, segment: MemorySegment) -> Command:
+    def _delete_recorded(self, request: segments.DeleteSegment, segment: MemorySegment) -> Command:
         self.past[request.segment] = self.past.get(request.segment, b"") + segment.data
         self.deleted[request.segment] = max(segment.length, self.deleted.get(request.segment, 0))
         return self._delete(request, segment)
 
     ANSWERS: ClassVar[dict[type[Command], Callable[..., Any]]] = {
         **InMemorySegmentStore.ANSWERS,
-        segments.MergeSegmentsBatch: _merge_noted,
-        segments.TruncateSegment: _truncate_noted,
-        segments.DeleteSegment: _delete_noted,
+        segments.MergeSegmentsBatch: _merge_recorded,
+        segments.TruncateSegment: _truncate_recorded,
+        segments.DeleteSegment: _delete_recorded,
     }

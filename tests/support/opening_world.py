@@ -64,7 +64,7 @@ class Opener:
         await settle()
 
 
-class OpeningWorld(TransactionWorld):
+class OpenerWorld(TransactionWorld):
     """A stream. While `silent`, segment stores do not create segments; they take `create_s` for it."""
 
     def __init__(self, limits: PreparedLimits = NOTHING_PREPARED, segments: int = 1, max_opening: int = 256) -> None:

@@ -237,7 +237,7 @@ def _isolation(manifests: list[Manifest]) -> Iterator[str]:
             yield f"NetworkPolicy/{name}: lets connect to every pod"
 
 
-ASKED = ("api-gateway", "console")
+CALLED = ("api-gateway", "console")
 """What callers connect to."""
 ANYWHERE = ("0.0.0.0/0", "::/0")
 
@@ -246,7 +246,7 @@ def _gateway(manifests: list[Manifest]) -> Iterator[str]:
     """Only pods by label, and addresses, may connect, by no name of their own; and each rule opens gRPC or REST."""
     for manifest in manifests:
         spec = manifest.get("spec") or {}
-        if manifest["kind"] != "NetworkPolicy" or not any(_selects(spec["podSelector"], name) for name in ASKED):
+        if manifest["kind"] != "NetworkPolicy" or not any(_selects(spec["podSelector"], name) for name in CALLED):
             continue
         for rule in spec.get("ingress", []):
             if len(rule.get("ports", [])) != 1:

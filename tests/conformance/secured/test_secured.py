@@ -24,7 +24,7 @@ from conformance.secured.rpcs import RPCS
 from conformance.secured.target import Target, ours, theirs
 from conformance.secured.users import (
     BROKEN_SENT,
-    NOBODY_SENT,
+    NO_ONE_SENT,
     PASSWORD,
     USERS,
     WRONG_SENT,
@@ -48,7 +48,7 @@ REFUSALS = {
 """Descriptions and bodies of refusals, but those of our own interface over HTTP."""
 
 SENT: Mapping[str, str] = {
-    **NOBODY_SENT,
+    **NO_ONE_SENT,
     **WRONG_SENT,
     **BROKEN_SENT,
     **{user: basic(user) for user in USERS},
@@ -84,7 +84,7 @@ def expected(operation: Operation, target: str, caller: str) -> str:
     needs = needed(operation, target)
     if caller in USERS:
         return PASSES if needs.may(caller) else DENIED
-    if caller in NOBODY_SENT:
+    if caller in NO_ONE_SENT:
         return PASSES if not needs.on else UNAUTHENTICATED
     if caller in BROKEN_SENT and target == PEER:
         return "500" if operation in CALLS else "UNKNOWN"

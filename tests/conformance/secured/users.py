@@ -69,7 +69,7 @@ def basic(user: str, password: str = PASSWORD) -> str:
     return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
-NOBODY_SENT: Mapping[str, str] = {
+NO_ONE_SENT: Mapping[str, str] = {
     "no header": "",
     "one word": "Basic",
     "lower case": basic("admin").replace("Basic", "basic"),

@@ -58,7 +58,7 @@ class HandLog:
         return answer
 
 
-class EndMark(MemoryMessage):
+class AtEnd(MemoryMessage):
     """Says that the partition was read to its end."""
 
     def __init__(self, offset: int) -> None:
@@ -116,9 +116,9 @@ async def test_a_record_that_cannot_be_read_stops_its_partition(log: HandLog, jo
 
 
 async def test_a_partition_that_ends_behind_what_was_delivered_stops(log: HandLog, journal: Journal) -> None:
-    log.deliver([EndMark(0), added(0), EndMark(1)])
+    log.deliver([AtEnd(0), added(0), AtEnd(1)])
     assert journal.failure is None
-    log.deliver([EndMark(3)])
+    log.deliver([AtEnd(3)])
     assert "offset 3" in (journal.failure or "")
 
 
@@ -127,7 +127,7 @@ async def test_only_records_that_were_folded_are_counted(log: HandLog, journal: 
         return REGISTRY.get_sample_value("sluice_journal_records_total") or 0.0
 
     before = folded()
-    log.deliver([EndMark(0), added(0), added(1), EndMark(2), MemoryMessage(JOURNAL, 0, 2, "a", b"no record"), added(3)])
+    log.deliver([AtEnd(0), added(0), added(1), AtEnd(2), MemoryMessage(JOURNAL, 0, 2, "a", b"no record"), added(3)])
     assert journal.views()[0].next_offset == 2 and folded() - before == 2
 
 

@@ -244,12 +244,12 @@ async def test_a_topic_made_anew_while_it_is_read_is_read_from_its_beginning(
         assert len(world.sink.events) == 15
         topic.id, topic.logs = "two", [[(None, b"new-%d-%d" % (p, n)) for n in range(count)] for p in range(3)]
 
-        async def all_noted() -> bool:
+        async def all_recorded() -> bool:
             await world.reach(reading)
             recorded = (await positions(world.store, NOTES)).values()
             return all(position == {"next": count, "topic": "two"} for position in recorded)
 
-        await eventually_async(all_noted, SOON_S, "the new one is through")
+        await eventually_async(all_recorded, SOON_S, "the new one is through")
     again = feed(world)
     await world.run_to_completion(again)
     wanted = {f"new-{p}-{n}" for p in range(3) for n in range(count)}

@@ -30,10 +30,10 @@ class Client:
 
     def offsets_for_times(self, question: list[TopicPartition], **_options: float) -> list[SimpleNamespace]:
         self._fail("queried")
-        places = {p.partition for p in question}
-        if not Client.frozen.isdisjoint(places):
+        partitions = {p.partition for p in question}
+        if not Client.frozen.isdisjoint(partitions):
             Client.thawed.wait(SOON_S)
-        if dead := Client.dead.intersection(places):
+        if dead := Client.dead.intersection(partitions):
             raise ValueError(f"{dead} are dead")
         return [SimpleNamespace(partition=p.partition, offset=Client.offset, error=Client.error) for p in question]
 

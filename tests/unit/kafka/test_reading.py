@@ -22,7 +22,7 @@ class Broker:
         self.is_closed = False
         self._answers = list(answers)
 
-    def assign(self, _places: list[Any]) -> None: ...
+    def assign(self, _partitions: list[Any]) -> None: ...
 
     def poll(self, wait_s: float) -> Any:
         answer = self._answers.pop(0) if self._answers else None

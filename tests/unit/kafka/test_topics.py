@@ -103,8 +103,8 @@ def test_all_replicas_of_a_new_topic_but_one_have_a_record_before_it_is_acknowle
 def test_topics_with_fewer_replicas_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "AdminClient", broker := Broker(requests_before_leading=0))
     for topic, replicas in (TOPICS[0], [1, 2]), (TOPICS[1], [1, 2, 3]):
-        places = {p: SimpleNamespace(replicas=replicas) for p in range(topic.partitions or 2)}
-        broker.present[topic.name] = SimpleNamespace(partitions=places)
+        partitions = {p: SimpleNamespace(replicas=replicas) for p in range(topic.partitions or 2)}
+        broker.present[topic.name] = SimpleNamespace(partitions=partitions)
     assert ensure_topics({}, partitions=2, replication=3) == [TOPICS[0].name]
 
 

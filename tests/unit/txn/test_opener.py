@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable
 
 import pytest
 from support.memory_world import until
-from support.opening_world import LEASE_MS, OpeningWorld
+from support.opening_world import LEASE_MS, OpenerWorld
 from support.transaction_world import KEY, STREAM
 from unit.txn.other_stream import other_stream, slow_with_the_first
 
@@ -19,8 +19,8 @@ from txn_manager import opener
 
 
 @pytest.fixture
-async def scene(virtual_time: None) -> AsyncIterator[OpeningWorld]:
-    scene = OpeningWorld()
+async def scene(virtual_time: None) -> AsyncIterator[OpenerWorld]:
+    scene = OpenerWorld()
     await scene.create()
     scene.created_at_s.clear()
     await scene.opener.start()
@@ -28,7 +28,7 @@ async def scene(virtual_time: None) -> AsyncIterator[OpeningWorld]:
     assert scene.opener.failures == []
 
 
-async def test_an_open_is_opened_with_the_request_and_ready_with_the_reply(scene: OpeningWorld) -> None:
+async def test_an_open_is_opened_with_the_request_and_ready_with_the_reply(scene: OpenerWorld) -> None:
     reply = await asyncio.wait_for(scene.send("r"), 5)
     id = scene.id_of("r")
     assert (reply.status, reply.transaction) == ("OK", id)
@@ -42,7 +42,7 @@ async def test_an_open_is_opened_with_the_request_and_ready_with_the_reply(scene
     assert found is not None and found.state is TransactionState.OPEN
 
 
-async def test_no_segment_is_created_before_the_record_that_names_it(scene: OpeningWorld) -> None:
+async def test_no_segment_is_created_before_the_record_that_names_it(scene: OpenerWorld) -> None:
     scene.refuse(JOURNAL, 10)
     reply = scene.send("r")
     await until(lambda: scene.broker.refusals < 10)
@@ -55,7 +55,7 @@ async def test_opens_at_one_moment_create_no_more_segments_at_once_than_the_limi
     virtual_time: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(opener, "OPEN_CONCURRENCY", 2)
-    scene = OpeningWorld()
+    scene = OpenerWorld()
     await scene.create()
     await scene.opener.start()
     creating, most = set[str](), 0
@@ -74,7 +74,7 @@ async def test_opens_at_one_moment_create_no_more_segments_at_once_than_the_limi
     assert {reply.status for reply in replies} == {"OK"} and most == 2
 
 
-async def test_an_open_that_an_earlier_owner_decides_late_is_carried_out(scene: OpeningWorld) -> None:
+async def test_an_open_that_an_earlier_owner_decides_late_is_carried_out(scene: OpenerWorld) -> None:
     reply = scene.first.journal.expect_reply("late", (KEY,))
     await scene.seed(
         KEY, TransactionOpened(*STREAM, scene.id_of("late"), lease_ms=LEASE_MS, at=1, dies_at=10**15, request="late")
@@ -82,7 +82,7 @@ async def test_an_open_that_an_earlier_owner_decides_late_is_carried_out(scene: 
     assert (await asyncio.wait_for(reply, 5)).status == "OK" and len(scene.own_segments) == 1
 
 
-async def test_the_caller_of_one_aborted_while_opening_gets_ended_with_the_last_record(scene: OpeningWorld) -> None:
+async def test_the_caller_of_one_aborted_while_opening_gets_ended_with_the_last_record(scene: OpenerWorld) -> None:
     scene.silent = True
     reply = scene.send("r")
     id = await scene.until_opened("r")
@@ -98,7 +98,7 @@ async def test_the_caller_of_one_aborted_while_opening_gets_ended_with_the_last_
     assert scene.own_segments == []
 
 
-async def test_segments_created_late_for_an_aborted_transaction_are_deleted(scene: OpeningWorld) -> None:
+async def test_segments_created_late_for_an_aborted_transaction_are_deleted(scene: OpenerWorld) -> None:
     scene.create_s = 20.0
     scene.send("r")
     await scene.abort_by_user(await scene.until_opened("r"))
@@ -112,7 +112,7 @@ async def test_opens_that_a_silent_store_keeps_leave_room_to_other_streams(
     virtual_time: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(opener, "OPEN_CONCURRENCY", 2)
-    scene = OpeningWorld(max_opening=3)
+    scene = OpenerWorld(max_opening=3)
     await scene.create()
     other = await other_stream(scene)
     await scene.opener.start()
@@ -126,7 +126,7 @@ async def test_opens_that_a_silent_store_keeps_leave_room_to_other_streams(
     assert not any(one.done() for one in stuck)
 
 
-async def test_a_stream_that_is_not_there_is_refused_without_segments(scene: OpeningWorld) -> None:
+async def test_a_stream_that_is_not_there_is_refused_without_segments(scene: OpenerWorld) -> None:
     open = OpenTransaction("sc", "none", lease_ms=LEASE_MS)
     reply = scene.first.journal.expect_reply("r", (open.key,))
     scene.request("r", open)

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 from support.memory_world import settle, until
-from support.opening_world import Opener, OpeningWorld
+from support.opening_world import Opener, OpenerWorld
 from support.transaction_world import KEY, STREAM
 from unit.txn.other_stream import other_stream, slow_with_the_first
 
@@ -25,7 +25,7 @@ from txn_manager.demand import MIN_PREPARED, Demand, PreparedLimits
 IDLE_S = 60.0
 
 
-class World(OpeningWorld):
+class World(OpenerWorld):
     """A stream of two segments whose transactions are prepared."""
 
     def __init__(self) -> None:
