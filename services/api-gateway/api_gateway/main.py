@@ -122,7 +122,9 @@ async def _console(runtime: Runtime, settings: GatewaySettings, parts: Parts, ma
     """What the routes for operators need beside the parts that all have."""
     journal, clock, reads, store = runtime.journal, runtime.clock, parts[Reads], parts[SegmentStore]
     refusal = why_not(secured=settings.auth_enabled or runtime.identity is not None)
-    demonstration = Demonstration(lambda: grpc_address(reads.cluster()), clock.now_ms, refusal)
+    demonstration = Demonstration(
+        lambda: runtime.endpoints.get(PROTOCOL) or grpc_address(reads.cluster()), clock.now_ms, refusal
+    )
     runtime.stack.push_async_callback(demonstration.close)
     kafka = settings.kafka_client()
     letters = dead_letters_of(kafka, runtime.producer, settings.partitions, runtime.source, clock, journal.chance)

@@ -118,10 +118,10 @@ async def _search(stores: _Stores, stream: Stream, repeated: Iterable[int]) -> l
     Whatever is found, more is looked for behind it; and behind each restore that came since.
     """
     numbers, found = set(repeated), set[int]()
-    for first in (stream.history.count, *restore_of(stream).bases[:-1]):
-        epoch = first
+    for base in (0, *restore_of(stream).bases[:-1]):
+        epoch = base or stream.history.count
         while True:
-            number = max(stream.next_number, max(numbers) + 1)
+            number = max(stream.next_number, base, max(numbers) + 1)
             wanted = candidates({*numbers, *range(number, number + MAX_NUMBERS_APART)}, epoch)
             new = set(await stores.there(wanted)) - found
             if not new:

@@ -113,14 +113,10 @@ class Leases:
         """
         if partition in self._journal.failed:
             return dict.fromkeys(timers, self._journal.clock.now_ms() + CHECK_AGAIN_MS)
-        looks, sending = dict[str, int | None](), {}
+        sending = {}
         for timer in timers:
             transaction, now = self._journal.views()[partition].get(timer), self._journal.clock.now_ms()
-            if not _is_open(transaction):
-                looks[timer] = None
-            elif (ends_at := self.ends_at(transaction)) > now:
-                looks[timer] = self._look_at(ends_at)
-            else:
+            if _is_open(transaction) and (ends_at := self.ends_at(transaction)) <= now:
                 metrics.LATENESS.observe((now - ends_at) / 1000)
                 self._outages.sending(partition, now)
                 request = f"lease-{transaction.uuid}-{now}"
@@ -128,7 +124,14 @@ class Leases:
         await asyncio.gather(*sending.values())
         now = self._journal.clock.now_ms()
         self._outages.sent(partition, now)
-        return looks | dict.fromkeys(sending, now + CHECK_AGAIN_MS)
+        return {
+            timer: now + CHECK_AGAIN_MS if timer in sending else self._next_look(partition, timer) for timer in timers
+        }
+
+    def _next_look(self, partition: int, timer: str) -> int | None:
+        """By what is known now: the lease may have changed while the checks of others were sent."""
+        transaction = self._journal.views()[partition].get(timer)
+        return self._look_at(self.ends_at(transaction)) if _is_open(transaction) else None
 
     async def passed_pings(self, request: str, command: CheckLease, checked_at: int) -> None:
         """The question has passed all pings that were appended before it. Raises SendError."""

@@ -145,6 +145,8 @@ class Timers:
                             await self._tick(partition, wheel)
             except WheelLostError as error:
                 why = str(error)
+                if not wheel.is_filled:
+                    self._failed(partition, owned, "timers not filled", why)
             except WheelUnavailableError as error:
                 metrics.REDIS_FAILURES.inc()
                 why = "redis away"
@@ -166,11 +168,11 @@ class Timers:
             log.warning(what, extra={"partition": partition, "error": why})
 
     async def _fill(self, partition: int, owned: _Owned, wheel: Wheel, why: str) -> None:
-        """Whatever changes once the journal has been read is told to the wheel, so nothing gets lost between them."""
+        """Redis has the wheel before the journal is read. What changes from then on is told to the wheel."""
+        await self._turn(wheel)
         owned.wheel = wheel
         wheel.pending.update(self._open_leases(partition))
         facts = {"partition": partition, "timers": len(wheel.pending), "why": why}
-        await self._turn(wheel)
         await self._tick(partition, wheel)
         wheel.is_filled = True
         owned.failure = None
@@ -178,12 +180,12 @@ class Timers:
         log.info("timers filled from the journal", extra=facts)
 
     async def _tick(self, partition: int, wheel: Wheel) -> None:
-        """Write what has changed and submit what is due, until neither fills a batch."""
-        submits = True
+        """Write what has changed, then submit what is due, until neither fills a batch."""
         while True:
             written, due = await self._turn(wheel)
-            submits = submits and await self._submit_checks(partition, wheel, due)
-            if written < MAX_BATCH and not (submits and len(due) == MAX_BATCH):
+            if written == MAX_BATCH:
+                continue
+            if not await self._submit_checks(partition, wheel, due) or len(due) < MAX_BATCH:
                 return
 
     async def _submit_checks(self, partition: int, wheel: Wheel, due: list[str]) -> bool:

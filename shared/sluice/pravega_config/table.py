@@ -162,7 +162,7 @@ RULES: dict[str, tuple[str, Kept | Fixed | Unneeded]] = {
     "transaction.execution.timeBound.days": ("", Kept("max_transaction_life_s", times(86400))),
     "transaction.ttl.hours": (
         "transaction.ttlHours",
-        Unneeded("ended transactions are remembered for a day at least, or until 20,000 newer ones have ended"),
+        Unneeded("ended transactions are remembered for two days at least, or until 50,000 newer ones have ended"),
     ),
     "listCompletedTxn.max.records": ("", Unneeded("the newest 500 are listed")),
     "retention.frequency.minutes": ("retention.frequencyMinutes", Kept("retention_pause_s", times(60))),

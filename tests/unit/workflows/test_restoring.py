@@ -27,11 +27,12 @@ from sluice.domain.ids import StreamId, TableId
 from sluice.domain.model import encode_record
 from sluice.domain.restoring.base import base_at
 from sluice.domain.scope.events import ScopeCreated
-from sluice.domain.segment import Segment, kvt_segment_name, number_of, segment_id, segment_name
+from sluice.domain.segment import Segment, epoch_of, kvt_segment_name, number_of, segment_id, segment_name
 from sluice.domain.stream.commands import CreateStream, ScaleStream, SealStream, TruncateStream
 from sluice.domain.stream.events import StreamEpochsRolled, StreamRolled
 from sluice.domain.stream.queries import head, successors_with_predecessors
-from sluice.domain.stream.restore import check_restored
+from sluice.domain.stream.restore import MAX_NUMBERS_APART, check_restored
+from sluice.domain.stream.scale import equal_ranges
 from sluice.domain.stream.state import Stream, StreamState, find_stream
 from sluice.domain.table.commands import CreateTable, DeleteTable
 from sluice.domain.table.state import Table, current_segments, find_table
@@ -436,6 +437,21 @@ async def test_what_was_scaled_in_a_life_that_the_back_up_does_not_know_is_found
     await first.split()
     writer.write()
     again = await restored(first, target, now=NOW + 60_000, earlier=[base_at(NOW, 0)])
+    await assert_comes_back_whole(again, writer)
+
+
+async def test_a_named_life_is_found_though_most_numbers_before_it_were_truncated_away(
+    before: System, tmp_path: Path
+) -> None:
+    target = backed_up(before, tmp_path)
+    await before.scale(before.stream.active_segments(), equal_ranges(MAX_NUMBERS_APART + 8))
+    first = await restored(before, target)
+    active = first.stream.active_epoch.segments
+    await first.ask_for(TruncateStream(*ST, cut=dict.fromkeys(active, 0)))
+    writer = Writer(first)
+    writer.write()
+    again = await restored(first, target, now=NOW + 60_000, earlier=[base_at(NOW, 0)])
+    assert [s for s in active if again.stream.history.has(epoch_of(s))]
     await assert_comes_back_whole(again, writer)
 
 

@@ -70,7 +70,8 @@ def candidates(numbers: Iterable[int], first: int) -> list[int]:
 def next_segments(stream: Stream, found: Iterable[int]) -> tuple[Segment, ...]:
     """The segments of the epoch behind everything, with the ranges that the back-up knew last."""
     newest = stream.history.segments_of(stream.history.count - 1)
-    base, first = restore_of(stream).bases[-1], max(stream.next_number, _after(found))
+    base = restore_of(stream).bases[-1]
+    first = max(stream.next_number, base, _after(found))
     return tuple(Segment(segment_id(base, first + i), s.low, s.high) for i, s in enumerate(newest))
 
 
@@ -103,7 +104,8 @@ def evolve_restored(state: Stream, event: StreamRestored) -> Stream:
         newest = history.epoch(history.count - 1)
         history.add(Epoch(event.base, newest.reference, at, newest.segments), (), ())
     history.record_sizes(event.sealed_sizes)
-    state.next_number = max(state.next_number, _after([*event.found, *(s.id for s in event.creates)]))
+    # Numbers, too, go on at the base: behind a second restore from the same back-up they are looked for from there.
+    state.next_number = max(state.next_number, event.base, _after([*event.found, *(s.id for s in event.creates)]))
     state.active = event.base
     state.state = StreamState.SEALED if event.sealed else StreamState.ACTIVE
     state.workflow = None

@@ -131,7 +131,7 @@ def _epoch(stream: Stream, epoch: int | None, time: int | None) -> int:
     # A scale that is under way has added an epoch already.
     number = min(stream.history.epoch_at(time), stream.active)
     if number < 0:
-        raise NotFoundError(f"{stream.id} was created later, at {stream.history.created_at(0)}")
+        raise NotFoundError(f"{stream.id} was created later, at {stream.history.created_at(stream.history.first)}")
     return number
 
 
