@@ -219,6 +219,32 @@ async def test_a_timer_that_fires_too_early_is_set_anew(scene: Scene) -> None:
     assert scene.sent() == []
 
 
+async def test_a_lease_that_gets_shorter_while_checks_are_sent_is_looked_at_at_its_new_end(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await scene.open()
+    long = transaction_id(0, "b")
+    await scene.seed(
+        TransactionOpened(*STREAM, long, lease_ms=50 * LEASE_MS, at=OPENED, dies_at=10**15),
+        TransactionReady(*STREAM, long, at=OPENED),
+    )
+    sender, acknowledged = scene.process.runtime.sender, asyncio.Event()
+    send = sender.send
+
+    async def send_slowly(*words: Any, **more: Any) -> Any:
+        await acknowledged.wait()
+        return await send(*words, **more)
+
+    monkeypatch.setattr(sender, "send", send_slowly)
+    scene.clock.now = DUE
+    timers = [TIMER, STREAM.transaction(long).aggregate]
+    sending = asyncio.create_task(scene.leases.submit_checks(scene.partition, timers))
+    await settle()
+    await scene.seed(TransactionPinged(*STREAM, long, lease_ms=LEASE_MS, at=DUE))
+    acknowledged.set()
+    assert await sending == {timers[0]: DUE + CHECK_AGAIN_MS, timers[1]: 2 * DUE - OPENED}
+
+
 async def test_where_the_journal_has_stopped_no_lease_is_checked(scene: Scene) -> None:
     await scene.open()
     scene.clock.now = DUE

@@ -301,6 +301,21 @@ async def test_an_outage_is_a_problem_from_its_beginning_until_wheels_are_filled
     await until(lambda: owner.timers.problem() is None, 27_000 + FILL_MS)
 
 
+async def test_a_wheel_that_is_lost_in_every_fill_is_a_problem(
+    world: TimerWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner, turn = await world.owner(3), world.server.turn
+
+    def turn_of_another_server(wheel: str, former: str, run: str, *more: Any) -> list[Any]:
+        return turn(wheel, former, run and "another", *more)
+
+    monkeypatch.setattr(world.server, "turn", turn_of_another_server)
+    owner.lease(3, "a", HOUR)
+    await until(lambda: (owner.timers.problem() or "").startswith("timers not filled since"), 4 * TICK_MS)
+    monkeypatch.undo()
+    await until(lambda: owner.timers.problem() is None, FILL_MS)
+
+
 async def test_random_leases_and_faults_leave_redis_as_the_journal_is(world: TimerWorld) -> None:
     owner, chance = await world.owner(0, 1, 2), random.Random(7)
     for _ in range(3_000):
