@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from sluice.domain.status import Status
 from sluice_cli.arguments import Limit
 from sluice_cli.command import command, group
 from sluice_cli.session import Session
@@ -73,6 +72,7 @@ def list_workflows(
 @command(app, "retry")
 def retry(session: Session, names: _Aggregates) -> None:
     """Have workflows that wait for their next attempts try again now."""
+    from sluice.domain.status import Status
     from sluice_cli.api import path_of
     from sluice_cli.errors import RefusedError
 
