@@ -2,7 +2,8 @@
 
 A segment's name has its number and the epoch in which it was created. Within a life of the system no stream is given
 the same name twice; and the epochs of two lives differ, so names do. Each restored stream gets an epoch with the
-number of the base, and what is created later begins with such an epoch.
+number of the base, and what is created later begins with such an epoch. Numbers go on at the base, too, so that a later
+restore from the same back-up knows where to look for them.
 
 The number of an epoch has 31 bits. The base is 64 times the minutes since 2026 began: it grows by 64 a minute, and
 reaches until 2089. What was numbered before the restore began at an older base, or at 0; and no stream uses up 64

@@ -21,14 +21,16 @@ def _moved(state: ScopeFences | None, event: EpochsMoved) -> ScopeFences:
     return state
 
 
+def _pieces(state: Any) -> tuple[bytes, ...]:
+    return state.pieces if isinstance(state, RestoredPieces) else ()
+
+
 def _piece_restored(state: Any, event: PieceRestored) -> RestoredPieces:
-    before = state.pieces if isinstance(state, RestoredPieces) else ()
-    return RestoredPieces((*before, event.piece))
+    return RestoredPieces((*_pieces(state), event.piece))
 
 
 def _restored(state: Any, event: AggregateRestored) -> Any:
-    before = state.pieces if isinstance(state, RestoredPieces) else ()
-    return decode_state(b"".join((*before, event.state)))
+    return decode_state(b"".join((*_pieces(state), event.state)))
 
 
 EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
