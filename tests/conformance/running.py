@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from concurrent.futures import Future
 from contextlib import nullcontext
 from itertools import count
-from threading import Thread
 from uuid import uuid4
+
+from support.loops import LoopInThread
 
 from conformance.answers import agrees, text_of
 from conformance.case import PEER, Case, Step
@@ -27,23 +28,22 @@ class Runner:
     """Runs cases against the controller at `address` and `rest_url`; closed, it stops what still runs."""
 
     def __init__(self, target: str, address: str, rest_url: str) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = Thread(target=self._loop.run_forever, name=f"conformance-{target}", daemon=True)
+        self._loop = LoopInThread(f"conformance-{target}")
         self._name, self._address, self._rest_url = target, address, rest_url
         self._run_id = uuid4().hex[:8]
         self._numbers = count()
         self._outcomes: dict[str, Future[None]] = {}
         self._turns = asyncio.Semaphore(_AT_A_TIME)
         self._alone = asyncio.Lock()
-        self._thread.start()
-        self._target = asyncio.run_coroutine_threadsafe(self._connect(), self._loop).result()
+        self._loop.start()
+        self._target = self._loop.run(self._connect())
 
     async def _connect(self) -> Target:
         return Target(self._name, self._address, self._rest_url)
 
     def begin(self, cases: Iterable[Case]) -> None:
         for case in cases:
-            self._outcomes[case.name] = asyncio.run_coroutine_threadsafe(self._take_turn(case), self._loop)
+            self._outcomes[case.name] = self._loop.begin(self._take_turn(case))
 
     def check(self, case: Case) -> None:
         """Wait for the outcome of a case that was begun; raise if it is not the expected one."""
@@ -52,10 +52,8 @@ class Runner:
     def close(self) -> None:
         for outcome in self._outcomes.values():
             outcome.cancel()
-        asyncio.run_coroutine_threadsafe(self._target.close(), self._loop).result()
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+        self._loop.run(self._target.close())
+        self._loop.stop()
 
     async def _take_turn(self, case: Case) -> None:
         alone = self._alone if case.alone and self._name == PEER else nullcontext()

@@ -5,10 +5,11 @@ store do goes through `run`.
 """
 
 import asyncio
-import threading
 from collections.abc import Coroutine, Mapping
 from types import TracebackType
 from typing import Any, Self, TypeVar, cast
+
+from support.loops import LoopInThread
 
 from sluice.domain.host import Host
 from sluice.pravega.failure import ConnectionFailure
@@ -18,7 +19,6 @@ from sluice.pravega.wire.frame import HEADER, decode, encode, payload_size
 from sluice.pravega.wire.hello import Hello, KeepAlive
 
 _CALL_S = 10.0
-_ENDS_S = 5.0
 _VERSIONS = Hello(high_version=17, low_version=5)
 
 T = TypeVar("T")
@@ -31,8 +31,7 @@ class SegmentStoreServer:
         self.host = Host(address, 0)
         self._address = address
         self._store = InMemorySegmentStore()
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="segment store")
+        self._loop = LoopInThread("segment store")
         self._served: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
 
@@ -53,20 +52,20 @@ class SegmentStoreServer:
 
     def run(self, call: Coroutine[Any, Any, T]) -> T:
         """The result of a call of `store`."""
-        return asyncio.run_coroutine_threadsafe(call, self._loop).result(_CALL_S)
+        return self._loop.run(call, _CALL_S)
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        self._loop.start()
         self.run(self._open())
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.run(self._close())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(_ENDS_S)
-        self._loop.close()
+        try:
+            self.run(self._close())
+        finally:
+            self._loop.stop()
 
     async def _open(self) -> None:
         self._server = await asyncio.start_server(self._serve, self._address, 0)

@@ -5,7 +5,6 @@ fails and is tried again, until `heal`. Belongs to one event loop; `in_thread` g
 """
 
 import asyncio
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 from support import group_state
+from support.loops import LoopInThread
 from support.ports import free_port
 from unit.gateway.rest.world import World
 from unit.gateway.system import CONTAINERS, PARTITIONS
@@ -281,7 +281,7 @@ class FreshFiles:
 class InThread:
     """A gateway on an event loop in a thread of its own, for callers that block."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, gateway: PageGateway) -> None:
+    def __init__(self, loop: LoopInThread, gateway: PageGateway) -> None:
         self._loop = loop
         self.gateway = gateway
 
@@ -299,7 +299,7 @@ class InThread:
         async def act() -> T:
             return action(self.gateway)
 
-        return asyncio.run_coroutine_threadsafe(act(), self._loop).result(30)
+        return self._loop.run(act())
 
     def run(self, action: Callable[[PageGateway], Any]) -> Any:
         """What the coroutine that the action returns comes to."""
@@ -307,7 +307,7 @@ class InThread:
         async def act() -> Any:
             return await action(self.gateway)
 
-        return asyncio.run_coroutine_threadsafe(act(), self._loop).result(60)
+        return self._loop.run(act())
 
 
 @contextmanager
@@ -319,25 +319,18 @@ def in_thread(
     demonstration: Demonstration | None = None,
 ) -> Iterator[InThread]:
     """A gateway that is served inside."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, name="page-gateway", daemon=True)
-    thread.start()
 
     async def begin() -> PageGateway:
         gateway = PageGateway(size, mode=mode, guard=guard, past=past, demonstration=demonstration)
         await gateway.start()
         return gateway
 
-    try:
-        gateway = asyncio.run_coroutine_threadsafe(begin(), loop).result(280)
+    with LoopInThread("page-gateway") as loop:
+        gateway = loop.run(begin(), 280)
         try:
             yield InThread(loop, gateway)
         finally:
-            asyncio.run_coroutine_threadsafe(gateway.stop(), loop).result(30)
-    finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
-        loop.close()
+            loop.run(gateway.stop())
 
 
 def _names_in(container: int, prefix: str, count: int, scope: str = "shop") -> list[str]:

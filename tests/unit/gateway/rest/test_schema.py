@@ -11,9 +11,7 @@ With authentication the same calls come from a user who may only read. A further
 leaves the credentials out, or sends others, is refused.
 """
 
-import asyncio
 import re
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -23,6 +21,7 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, settings
 from schemathesis.checks import CHECKS
+from support.loops import LoopInThread
 from unit.gateway.rest.world import World
 from unit.gateway.security.support import ALL, READ, Callers
 
@@ -59,29 +58,24 @@ def _bounded(examples: int) -> settings:
 @contextmanager
 def _served(port: int, guard: Guard | None = None) -> Iterator[str]:
     """A gateway that is served by a loop of its own; its base URL."""
-    loop = asyncio.new_event_loop()
-    serving, ending = threading.Event(), asyncio.Event()
 
-    async def serve() -> None:
+    async def start() -> tuple[World, HttpServer]:
         world = World(guard=guard)
         await world.start()
         server = HttpServer(world.app, "127.0.0.1", port)
         await server.start()
-        serving.set()
-        await ending.wait()
+        return world, server
+
+    async def stop(world: World, server: HttpServer) -> None:
         await server.stop()
         await world.stop()
 
-    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),), name="gateway")
-    with pytest.MonkeyPatch.context() as patch:
+    with LoopInThread("gateway") as loop, pytest.MonkeyPatch.context() as patch:
         # A feed would outlast every call.
         patch.setattr(feeds, "MAX_LIFE_S", 0.0)
-        thread.start()
-        assert serving.wait(10)
+        served = loop.run(start())
         yield f"http://127.0.0.1:{port}"
-        loop.call_soon_threadsafe(ending.set)
-        thread.join()
-    loop.close()
+        loop.run(stop(*served))
 
 
 @pytest.fixture(scope="module")
