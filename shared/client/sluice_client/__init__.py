@@ -43,6 +43,7 @@ from sluice_client.head import Start, find_start, start_at
 from sluice_client.opening import Client, open_client
 from sluice_client.revision import Revision
 from sluice_client.revisioned_stream import RevisionedStream
+from sluice_client.segment_input import SegmentInput, Skipped
 from sluice_client.synchronizer import StateSynchronizer
 
 __all__ = [
@@ -73,11 +74,13 @@ __all__ = [
     "RevisionedStream",
     "RouteStale",
     "ScopeMissing",
+    "SegmentInput",
     "SegmentMissing",
     "SegmentSealed",
     "SegmentStore",
     "SegmentStoreError",
     "SegmentTruncated",
+    "Skipped",
     "Start",
     "StateLost",
     "StateSynchronizer",

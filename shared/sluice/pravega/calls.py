@@ -110,6 +110,14 @@ class SegmentCalls(ABC):
         data = reply.data[:wanted]
         return SegmentData(offset, data, info.sealed and offset + len(data) == info.length)
 
+    async def read_or_wait(self, name: str, offset: int, length: int, wait_s: float) -> SegmentData:
+        """See SegmentStore."""
+        request = appends.ReadSegment(name, offset, length, await self._token(name), next_request_id())
+        reply = await self._exchange(await self._channel_for(request, name), request, name, wait_s)
+        if not isinstance(reply, appends.SegmentRead):
+            return SegmentData(offset, b"", True)
+        return SegmentData(offset, reply.data, reply.end_of_segment)
+
     async def append(
         self, name: str, writer_id: UUID, event: bytes, *, event_number: int = 1, expected_offset: int | None = None
     ) -> int:
@@ -209,12 +217,14 @@ class SegmentCalls(ABC):
             errors.check(cast(Command, request), failure.failure, segment, "", failure.detail)
             raise
 
-    async def _exchange(self, channel: RequestChannel, request: Numbered, segment: str) -> Command:
+    async def _exchange(
+        self, channel: RequestChannel, request: Numbered, segment: str, timeout_s: float | None = None
+    ) -> Command:
         """Sends the request and returns the reply if it means done or already done."""
         host = getattr(channel, "host", "")
         command = cast(Command, request)
         try:
-            reply = await channel.call(request, self._call_timeout_s)
+            reply = await channel.call(request, timeout_s or self._call_timeout_s)
         except ConnectionFailure as failure:
             errors.check(command, failure.failure, segment, host, failure.detail)
             raise

@@ -95,17 +95,26 @@ class EventSplitter:
         self.offset = offset
         """Where the next event begins."""
         self._max_event_bytes = max_event_bytes
-        self._pending = b""
+        self._pieces: list[bytes] = []
+        self.pending_bytes = 0
+        """How much of the next event has been fed."""
+        self._next_bytes = 0
 
     @property
-    def pending_bytes(self) -> int:
-        """How much of the next event has been fed."""
-        return len(self._pending)
+    def missing_bytes(self) -> int:
+        """How much of the next event is known to be missing; 0 if nothing of it has been fed."""
+        return max(0, self._next_bytes - self.pending_bytes)
 
     def feed(self, data: bytes) -> Iterator[SplitEvents]:
         """The events that are whole now, if any. Raises MalformedEvents behind them."""
-        self._pending += data
-        while (found := split_events(self._pending, self.offset, self._max_event_bytes)).events:
-            self._pending = self._pending[found.end - self.offset :]
+        self._pieces.append(data)
+        self.pending_bytes += len(data)
+        # A large event is put together once, not anew with each piece of it.
+        while self.pending_bytes >= max(1, self._next_bytes):
+            pending = b"".join(self._pieces)
+            found = split_events(pending, self.offset, self._max_event_bytes)
+            rest = pending[found.end - self.offset :]
+            self._pieces, self.pending_bytes, self._next_bytes = [rest], len(rest), found.next_bytes
             self.offset = found.end
-            yield found
+            if found.events:
+                yield found

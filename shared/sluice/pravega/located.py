@@ -66,9 +66,11 @@ class LocatedSegmentStores(SegmentCalls):
         self._hosts[segment] = host
         return connection
 
-    async def _exchange(self, channel: RequestChannel, request: Numbered, segment: str) -> Command:
+    async def _exchange(
+        self, channel: RequestChannel, request: Numbered, segment: str, timeout_s: float | None = None
+    ) -> Command:
         try:
-            return await super()._exchange(channel, request, segment)
+            return await super()._exchange(channel, request, segment, timeout_s)
         except (TryLater, AccessDenied):
             self._tokens.forget(segment)
             self._hosts.pop(segment, None)

@@ -73,6 +73,7 @@ class InMemorySegmentStore(SegmentCalls):
         self._clock_ms = clock_ms
         # The segment that each writer was set up for, and its last number as far as is known there (2.5).
         self._writers: dict[UUID, tuple[str, int]] = {}
+        self._changed = asyncio.Event()
 
     def evict(self, name: str) -> None:
         """Forgets of a segment what a segment store forgets that was not used for a minute (4.10)."""
@@ -93,6 +94,8 @@ class InMemorySegmentStore(SegmentCalls):
         try:
             async with asyncio.timeout(timeout_s):
                 await self._fault("before", request, name)
+                while isinstance(request, appends.ReadSegment) and self._is_at_tail(request):
+                    await self._changed.wait()
                 reply = self._answer(request, name)
                 await self._fault("after", request, name)
         except TimeoutError as error:
@@ -156,7 +159,7 @@ class InMemorySegmentStore(SegmentCalls):
         if segment.sealed:
             return refusals.SegmentIsSealed(request.request_id, request.segment)
         segment.sealed = True
-        segment.last_modified_ms = self._clock_ms()
+        self._record_change(segment)
         return segments.SegmentSealed(request.request_id, request.segment)
 
     def _truncate(self, request: segments.TruncateSegment, segment: MemorySegment) -> Command:
@@ -169,6 +172,7 @@ class InMemorySegmentStore(SegmentCalls):
 
     def _delete(self, request: segments.DeleteSegment, _: MemorySegment) -> Command:
         del self.segments[request.segment]
+        self._wake_readers()
         return segments.SegmentDeleted(request.request_id, request.segment)
 
     def _delete_table(self, request: tables.DeleteTableSegment, table: MemoryTable) -> Command:
@@ -206,7 +210,20 @@ class InMemorySegmentStore(SegmentCalls):
 
     def _store(self, segment: MemorySegment, data: bytes) -> None:
         segment.data += data
+        self._record_change(segment)
+
+    def _record_change(self, segment: MemorySegment) -> None:
         segment.last_modified_ms = self._clock_ms()
+        self._wake_readers()
+
+    def _wake_readers(self) -> None:
+        """Has every read that waits look again."""
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    def _is_at_tail(self, request: appends.ReadSegment) -> bool:
+        segment = self.segments.get(request.segment)
+        return segment is not None and not segment.sealed and request.offset >= segment.length
 
     # Attributes, reading and appending
 

@@ -104,6 +104,13 @@ class SegmentStore(Protocol):
         Raises SegmentMissing, SegmentTruncated.
         """
 
+    async def read_or_wait(self, name: str, offset: int, length: int, wait_s: float) -> SegmentData:
+        """Up to about `length` bytes from `offset`, at the end of an unsealed segment as soon as there are any.
+
+        No bytes and not at the end means that the store stopped waiting. Raises SegmentMissing, SegmentTruncated;
+        TryLater, too, when nothing came within `wait_s` (3.2).
+        """
+
     async def append(
         self, name: str, writer_id: UUID, event: bytes, *, event_number: int = 1, expected_offset: int | None = None
     ) -> int:

@@ -25,6 +25,7 @@ from sluice.pravega import (
     TableEntry,
     TableKey,
     TableNotEmpty,
+    TryLater,
 )
 from sluice.pravega.errors import ConnectionClosed
 from sluice.pravega.event_frames import frame_event
@@ -120,6 +121,25 @@ class SegmentStoreSuite:
         assert (await store.read_segment(name, 11, 1000)).end_of_segment
         assert not (await store.read_segment(name, 11, 10)).end_of_segment
         assert (await store.read_segment(name, 26, 1000)).end_of_segment
+
+    async def test_a_read_at_the_end_waits_until_there_is_more(self, store: SegmentStore, name: str) -> None:
+        first = asyncio.create_task(store.read_or_wait(name, 0, 100, 60.0))
+        await asyncio.wait([first], timeout=0.2)
+        assert not first.done()
+        await store.append(name, writer("a"), b"one")
+        assert (await first).data == frame_event(b"one")
+        assert (await store.read_or_wait(name, 3, 100, 60.0)).data == frame_event(b"one")[3:]
+        with pytest.raises(TryLater):
+            await store.read_or_wait(name, 11, 100, 0.1)
+        last = asyncio.create_task(store.read_or_wait(name, 11, 100, 60.0))
+        await asyncio.wait([last], timeout=0.2)
+        assert not last.done()
+        await store.seal_segment(name)
+        assert (await last).end_of_segment
+        assert (await store.read_or_wait(name, 11, 100, 60.0)).end_of_segment
+        await store.truncate_segment(name, 11)
+        with pytest.raises(SegmentTruncated):
+            await store.read_or_wait(name, 0, 100, 60.0)
 
     async def test_an_event_is_appended_once(self, store: SegmentStore, name: str) -> None:
         for number, event in ((1, b"a"), (1, b"a"), (5, b"b"), (5, b"b"), (2, b"never")):
