@@ -162,6 +162,12 @@ def together(*steps: Step) -> Step:
     return step(" | ".join(one.title for one in steps), act)
 
 
+def twice_at_once(delete: Step, missing: str) -> Step:
+    """A deletion by two callers side by side; the one that comes when all is done may find nothing."""
+    fits = {("SUCCESS", "SUCCESS"), ("SUCCESS", missing), (missing, "SUCCESS")}
+    return together(delete, delete).gives(Such("deletes it", lambda answers: tuple(answers) in fits))
+
+
 def ids_are_right(*names: str) -> Step:
     """Whether all ids are different and read back by all clients (controller-grpc-api 6.2)."""
 

@@ -24,7 +24,7 @@ from conformance.calls import (
 from conformance.case import Subject
 from conformance.cases.streams_created import configuration, equal_ranges
 from conformance.data import fate, write
-from conformance.txn_calls import together
+from conformance.txn_calls import twice_at_once
 
 END = Subject("end_stream")
 case = END.case
@@ -58,7 +58,7 @@ case(
     delete_stream().gives("STREAM_NOT_FOUND"),
     seal().gives("STREAM_NOT_FOUND"),
 )
-case("delete_twice_at_once", *STREAM, seal(), together(*[delete_stream()] * 2).gives(["SUCCESS"] * 2))
+case("delete_twice_at_once", *STREAM, seal(), twice_at_once(delete_stream(), "STREAM_NOT_FOUND"))
 case("delete_missing", *missing(delete_stream, "STREAM_NOT_FOUND"))
 case(
     "deleted_tells_nothing",

@@ -14,7 +14,7 @@ from conformance.table_calls import (
     table_configuration,
     table_segments,
 )
-from conformance.txn_calls import together
+from conformance.txn_calls import twice_at_once
 
 TABLES = Subject("table")
 case = TABLES.case
@@ -103,7 +103,7 @@ case(
     tables().gives([]),
     delete_table().gives("TABLE_NOT_FOUND"),
 )
-case("delete_twice_at_once", create_scope(), create_table(), together(*[delete_table()] * 2).gives(["SUCCESS"] * 2))
+case("delete_twice_at_once", create_scope(), create_table(), twice_at_once(delete_table(), "TABLE_NOT_FOUND"))
 case("delete_missing", *missing(delete_table, "TABLE_NOT_FOUND"))
 case(
     "again_counts_on",
