@@ -13,6 +13,7 @@ from uuid import UUID
 from sluice.pravega.wire.text import decode_text, encode_text
 
 MAX_COMPACT_INT = 2**30 - 1
+MAX_COMPACT_LONG = 2**62 - 1
 
 _SHORT = struct.Struct(">H")
 _INT = struct.Struct(">i")
@@ -28,19 +29,19 @@ class MalformedPayload(ValueError):
     """The bytes are not the payload they should be."""
 
 
-def envelope(*revisions: bytes) -> bytes:
-    """An object of version 0 with these revisions."""
-    return b"\0" + _version_0(revisions)
+def envelope(*revisions: bytes, version: int = 0) -> bytes:
+    """An object with these revisions."""
+    return b"\0" + _version(version, revisions)
 
 
 def typed_envelope(type: int, *revisions: bytes) -> bytes:
     """An object of a family, of version 0, with these revisions."""
-    return bytes((0, type)) + _version_0(revisions)
+    return bytes((0, type)) + _version(0, revisions)
 
 
-def _version_0(revisions: tuple[bytes, ...]) -> bytes:
+def _version(version: int, revisions: tuple[bytes, ...]) -> bytes:
     parts = (bytes((number,)) + int32(len(data)) + data for number, data in enumerate(revisions))
-    return bytes((0, len(revisions))) + b"".join(parts)
+    return bytes((version, len(revisions))) + b"".join(parts)
 
 
 def int32(number: int) -> bytes:
@@ -66,6 +67,30 @@ def compact_int(number: int) -> bytes:
     if number <= 0x3FFF:
         return (number | 0x8000).to_bytes(2, "big")
     return (number | 0xC0000000).to_bytes(4, "big")
+
+
+def compact_long(number: int) -> bytes:
+    """A number from 0 to MAX_COMPACT_LONG in one, two, four or eight bytes. Raises ValueError for any other."""
+    if not 0 <= number <= MAX_COMPACT_LONG:
+        raise ValueError(f"{number} is no compact long")
+    return _compact(number, 62, 0)
+
+
+def compact_signed_long(number: int) -> bytes:
+    """A number of 62 bits with its sign in one, two, four or eight bytes. Raises ValueError for any other."""
+    size = ~number if number < 0 else number
+    if size >= 1 << 61:
+        raise ValueError(f"{number} is no compact signed long")
+    return _compact(size, 61, 1 << 63 if number < 0 else 0)
+
+
+def _compact(number: int, bits: int, sign: int) -> bytes:
+    """A number behind two bits that say how many bytes it takes; `bits` of eight bytes are for the number."""
+    for width, length in enumerate((1, 2, 4, 8)):
+        left_out = 64 - 8 * length
+        if number < 1 << (bits - left_out):
+            return (sign >> left_out | width << (bits - left_out) | number).to_bytes(length, "big")
+    raise AssertionError("the caller has looked at the size")
 
 
 def text(value: str) -> bytes:
@@ -97,17 +122,24 @@ class PayloadReader:
         return len(self._data) - self._at
 
     def envelope(self) -> list["PayloadReader"]:
-        """The revisions of an object; one at least."""
+        """The revisions of an object of version 0; one at least."""
         self._expect(0, "format")
+        self._expect(0, "version")
         return self._revisions()
+
+    def versioned_envelope(self) -> tuple[int, list["PayloadReader"]]:
+        """The version of an object, and its revisions; one at least."""
+        self._expect(0, "format")
+        return self.byte(), self._revisions()
 
     def typed_envelope(self) -> tuple[int, list["PayloadReader"]]:
         """The type of an object of a family, and its revisions; one at least."""
         self._expect(0, "format")
-        return self.byte(), self._revisions()
+        type = self.byte()
+        self._expect(0, "version")
+        return type, self._revisions()
 
     def _revisions(self) -> list["PayloadReader"]:
-        self._expect(0, "version")
         revisions = [self._revision(number) for number in range(self.byte())]
         if not revisions:
             raise MalformedPayload("no revision")
@@ -141,6 +173,23 @@ class PayloadReader:
         if first < 0xC0:
             return (first & 0x3F) << 8 | self.byte()
         return (first & 0x3F) << 24 | int.from_bytes(self.raw(3), "big")
+
+    def compact_long(self) -> int:
+        return self._compact(self.byte(), 62)
+
+    def compact_signed_long(self) -> int:
+        first = self.byte()
+        number = self._compact(first & 0x7F, 61)
+        return ~number if first & 0x80 else number
+
+    def _compact(self, first: int, bits: int) -> int:
+        width = first >> (bits - 56)
+        length = 1 << width
+        raw = bytes((first,)) + self.raw(length - 1)
+        return int.from_bytes(raw, "big") & (1 << (bits - 64 + 8 * length)) - 1
+
+    def boolean(self) -> bool:
+        return self.byte() != 0
 
     def uuid(self) -> UUID:
         return UUID(bytes=self.raw(16))

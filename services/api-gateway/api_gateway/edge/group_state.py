@@ -15,27 +15,26 @@ import msgspec
 
 from api_gateway.edge.worker import Worker
 from sluice.domain.segment import parse_segment_name
+from sluice.pravega import reader_group_state as written
 from sluice.pravega.envelope import MalformedPayload
 from sluice.pravega.errors import SegmentTruncated
 from sluice.pravega.event_frames import EventSplitter
 from sluice.pravega.reader_group_state import (
+    SILENT,
     AcquireSegment,
     AddReader,
-    InitialState,
-    LastRead,
-    Offsets,
-    ReaderPositions,
+    CheckpointReader,
     ReleaseSegment,
     RemoveReader,
     SegmentCompleted,
-    StateRecord,
+    Update,
+    UpdateDistanceToTail,
     decode_entry,
 )
 from sluice.pravega.store import MARK_ATTRIBUTE, SegmentStore
+from sluice.pravega.stream_cut import Offsets
 
 NO_MARK = -(2**63)
-SILENT = "_SILENT_"
-"""In the name of a checkpoint that readers make for themselves: it moves no offset."""
 READ_BYTES = 256 * 1024
 MAX_STATE_BYTES = 8 * 1024 * 1024
 """A state stream longer than this, from its mark on, is not read."""
@@ -129,9 +128,14 @@ def _folded(offset: int, content: bytes) -> GroupState | None:
 def fold(state: GroupState | None, payload: bytes) -> GroupState | None:
     """The state after one entry of the log; it may change in place. Raises MalformedPayload."""
     for record in decode_entry(payload):
-        if isinstance(record, InitialState):
+        if isinstance(record, written.GroupState):
             state = GroupState(
-                record.id, record.generation, record.assigned, record.unassigned, {}, {**record.last_read}
+                str(record.config.id),
+                record.config.generation,
+                record.assigned,
+                {**record.unassigned},
+                {},
+                {**record.last_read},
             )
             _wait(state, record.future)
         elif state is None:
@@ -141,7 +145,7 @@ def fold(state: GroupState | None, payload: bytes) -> GroupState | None:
     return state
 
 
-def _update(state: GroupState, record: StateRecord) -> None:
+def _update(state: GroupState, record: Update) -> None:
     match record:
         case AddReader(reader):
             state.assigned.setdefault(reader, {})
@@ -160,10 +164,10 @@ def _update(state: GroupState, record: StateRecord) -> None:
             state.last_read.pop(segment, None)
             _wait(state, successors)
             _release_successors(state, _id_of(segment), successors)
-        case ReaderPositions(checkpoint, reader, positions) if SILENT not in checkpoint:
+        case CheckpointReader(checkpoint, reader, positions) if SILENT not in checkpoint:
             held = state.assigned.get(reader, {})
             held |= {segment: at for segment, at in positions.items() if segment in held}
-        case LastRead(_, positions):
+        case UpdateDistanceToTail(_, _, positions):
             state.last_read |= positions
 
 
