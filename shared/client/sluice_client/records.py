@@ -2,10 +2,11 @@
 
 | bytes | |
 |---|---|
-| 1 | version of this format: 1 |
-| 1 | `S`: the rest is a state, by the state codec. `U`: the rest is updates |
-| 4 | of each update: its length, big-endian |
+| 4 | 1: the rest is a state, by the state codec. 2: the rest is updates |
+| 4 | of each update: its length |
 | so many | of each update: the update, by the update codec |
+
+Numbers are big-endian. Java's `StateSynchronizer` writes the same, but may write zeros behind a state.
 
 Pure functions.
 """
@@ -15,8 +16,8 @@ from collections.abc import Iterator, Sequence
 
 from sluice_client.errors import EntryMalformed
 
-_STATE = b"\x01S"
-_UPDATES = b"\x01U"
+_STATE = b"\0\0\0\1"
+_UPDATES = b"\0\0\0\2"
 _LENGTH = struct.Struct(">I")
 
 

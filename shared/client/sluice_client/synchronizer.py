@@ -4,11 +4,11 @@ The revisioned stream is the order. A process that changes the state decides on 
 condition that no other one appended since. If one did, it applies what came and decides anew. So an update was
 decided on exactly the state that it is applied to, everywhere.
 
-Compaction appends the state itself as an entry, moves the mark to that entry, then truncates before it, in this order.
-So wherever it is interrupted, the mark is at an entry that holds a state, or there is none and the stream is whole: who
-finds what it wants to read truncated goes on from the mark. Several that compact at once do each other no harm: the
-mark only moves forward, and never behind the revision to which a process truncates. That one holds a state, too: there
-one begins if the mark cannot be had, because the stream was sealed since.
+Compaction appends the state itself as an entry, moves the mark to that entry, then truncates where the mark was before,
+in this order, as Java does. So the mark is at an entry that holds a state, and so is the head of a stream that was
+truncated, wherever a compaction is interrupted: who finds what it wants to read truncated goes on from the mark, or
+from the head if the mark cannot be had, because the stream was sealed since. Several that compact at once do each other
+no harm: the mark only moves forward. And a copy that is less than one compaction behind never meets a truncation.
 
 The copy changes only by what was read back or is known to be stored, so a call that fails or is cancelled leaves it at
 some revision of the stream, and the next call goes on from there.
@@ -107,16 +107,27 @@ class StateSynchronizer(Generic[State, Update]):
                 await asyncio.sleep(pause)
         raise Contended(f"attempts to update {self._stream.segment}")
 
-    async def compact(self) -> None:
-        """Writes the state to the stream as one entry and truncates what lies before it; any process may at any time.
+    async def append(self, updates: Sequence[Update]) -> None:
+        """Writes updates whatever the state is by now; the copy gets them with the next call.
 
-        Does nothing that was done already, so that repeating is cheap, and ends a compaction that was interrupted.
-        Raises Contended, EntryTooLarge if the state is larger than 8 MiB, and what `fetch` raises.
+        Only for updates that `apply` takes on every state. Raises what `RevisionedStream.append` does.
+        """
+        await self._stream.append(records.updates_record([self._update_codec.encode(each) for each in updates]))
+
+    async def compact(self) -> None:
+        """Writes the state to the stream as one entry and truncates where the compaction before this one began.
+
+        Any process may at any time; what was done already is not done again. Raises Contended, EntryTooLarge if the
+        state is larger than 8 MiB, and what `fetch` raises.
         """
         async with self._turn():
             revision = await self._write_state()
-            await self._advance_mark(revision)
-            await self._stream.truncate(revision)
+            before = await self._stream.mark()
+            if before is None or before < revision:
+                # If another process was first, it has marked a newer state.
+                await self._stream.set_mark(revision, before)
+            if before is not None:
+                await self._stream.truncate(before)
 
     async def _write_state(self) -> Revision:
         """Where an entry begins that holds the newest state."""
@@ -129,14 +140,6 @@ class StateSynchronizer(Generic[State, Update]):
                 return revision
             await asyncio.sleep(pause)
         raise Contended(f"attempts to compact {self._stream.segment}")
-
-    async def _advance_mark(self, revision: Revision) -> None:
-        for pause in self._pauses():
-            mark = await self._stream.mark()
-            if (mark is not None and mark >= revision) or await self._stream.set_mark(revision, mark):
-                return
-            await asyncio.sleep(pause)
-        raise Contended(f"attempts to set the mark of {self._stream.segment}")
 
     async def _write(self, record: bytes) -> bool:
         """Writes an entry if the copy is the newest one, and applies it as if it had been read."""

@@ -103,28 +103,41 @@ async def test_what_raises_writes_nothing(store: InMemorySegmentStore, one: Sync
     assert await one.fetch() == (1,) == await synchronizer(store).fetch()
 
 
-async def test_compaction_leaves_one_entry_that_all_go_on_from(store: InMemorySegmentStore, one: Synchronizer) -> None:
+async def test_a_compaction_leaves_what_came_since_the_one_before(
+    store: InMemorySegmentStore, one: Synchronizer
+) -> None:
     behind, other = synchronizer(store), synchronizer(store)
     await behind.fetch()
+    await one.compact()
     await other.update(lambda _: [2])
     await one.compact()
-    segment = store.segments[SEGMENT]
-    assert segment.data[8:] == records.state_record(b"[1,2]")
+    stream = RevisionedStream(store, SEGMENT)
+    assert [entry async for _, entry in stream.read(await stream.head())] == [
+        records.state_record(b"[1]"),
+        records.updates_record([b"2"]),
+        records.state_record(b"[1,2]"),
+    ]
     await other.update(lambda _: [3])
     assert [await each.fetch() for each in (one, behind, other, synchronizer(store))] == [(1, 2, 3)] * 4
     assert len({each.revision for each in (one, behind, other)}) == 1
 
 
-async def test_to_compact_again_changes_nothing(store: InMemorySegmentStore, one: Synchronizer) -> None:
+async def test_to_compact_again_writes_nothing(store: InMemorySegmentStore, one: Synchronizer) -> None:
     other = synchronizer(store)
     await one.compact()
     length = store.segments[SEGMENT].length
     await one.compact()
     await other.compact()
     assert store.segments[SEGMENT].length == length
+    assert store.segments[SEGMENT].data[8:] == records.state_record(b"[1]")
+
+
+async def test_updates_are_appended_whatever_the_state_is(store: InMemorySegmentStore, one: Synchronizer) -> None:
+    other = synchronizer(store)
     await other.update(lambda _: [2])
-    await one.compact()
-    assert store.segments[SEGMENT].data[8:] == records.state_record(b"[1,2]")
+    await one.append([3, 4])
+    assert one.state == (1,)
+    assert await one.fetch() == (1, 2, 3, 4) == await other.fetch()
 
 
 @pytest.mark.parametrize("request_type", ["ConditionalAppend", "UpdateSegmentAttribute", "TruncateSegment"])
@@ -138,6 +151,8 @@ async def test_a_compaction_that_was_cut_off_anywhere(
         reached.set()
         await asyncio.Event().wait()
 
+    await synchronizer(store).compact()
+    await one.update(lambda _: [2])
     store.fault = at(moment, request_type, stand)
     compaction = asyncio.create_task(one.compact())
     await reached.wait()
@@ -145,11 +160,12 @@ async def test_a_compaction_that_was_cut_off_anywhere(
     store.fault = None
     await asyncio.wait([compaction])
     assert compaction.cancelled()
-    assert await synchronizer(store).fetch() == (1,) == await one.fetch()
-    await synchronizer(store).update(lambda _: [2])
+    assert await synchronizer(store).fetch() == (1, 2) == await one.fetch()
+    await synchronizer(store).update(lambda _: [3])
     await one.compact()
-    assert store.segments[SEGMENT].data[8:] == records.state_record(b"[1,2]")
-    assert await synchronizer(store).fetch() == (1, 2)
+    await one.compact()
+    assert store.segments[SEGMENT].data[8:] == records.state_record(b"[1,2,3]")
+    assert await synchronizer(store).fetch() == (1, 2, 3)
 
 
 async def test_a_compaction_that_others_overtook_does_not_move_the_mark_back(store: InMemorySegmentStore) -> None:
@@ -170,10 +186,12 @@ async def test_a_compaction_that_others_overtook_does_not_move_the_mark_back(sto
 async def test_the_mark_moves_on_while_another_begins_there(store: InMemorySegmentStore, one: Synchronizer) -> None:
     behind = synchronizer(store)
     await one.compact()
+    await one.compact()
 
     async def move_on() -> None:
         store.fault = None
         await one.update(lambda _: [2])
+        await one.compact()
         await one.compact()
 
     store.fault = at("after", "GetSegmentAttribute", move_on)
@@ -184,6 +202,7 @@ async def test_the_mark_moves_on_while_another_begins_there(store: InMemorySegme
 async def test_a_stream_that_was_not_used_for_long(
     store: InMemorySegmentStore, one: Synchronizer, sealed: bool
 ) -> None:
+    await one.compact()
     await one.compact()
     await one.update(lambda _: [2])
     if sealed:
@@ -225,7 +244,7 @@ async def test_a_mark_that_is_not_at_a_state(store: InMemorySegmentStore, one: S
 
 async def test_an_entry_of_another_program(store: InMemorySegmentStore, one: Synchronizer) -> None:
     await RevisionedStream(store, SEGMENT).append(b"hello")
-    with pytest.raises(EntryMalformed, match="begins with b'he'"):
+    with pytest.raises(EntryMalformed, match="begins with b'hell'"):
         await one.fetch()
     assert one.state == (1,)
 
