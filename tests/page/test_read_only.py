@@ -10,7 +10,7 @@ from page.gateway import InThread, in_thread
 from page.sample_data import Size
 from playwright.sync_api import expect
 
-from api_gateway.console.permissions import RULES
+from api_gateway.console.rest import RULES
 from api_gateway.edge.security.rules import READ_UPDATE
 from api_gateway.settings import PageMode
 

@@ -15,7 +15,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api_gateway.console import rest as console
 from api_gateway.console.page_files import page_routes
-from api_gateway.console.permissions import RULES as CONSOLE_RULES
 from api_gateway.edge.containers import Containers
 from api_gateway.edge.health import Health
 from api_gateway.edge.heartbeats import LastHeartbeats
@@ -44,7 +43,7 @@ IN_A_THREAD = 32 * 1024
 
 ANY_BROWSER = Browsers()
 
-RULES = {**PRAVEGA_RULES, **CONSOLE_RULES}
+RULES = {**PRAVEGA_RULES, **console.RULES}
 """The permissions that the calls of both interfaces need, by method and path; None: for everyone."""
 
 OPEN_PATHS = (

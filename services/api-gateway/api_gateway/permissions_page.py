@@ -5,9 +5,9 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-import api_gateway.console.permissions as console
 import api_gateway.pravega.rest.permissions as pravega
 from api_gateway.app import OPEN_PATHS
+from api_gateway.console import rest as console
 from api_gateway.edge.security.rules import Rule
 from api_gateway.pravega.permissions import RPCS
 

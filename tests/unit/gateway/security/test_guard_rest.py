@@ -15,7 +15,7 @@ from unit.gateway.security.support import ALL, NONE, READ, READ_UPDATE, Callers
 from api_gateway.app import OPEN_PATHS, RULES, build_app
 from api_gateway.console.page_files import FILES_PATH, page_files
 from api_gateway.console.paging import position_in
-from api_gateway.console.permissions import RULES as CONSOLE_RULES
+from api_gateway.console.rest import RULES as CONSOLE_RULES
 from api_gateway.console.rest import stream_search
 from api_gateway.edge.rest import boundary
 from api_gateway.edge.security.guard import Guard

@@ -1,20 +1,30 @@
-"""What the caller of a description may do with what is described: what its state allows, and the caller's permissions.
+"""The actions on resources: what each sends, needs and answers, and which of them a caller may take now.
 
-The decision on a request has the last word; this says what is worth to be offered.
+Where an operation is no more than a command, the function that makes it of a call, with `action` above it, is all of
+it; the docstring describes it. The decision on a request has the last word: what is allowed is worth to be offered.
 """
 
-from collections.abc import Iterable
+import inspect
+from collections.abc import Callable, Iterable
 from enum import Enum
+from typing import Annotated, Any, get_type_hints
 
-from pydantic import Field
+from fastapi import APIRouter, Depends, Response
+from pydantic import BaseModel, Field
 
-from api_gateway.console.permissions import RULES
-from api_gateway.console.rest.base import PREFIX, Model
+from api_gateway.console.permissions import rule_of
+from api_gateway.console.rest.base import Model, Taken, changed, refusals
+from api_gateway.console.rest.dry_runs import AnyAnswer, DryRun, DryRunModel, DryRunQuery
+from api_gateway.console.rest.replies import done
+from api_gateway.edge.rest.answers import as_json
+from api_gateway.edge.rest.parts import Parts, ServedParts, Submit
 from api_gateway.edge.security.rest_resources import Names
-from sluice.domain.workflow import why_not_cancel, why_not_retry
+from sluice.domain.decision import Reply
 from sluice.security.caller import CALLER, ForbiddenError
 
 NO_PERMISSION = "the credentials do not allow it"
+
+_OR_DRY = "With `dryRun`: what it would do."
 
 
 class Allowed(Model):
@@ -30,7 +40,7 @@ class Action:
 
     def __init__(self, name: str, method: str, path: str) -> None:
         self.name = name
-        self._rule = RULES[f"{method} {PREFIX}{path}"]
+        self._rule = rule_of(method, path)
 
     def judged(self, names: Names, why_not: str) -> Allowed:
         """For the caller, and a resource with these names, whose state forbids it for the reason given, or not ("")."""
@@ -48,14 +58,70 @@ def judged(actions: Iterable[tuple[Action, str]], names: Names) -> list[Allowed]
     return [action.judged(names, why_not) for action, why_not in actions]
 
 
-RETRY = Action("retry", "POST", "/workflows/retry")
-CANCEL = Action("cancel", "POST", "/workflows/cancel")
-"""On the workflow that changes a resource."""
+def taken(_parts: Parts, _command: Any, reply: Reply) -> Taken:
+    """The answer to a command that has nothing else to say."""
+    return Taken(status=reply.status)
 
 
-def on_workflow(state: object) -> list[tuple[Action, str]]:
-    """Retry and cancel of the workflow that changes an aggregate of this state, each with what forbids it."""
-    return [(RETRY, why_not_retry(state)), (CANCEL, why_not_cancel(state))]
+def action(
+    routes: APIRouter,
+    name: str,
+    method: str,
+    path: str,
+    *,
+    id: str,
+    about: str,
+    says: str,
+    status: int = 200,
+    answer: Callable[[Parts, Any, Reply], BaseModel] = taken,
+    refused: tuple[int, ...] = (404, 409),
+    dry: bool = False,
+) -> Callable[[Callable[..., Any]], Action]:
+    """Adds to `routes` the operation that sends the command which the function below makes of a call.
+
+    `about` names what is acted on, as a format of the command; `says` describes the answer with `status`. A deletion
+    has no answer. With `dry` the call may only ask what it would do.
+    """
+    is_deletion = method == "DELETE"
+    success = 204 if is_deletion else status
+    model = None if is_deletion else get_type_hints(answer)["return"]
+    responses: dict[int | str, Any] = {success: changed(says, model)}
+    if dry and success == 200:
+        responses = {200: changed(f"{says} {_OR_DRY}", AnyAnswer)}
+    elif dry:
+        responses = {200: {"description": _OR_DRY, "model": DryRunModel}, **responses}
+
+    def add(make: Callable[..., Any]) -> Action:
+        made = Depends(make)
+
+        async def carried_out(parts: ServedParts, submit: Submit, command: Annotated[Any, made]) -> Response:
+            reply = done(await submit(command), about.format(command))
+            return Response(status_code=success) if is_deletion else as_json(answer(parts, command, reply), success)
+
+        async def carried_out_or_dry(
+            parts: ServedParts,
+            dry_run: DryRun,
+            submit: Submit,
+            command: Annotated[Any, made],
+            is_dry: DryRunQuery = False,
+        ) -> Response:
+            if is_dry:
+                return await dry_run(command, about.format(command))
+            return await carried_out(parts, submit, command)
+
+        routes.add_api_route(
+            path,
+            carried_out_or_dry if dry else carried_out,
+            methods=[method],
+            operation_id=id,
+            name=make.__name__,
+            description=inspect.getdoc(make),
+            status_code=success,
+            responses={**responses, **refusals(*refused, is_change=True)},
+        )
+        return Action(name, method, path)
+
+    return add
 
 
 def why_not_now(state: Enum) -> str:

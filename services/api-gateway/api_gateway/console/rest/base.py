@@ -6,12 +6,10 @@ from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 from pydantic.alias_generators import to_camel
 
-from api_gateway.console.permissions import RULES
+from api_gateway.console.permissions import PREFIX, rule_of
 from api_gateway.edge.rest.boundary import PROBLEM_TYPE, REQUEST_HEADER, GuardedRoute
 from api_gateway.edge.rest.capacity import CALL
 from sluice.validation import form
-
-PREFIX = "/sluice/v1"
 
 INT64_MAX = 2**63 - 1
 INT32_MAX = 2**31 - 1
@@ -109,7 +107,7 @@ def cut_model(cut: dict[int, int]) -> dict[str, int]:
 class SluiceRoute(GuardedRoute):
     """A route of this interface."""
 
-    rules = RULES
+    rule_of = staticmethod(rule_of)
 
 
 def router(tag: str, *, is_feed: bool = False) -> APIRouter:

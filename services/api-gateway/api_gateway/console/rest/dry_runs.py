@@ -11,6 +11,7 @@ from pydantic import Field, RootModel
 
 from api_gateway.console.lengths import lengths_of
 from api_gateway.console.rest.base import Model, Taken
+from api_gateway.console.rest.replies import why
 from api_gateway.edge.reads import Reads
 from api_gateway.edge.rest.answers import as_json
 from api_gateway.edge.rest.parts import ServedClock, ServedReads, served
@@ -74,8 +75,7 @@ class DryRuns:
         effects, reply = found.effects, found.refused
         refused = None
         if reply is not None:
-            words = reply.reason or reply.status.lower().replace("_", " ")
-            refused = RefusedModel(status=reply.status, detail=f"{about}: {words}")
+            refused = RefusedModel(status=reply.status, detail=f"{about}: {why(reply)}")
         shown = EffectsModel(**{name: getattr(effects, name) for name in effects.__struct_fields__})
         return as_json(DryRunModel(effects=shown, refused=refused))
 

@@ -11,7 +11,7 @@ from pydantic import Field
 from api_gateway.console.etags import SHOWN, IfMatch, config_changed, etag_of, matching
 from api_gateway.console.looking_back import At, LookBack
 from api_gateway.console.paging import DEFAULT, After, Limit, Prefix, page_of
-from api_gateway.console.rest.actions import Action, Allowed, judged, on_workflow, why_not_now
+from api_gateway.console.rest.actions import Action, Allowed, action, judged, why_not_now
 from api_gateway.console.rest.base import (
     INT32_MAX,
     INT64_MAX,
@@ -29,6 +29,7 @@ from api_gateway.console.rest.base import (
 )
 from api_gateway.console.rest.replies import done
 from api_gateway.console.rest.workflow_models import RunningWorkflow, workflow_model
+from api_gateway.console.rest.workflows import on_workflow
 from api_gateway.edge.listing import Listing, may_read
 from api_gateway.edge.reads import Reads, missing_scope
 from api_gateway.edge.rest.answers import as_document, as_json
@@ -46,8 +47,6 @@ from sluice.security.resources import reader_group_resource, stream_resource
 routes = router("reader groups")
 
 _ONE = "/scopes/{scope}/readergroups/{group}"
-
-_ACTIONS = (Action("update", "PUT", _ONE), Action("delete", "DELETE", _ONE))
 
 RetentionName = Literal["none", "manual", "automatic"]
 _RETENTIONS: dict[RetentionName, GroupRetention] = {
@@ -212,18 +211,16 @@ async def put_group(
     return as_json(_description(stored), status)
 
 
-@routes.delete(
-    _ONE,
-    operation_id="removeGroup",
-    status_code=204,
-    responses={204: changed("It is gone."), **refusals(404, 409, is_change=True)},
+@action(
+    routes, "delete", "DELETE", _ONE, id="removeGroup", about="reader group {0.scope}/{0.group}", says="It is gone."
 )
-async def remove_group(reads: ServedReads, submit: Submit, scope: ScopeName, group: GroupName) -> Response:
+async def remove_group(reads: ServedReads, scope: ScopeName, group: GroupName) -> DeleteReaderGroup:
     """Delete a reader group."""
     found = await reads.group_or_none(GroupId(scope, group))
-    command = DeleteReaderGroup(scope, group, creation_id=found.creation_id if found is not None else "")
-    done(await submit(command), f"reader group {scope}/{group}")
-    return Response(status_code=204)
+    return DeleteReaderGroup(scope, group, creation_id=found.creation_id if found is not None else "")
+
+
+_ACTIONS = (Action("update", "PUT", _ONE), remove_group)
 
 
 async def _check_streams(reads: Reads, about: str, names: Iterable[str]) -> None:

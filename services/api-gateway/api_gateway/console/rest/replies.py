@@ -46,11 +46,17 @@ STATUSES: Mapping[Status, int] = {
 
 
 def done(reply: Reply, about: str) -> Reply:
-    """The reply if it is not a refusal. Raises RefusedError; `about` says what the command was about.
-
-    KeyError for a status that is not in the table: the domain and it disagree.
-    """
+    """The reply if it is not a refusal. Raises RefusedError; `about` says what the command was about."""
     if reply.status in DONE:
         return reply
-    words = reply.status.lower().replace("_", " ")
-    raise RefusedError(STATUSES[reply.status], f"{about}: {reply.reason or words}", reply.status)
+    raise refused(reply, about)
+
+
+def refused(reply: Reply, about: str) -> RefusedError:
+    """The answer to a refusal. KeyError for a status that is not in the table: the domain and it disagree."""
+    return RefusedError(STATUSES[reply.status], f"{about}: {why(reply)}", reply.status)
+
+
+def why(reply: Reply) -> str:
+    """What a refusal says, in words."""
+    return reply.reason or reply.status.lower().replace("_", " ")

@@ -1,5 +1,7 @@
 """All routes of this interface."""
 
+from collections.abc import Mapping
+
 from api_gateway.console.rest import (
     about,
     cluster,
@@ -26,6 +28,8 @@ from api_gateway.console.rest import (
     why,
     workflows,
 )
+from api_gateway.edge.rest.boundary import GuardedRoute
+from api_gateway.edge.security.rules import Rule
 
 ROUTERS = (
     about.routes,
@@ -54,3 +58,12 @@ ROUTERS = (
     journal.routes,
     requests.routes,
 )
+
+RULES: Mapping[str, Rule | None] = {
+    f"{method} {route.path}": route.rule
+    for router in ROUTERS
+    for route in router.routes
+    if isinstance(route, GuardedRoute)
+    for method in route.methods or ()
+}
+"""What their calls need, by method and path."""

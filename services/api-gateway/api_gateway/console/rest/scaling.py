@@ -5,18 +5,16 @@ from typing import Annotated
 from fastapi import Path, Query, Response
 
 from api_gateway.console.paging import DEFAULT, After, Limit, numbers_in, token_of
+from api_gateway.console.rest.actions import action
 from api_gateway.console.rest.base import (
     INT32_MAX,
     INT64_MAX,
     ScopeName,
     SegmentId,
     StreamName,
-    changed,
     refusals,
     router,
 )
-from api_gateway.console.rest.dry_runs import DryRun, DryRunModel, DryRunQuery
-from api_gateway.console.rest.replies import done
 from api_gateway.console.rest.segments_shown import Shown
 from api_gateway.console.rest.stream_models import (
     ScaleBody,
@@ -27,10 +25,12 @@ from api_gateway.console.rest.stream_models import (
     Successor,
     SuccessorList,
 )
+from api_gateway.edge.containers import Containers
 from api_gateway.edge.errors import NoOwnerError
 from api_gateway.edge.rest.answers import as_json
 from api_gateway.edge.rest.failures import RefusedError
-from api_gateway.edge.rest.parts import ServedClock, ServedContainers, ServedReads, Submit
+from api_gateway.edge.rest.parts import Parts, ServedClock, ServedContainers, ServedReads
+from sluice.domain.decision import Reply
 from sluice.domain.errors import NotFoundError
 from sluice.domain.ids import StreamId
 from sluice.domain.segment import segment_name
@@ -42,40 +42,36 @@ from sluice.domain.stream.state import Stream, StreamState
 routes = router("segments")
 
 _ONE = "/scopes/{scope}/streams/{stream}"
+ABOUT = "stream {0.scope}/{0.stream}"
+"""In refusals of what is to be done with a stream."""
 
 Epoch = Annotated[int, Path(ge=0, le=INT32_MAX, description="The epoch that the scale began on.")]
 
 
-@routes.post(
+def _started(parts: Parts, command: ScaleStream, reply: Reply) -> ScaleStarted:
+    segments = list(Shown(parts[Containers], command.stream_id).models(reply.segments))
+    return ScaleStarted(epoch=reply.epoch, segments=segments)
+
+
+@action(
+    routes,
+    "scale",
+    "POST",
     f"{_ONE}/scale",
-    operation_id="scaleStream",
-    status_code=202,
-    responses={
-        200: {"description": "With `dryRun`: what it would do.", "model": DryRunModel},
-        202: changed("It has begun.", ScaleStarted),
-        **refusals(404, 409, is_change=True),
-    },
+    id="scaleStream",
+    about=ABOUT,
+    says="It has begun.",
+    status=202,
+    answer=_started,
+    dry=True,
 )
 async def scale_stream(
-    reads: ServedReads,
-    clock: ServedClock,
-    containers: ServedContainers,
-    dry: DryRun,
-    submit: Submit,
-    scope: ScopeName,
-    stream: StreamName,
-    body: ScaleBody,
-    dry_run: DryRunQuery = False,
-) -> Response:
+    reads: ServedReads, clock: ServedClock, scope: ScopeName, stream: StreamName, body: ScaleBody
+) -> ScaleStream:
     """Replace segments of a stream by new ones over the same keys. Answered when it has begun."""
     await reads.stream(StreamId(scope, stream))
     ranges = tuple((low, high) for low, high in body.ranges)
-    command = ScaleStream(scope=scope, stream=stream, seals=tuple(body.sealed), ranges=ranges, at=clock.now_ms())
-    if dry_run:
-        return await dry(command, f"stream {scope}/{stream}")
-    reply = done(await submit(command), f"stream {scope}/{stream}")
-    segments = list(Shown(containers, StreamId(scope, stream)).models(reply.segments))
-    return as_json(ScaleStarted(epoch=reply.epoch, segments=segments), 202)
+    return ScaleStream(scope=scope, stream=stream, seals=tuple(body.sealed), ranges=ranges, at=clock.now_ms())
 
 
 @routes.get(

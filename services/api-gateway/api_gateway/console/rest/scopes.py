@@ -7,6 +7,7 @@ from pydantic import Field
 
 from api_gateway.console.looking_back import At, LookBack
 from api_gateway.console.paging import DEFAULT, After, Limit, Prefix, page_of
+from api_gateway.console.rest.actions import action
 from api_gateway.console.rest.base import Model, Moment, ScopeName, Taken, changed, refusals, router
 from api_gateway.console.rest.replies import done
 from api_gateway.console.rest.workflow_models import RunningWorkflow, workflow_model
@@ -96,20 +97,12 @@ async def put_scope(submit: Submit, scope: ScopeName) -> Response:
     return as_json(Taken(status=done(reply, f"scope {scope}").status), 201)
 
 
-@routes.delete(
-    "/scopes/{scope}",
-    operation_id="removeScope",
-    status_code=204,
-    responses={204: changed("It is gone."), **refusals(404, 409, is_change=True)},
-)
+@action(routes, "delete", "DELETE", "/scopes/{scope}", id="removeScope", about="scope {0.scope}", says="It is gone.")
 async def remove_scope(
     reads: ServedReads,
-    submit: Submit,
     scope: ScopeName,
     recursive: Annotated[bool, Query(description="Whether everything in it goes, too; sealed or not.")] = False,
-) -> Response:
+) -> DeleteScope | DeleteScopeRecursive:
     """Delete a scope. An empty one, unless `recursive`; then a scope that is not there is no error either."""
     kind = DeleteScopeRecursive if recursive else DeleteScope
-    command = kind(scope, await reads.creation_id(scope_aggregate(scope)))
-    done(await submit(command), f"scope {scope}")
-    return Response(status_code=204)
+    return kind(scope, await reads.creation_id(scope_aggregate(scope)))

@@ -10,11 +10,12 @@ from msgspec.structs import replace
 from api_gateway.console.etags import SHOWN, IfMatch, etag_of, matching
 from api_gateway.console.looking_back import At, LookBack
 from api_gateway.console.paging import DEFAULT, After, Limit, Prefix, page_of
-from api_gateway.console.rest.actions import Action, Allowed, judged, on_workflow
+from api_gateway.console.rest.actions import Action, Allowed, action, judged
 from api_gateway.console.rest.base import ScopeName, StreamName, Taken, changed, cut_model, cut_of, refusals, router
 from api_gateway.console.rest.config_models import StreamSettings, config_model, config_of
-from api_gateway.console.rest.dry_runs import AnyAnswer, DryRun, DryRunModel, DryRunQuery
+from api_gateway.console.rest.dry_runs import AnyAnswer, DryRun, DryRunQuery
 from api_gateway.console.rest.replies import done
+from api_gateway.console.rest.scaling import ABOUT, scale_stream
 from api_gateway.console.rest.segments_shown import Shown
 from api_gateway.console.rest.stream_models import (
     StreamDescription,
@@ -26,9 +27,11 @@ from api_gateway.console.rest.stream_models import (
     WaitingWorkflow,
     WatermarkModel,
 )
+from api_gateway.console.rest.transactions import abort_transaction, commit_transaction
 from api_gateway.console.rest.unreachable import Reach, how_many
 from api_gateway.console.rest.why_models import decision_model
 from api_gateway.console.rest.workflow_models import workflow_model
+from api_gateway.console.rest.workflows import on_workflow
 from api_gateway.edge.listing import Listing, may_read
 from api_gateway.edge.reads import missing_scope, streams_after, streams_with_tag
 from api_gateway.edge.rest.answers import as_document, as_json
@@ -146,24 +149,6 @@ async def describe_stream(
     )
 
 
-_TXN = f"{_ONE}/transactions/{{txn}}"
-_ACTIONS = {
-    Act.UPDATE: Action("update", "PUT", _ONE),
-    Act.SCALE: Action("scale", "POST", f"{_ONE}/scale"),
-    Act.TRUNCATE: Action("truncate", "POST", f"{_ONE}/truncate"),
-    Act.SEAL: Action("seal", "POST", f"{_ONE}/seal"),
-    Act.DELETE: Action("delete", "DELETE", _ONE),
-    Act.COMMIT: Action("commit", "POST", f"{_TXN}/commit"),
-    Act.ABORT: Action("abort", "POST", f"{_TXN}/abort"),
-}
-
-
-def _allowed(stream: Stream, live_transactions: int) -> list[Allowed]:
-    names = {"scope": stream.id.scope, "stream": stream.id.name}
-    on_stream = [(action, why_not(stream, act, live_transactions)) for act, action in _ACTIONS.items()]
-    return judged([*on_stream, *on_workflow(stream)], names)
-
-
 def _visible(document: dict[str, Any]) -> dict[str, Any]:
     """Without the subscribers that the caller may not see."""
     subscribers = [s for s in document["subscribers"] if may_read(reader_group_resource(*s["name"].split("/", 1)))]
@@ -216,65 +201,33 @@ async def put_stream(
     return as_json(Taken(status=done(reply, about).status))
 
 
-@routes.post(
-    f"{_ONE}/seal",
-    operation_id="sealStream",
-    responses={
-        200: changed("It is sealed. With `dryRun`: what it would do.", AnyAnswer),
-        **refusals(404, 409, is_change=True),
-    },
-)
-async def seal_stream(
-    dry: DryRun, submit: Submit, scope: ScopeName, stream: StreamName, dry_run: DryRunQuery = False
-) -> Response:
+_on_one = partial(action, routes, about=ABOUT, dry=True)
+
+
+@_on_one("seal", "POST", f"{_ONE}/seal", id="sealStream", says="It is sealed.")
+async def seal_stream(scope: ScopeName, stream: StreamName) -> SealStream:
     """Seal a stream: nothing more can be written to it. Open transactions are aborted."""
-    command = SealStream(scope=scope, stream=stream)
-    if dry_run:
-        return await dry(command, f"stream {scope}/{stream}")
-    reply = await submit(command)
-    return as_json(Taken(status=done(reply, f"stream {scope}/{stream}").status))
+    return SealStream(scope, stream)
 
 
-@routes.post(
-    f"{_ONE}/truncate",
-    operation_id="truncateStream",
-    responses={
-        200: changed("It begins at the cut now. With `dryRun`: what it would do.", AnyAnswer),
-        **refusals(404, 409, is_change=True),
-    },
-)
-async def truncate_stream(
-    dry: DryRun,
-    submit: Submit,
-    scope: ScopeName,
-    stream: StreamName,
-    body: TruncateBody,
-    dry_run: DryRunQuery = False,
-) -> Response:
+@_on_one("truncate", "POST", f"{_ONE}/truncate", id="truncateStream", says="It begins at the cut now.")
+async def truncate_stream(scope: ScopeName, stream: StreamName, body: TruncateBody) -> TruncateStream:
     """Drop everything of a stream that lies before a cut. A cut beyond the end of a segment is refused."""
-    command = TruncateStream(scope=scope, stream=stream, cut=cut_of(body.cut))
-    if dry_run:
-        return await dry(command, f"stream {scope}/{stream}")
-    reply = await submit(command)
-    return as_json(Taken(status=done(reply, f"stream {scope}/{stream}").status))
+    return TruncateStream(scope, stream, cut_of(body.cut))
 
 
-@routes.delete(
-    _ONE,
-    operation_id="removeStream",
-    status_code=204,
-    responses={
-        200: {"description": "With `dryRun`: what it would do.", "model": DryRunModel},
-        204: changed("It is gone."),
-        **refusals(404, 409, is_change=True),
-    },
-)
-async def remove_stream(
-    reads: ServedReads, dry: DryRun, submit: Submit, scope: ScopeName, stream: StreamName, dry_run: DryRunQuery = False
-) -> Response:
+@_on_one("delete", "DELETE", _ONE, id="removeStream", says="It is gone.")
+async def remove_stream(reads: ServedReads, scope: ScopeName, stream: StreamName) -> DeleteStream:
     """Delete a sealed stream."""
-    id, about = StreamId(scope, stream), f"stream {scope}/{stream}"
-    if dry_run:
-        return await dry(DeleteStream(*id), about)
-    done(await submit(DeleteStream(*id, await reads.creation_id(id.aggregate))), about)
-    return Response(status_code=204)
+    id = StreamId(scope, stream)
+    return DeleteStream(*id, await reads.creation_id(id.aggregate))
+
+
+_UPDATE = Action("update", "PUT", _ONE)
+_ACTIONS = (_UPDATE, scale_stream, truncate_stream, seal_stream, remove_stream, commit_transaction, abort_transaction)
+
+
+def _allowed(stream: Stream, live_transactions: int) -> list[Allowed]:
+    names = {"scope": stream.id.scope, "stream": stream.id.name}
+    on_stream = [(action, why_not(stream, Act(action.name), live_transactions)) for action in _ACTIONS]
+    return judged([*on_stream, *on_workflow(stream)], names)

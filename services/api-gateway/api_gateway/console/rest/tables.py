@@ -8,7 +8,7 @@ from pydantic import Field
 from api_gateway.console.etags import SHOWN, etag_of
 from api_gateway.console.looking_back import At, LookBack
 from api_gateway.console.paging import DEFAULT, After, Limit, Prefix, page_of
-from api_gateway.console.rest.actions import Action, Allowed, judged, on_workflow, why_not_now
+from api_gateway.console.rest.actions import Allowed, action, judged, why_not_now
 from api_gateway.console.rest.base import (
     INT64_MAX,
     Body,
@@ -24,6 +24,7 @@ from api_gateway.console.rest.base import (
 from api_gateway.console.rest.replies import done
 from api_gateway.console.rest.unreachable import Reach, Unreachable, how_many
 from api_gateway.console.rest.workflow_models import RunningWorkflow, workflow_model
+from api_gateway.console.rest.workflows import on_workflow
 from api_gateway.edge.listing import Listing
 from api_gateway.edge.reads import missing_scope
 from api_gateway.edge.rest.answers import as_document, as_json
@@ -41,7 +42,6 @@ from sluice.security.resources import table_resource
 routes = router("key-value tables")
 
 _ONE = "/scopes/{scope}/tables/{table}"
-_DELETE = Action("delete", "DELETE", _ONE)
 
 
 class TableSettings(Body):
@@ -158,7 +158,7 @@ async def describe_table(
             unreachable=Reach(containers).table(found),
             workflow=workflow_model(found.workflow),
             allowed=judged(
-                [(_DELETE, why_not_now(found.state)), *on_workflow(found)], {"scope": scope, "table": table}
+                [(remove_table, why_not_now(found.state)), *on_workflow(found)], {"scope": scope, "table": table}
             ),
         ),
         headers={"ETag": etag_of(found)},
@@ -194,17 +194,13 @@ async def put_table(
     return as_json(Taken(status=done(reply, f"key-value table {scope}/{table}").status), 201)
 
 
-@routes.delete(
-    _ONE,
-    operation_id="removeTable",
-    status_code=204,
-    responses={204: changed("It is gone."), **refusals(404, 409, is_change=True)},
+@action(
+    routes, "delete", "DELETE", _ONE, id="removeTable", about="key-value table {0.scope}/{0.table}", says="It is gone."
 )
-async def remove_table(reads: ServedReads, submit: Submit, scope: ScopeName, table: TableName) -> Response:
+async def remove_table(reads: ServedReads, scope: ScopeName, table: TableName) -> DeleteTable:
     """Delete a key-value table with all that is in it."""
     id = TableId(scope, table)
-    done(await submit(DeleteTable(*id, await reads.creation_id(id.aggregate))), f"key-value table {id}")
-    return Response(status_code=204)
+    return DeleteTable(*id, await reads.creation_id(id.aggregate))
 
 
 def _settings(config: TableConfig) -> TableSettings:

@@ -1,5 +1,6 @@
 """Transactions of a stream: list, look at, begin, keep alive, commit, abort."""
 
+from functools import partial
 from itertools import chain, islice
 from typing import Annotated, Literal
 
@@ -7,6 +8,7 @@ from fastapi import Query, Response
 from pydantic import Field
 
 from api_gateway.console.paging import DEFAULT, After, Limit, position_in, token_of
+from api_gateway.console.rest.actions import action
 from api_gateway.console.rest.base import (
     INT64_MAX,
     Body,
@@ -14,23 +16,29 @@ from api_gateway.console.rest.base import (
     ScopeName,
     StreamName,
     TransactionUuid,
-    changed,
     refusals,
     router,
 )
-from api_gateway.console.rest.replies import done
 from api_gateway.console.rest.segments_shown import Shown
 from api_gateway.console.rest.stream_models import SegmentModel
 from api_gateway.console.rest.workflow_models import RunningWorkflow, workflow_model
+from api_gateway.edge.containers import Containers
 from api_gateway.edge.reads import Reads
 from api_gateway.edge.rest.answers import as_json
 from api_gateway.edge.rest.capacity import SCAN
 from api_gateway.edge.rest.failures import RefusedError
-from api_gateway.edge.rest.parts import ServedContainers, ServedReads, Submission, Submit
+from api_gateway.edge.rest.parts import Parts, ServedReads
 from api_gateway.edge.slices import Slices
+from sluice.domain.decision import Reply
 from sluice.domain.ids import StreamId, TransactionId
 from sluice.domain.status import Status
-from sluice.domain.transaction.commands import AbortTransaction, CommitTransaction, OpenTransaction, PingTransaction
+from sluice.domain.transaction.commands import (
+    AbortTransaction,
+    CommitTransaction,
+    OpenTransaction,
+    PingTransaction,
+    TransactionCommand,
+)
 from sluice.domain.transaction.state import NO_TIME, EndedTransaction, Transaction, TransactionState
 from sluice.engine.fold import PartitionView
 
@@ -40,7 +48,6 @@ _ALL = "/scopes/{scope}/streams/{stream}/transactions"
 _ONE = f"{_ALL}/{{txn}}"
 
 Found = Transaction | EndedTransaction
-Ending = CommitTransaction | AbortTransaction | PingTransaction
 
 
 class TransactionModel(Model):
@@ -154,19 +161,25 @@ async def _by_age(view: PartitionView, stream: StreamId, uuids: list[str]) -> li
     return sorted(found)
 
 
-@routes.post(
+def _begun(parts: Parts, command: OpenTransaction, reply: Reply) -> TransactionBegun:
+    segments = list(Shown(parts[Containers], command.stream_id).models(reply.segments))
+    return TransactionBegun(id=reply.transaction, segments=segments)
+
+
+@action(
+    routes,
+    "begin",
+    "POST",
     _ALL,
-    operation_id="beginTransaction",
-    status_code=201,
-    responses={201: changed("It was begun.", TransactionBegun), **refusals(404, 409, is_change=True)},
+    id="beginTransaction",
+    about="{0.scope}/{0.stream}",
+    says="It was begun.",
+    status=201,
+    answer=_begun,
 )
-async def begin_transaction(
-    containers: ServedContainers, submit: Submit, scope: ScopeName, stream: StreamName, body: LeaseBody
-) -> Response:
+async def begin_transaction(scope: ScopeName, stream: StreamName, body: LeaseBody) -> OpenTransaction:
     """Begin a transaction."""
-    reply = done(await submit(OpenTransaction(scope=scope, stream=stream, lease_ms=body.lease_ms)), f"{scope}/{stream}")
-    segments = list(Shown(containers, StreamId(scope, stream)).models(reply.segments))
-    return as_json(TransactionBegun(id=reply.transaction, segments=segments), 201)
+    return OpenTransaction(scope, stream, body.lease_ms)
 
 
 @routes.get(_ONE, operation_id="getTransaction", response_model=TransactionModel, responses=refusals(404))
@@ -176,58 +189,41 @@ async def get_transaction(reads: ServedReads, scope: ScopeName, stream: StreamNa
     return as_json(_model(found, None))
 
 
-@routes.post(
-    f"{_ONE}/commit",
-    operation_id="commitTransaction",
-    responses={
-        200: changed("It will be committed, whatever happens.", TransactionStateModel),
-        **refusals(404, 409, is_change=True),
-    },
-)
+def _state(parts: Parts, command: TransactionCommand, _reply: Reply) -> TransactionStateModel:
+    # The view has what the reply is about.
+    found = parts[Reads].transaction(command.transaction_id)
+    return TransactionStateModel(state=found.state.value if found is not None else TransactionState.UNKNOWN.value)
+
+
+_on_one = partial(action, routes, about="transaction {0.transaction} of {0.stream_id}", answer=_state)
+
+
+@_on_one("commit", "POST", f"{_ONE}/commit", id="commitTransaction", says="It will be committed, whatever happens.")
 async def commit_transaction(
-    reads: ServedReads,
-    submit: Submit,
-    scope: ScopeName,
-    stream: StreamName,
-    txn: TransactionUuid,
-    body: CommitBody | None = None,
-) -> Response:
+    reads: ServedReads, scope: ScopeName, stream: StreamName, txn: TransactionUuid, body: CommitBody | None = None
+) -> CommitTransaction:
     """Have a transaction committed; its position in the order of commits is fixed by that."""
+    await _known(reads, TransactionId(scope, stream, txn))
     given = body or CommitBody()
-    timestamp = NO_TIME if given.timestamp is None else given.timestamp
-    command = CommitTransaction(scope=scope, stream=stream, transaction=txn, writer=given.writer, timestamp=timestamp)
-    return await _end(reads, submit, command)
+    return CommitTransaction(scope, stream, txn, given.writer, NO_TIME if given.timestamp is None else given.timestamp)
 
 
-@routes.post(
-    f"{_ONE}/abort",
-    operation_id="abortTransaction",
-    responses={
-        200: changed("It will be aborted, whatever happens.", TransactionStateModel),
-        **refusals(404, 409, is_change=True),
-    },
-)
+@_on_one("abort", "POST", f"{_ONE}/abort", id="abortTransaction", says="It will be aborted, whatever happens.")
 async def abort_transaction(
-    reads: ServedReads, submit: Submit, scope: ScopeName, stream: StreamName, txn: TransactionUuid
-) -> Response:
+    reads: ServedReads, scope: ScopeName, stream: StreamName, txn: TransactionUuid
+) -> AbortTransaction:
     """Have a transaction aborted."""
-    return await _end(reads, submit, AbortTransaction(scope=scope, stream=stream, transaction=txn))
+    await _known(reads, TransactionId(scope, stream, txn))
+    return AbortTransaction(scope, stream, txn)
 
 
-@routes.post(
-    f"{_ONE}/ping",
-    operation_id="pingTransaction",
-    responses={
-        200: changed("It lives for that long from now on.", TransactionStateModel),
-        **refusals(404, 409, is_change=True),
-    },
-)
+@_on_one("ping", "POST", f"{_ONE}/ping", id="pingTransaction", says="It lives for that long from now on.")
 async def ping_transaction(
-    reads: ServedReads, submit: Submit, scope: ScopeName, stream: StreamName, txn: TransactionUuid, body: LeaseBody
-) -> Response:
+    reads: ServedReads, scope: ScopeName, stream: StreamName, txn: TransactionUuid, body: LeaseBody
+) -> PingTransaction:
     """Keep a transaction alive."""
-    command = PingTransaction(scope=scope, stream=stream, transaction=txn, lease_ms=body.lease_ms)
-    return await _end(reads, submit, command)
+    await _known(reads, TransactionId(scope, stream, txn))
+    return PingTransaction(scope, stream, txn, body.lease_ms)
 
 
 async def _known(reads: Reads, id: TransactionId) -> Found:
@@ -235,18 +231,6 @@ async def _known(reads: Reads, id: TransactionId) -> Found:
     if found is None:
         raise RefusedError(404, f"transaction {id.transaction} of {id.stream_id} is not known", Status.UNKNOWN)
     return found
-
-
-async def _end(reads: Reads, submit: Submission, command: Ending) -> Response:
-    """Submit it, and answer with the state that it came to."""
-    id = command.transaction_id
-    await _known(reads, id)
-    done(await submit(command), f"transaction {id.transaction} of {id.stream_id}")
-    # The view has what the reply is about.
-    found = reads.transaction(id)
-    return as_json(
-        TransactionStateModel(state=found.state.value if found is not None else TransactionState.UNKNOWN.value)
-    )
 
 
 def _model(found: Found, queue_position: int | None) -> TransactionModel:

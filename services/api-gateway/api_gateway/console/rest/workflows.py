@@ -7,15 +7,16 @@ view shows behind the barrier. Without any there is nothing to request.
 import asyncio
 import heapq
 import logging
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import msgspec
 from fastapi import Query, Response
 
 from api_gateway.console.paging import DEFAULT, After, Limit, position_in, token_of
-from api_gateway.console.rest.actions import judged, on_workflow
-from api_gateway.console.rest.base import Taken, changed, refusals, router
-from api_gateway.console.rest.replies import DONE, done
+from api_gateway.console.rest.actions import Action, action, judged
+from api_gateway.console.rest.base import refusals, router
+from api_gateway.console.rest.replies import DONE, refused
 from api_gateway.console.rest.waiting import Waits
 from api_gateway.console.rest.workflow_models import (
     AggregateBody,
@@ -32,7 +33,7 @@ from api_gateway.edge.requests import Requests
 from api_gateway.edge.rest.answers import as_json
 from api_gateway.edge.rest.capacity import SCAN
 from api_gateway.edge.rest.failures import failure_of
-from api_gateway.edge.rest.parts import ServedClock, ServedContainers, ServedReads, ServedRequests, Submit
+from api_gateway.edge.rest.parts import ServedClock, ServedContainers, ServedReads, ServedRequests
 from api_gateway.edge.slices import Slices
 from sluice.domain.decision import Reader
 from sluice.domain.status import Status
@@ -45,6 +46,7 @@ from sluice.domain.workflow import (
     is_under_way,
     running,
     why_not_cancel,
+    why_not_retry,
 )
 from sluice.engine.ports import Clock
 from sluice.engine.retry import longest_delay_s
@@ -180,25 +182,24 @@ async def _retried(requests: Requests, aggregate: str) -> RetriedItem:
     return RetriedItem(aggregate=aggregate, status=reply.status, detail=detail, request=id)
 
 
-@routes.post(
-    "/workflows/retry",
-    operation_id="retryWorkflow",
-    responses={200: changed("It tries its step again now.", Taken), **refusals(409, is_change=True)},
-)
-async def retry(submit: Submit, body: AggregateBody) -> Response:
+_on_one = partial(action, routes, about="{0.aggregate}", refused=(409,))
+
+
+@_on_one("retry", "POST", "/workflows/retry", id="retryWorkflow", says="It tries its step again now.")
+async def retry(body: AggregateBody) -> RetryWorkflow:
     """Have a workflow try its step again now instead of waiting any longer."""
-    return as_json(Taken(status=done(await submit(RetryWorkflow(body.aggregate)), body.aggregate).status))
+    return RetryWorkflow(body.aggregate)
 
 
-@routes.post(
-    "/workflows/cancel",
-    operation_id="cancelWorkflow",
-    responses={200: changed("It ends as if it had never begun.", Taken), **refusals(409, is_change=True)},
-)
-async def cancel(reads: ServedReads, submit: Submit, body: CancelBody) -> Response:
+@_on_one("cancel", "POST", "/workflows/cancel", id="cancelWorkflow", says="It ends as if it had never begun.")
+async def cancel(reads: ServedReads, body: CancelBody) -> CancelWorkflow:
     """Take a workflow back: a creation until it is done, a scale until its new epoch is named."""
     found = await reads.workflow(body.aggregate)
-    reply = NOTHING_RUNS
-    if found is not None:
-        reply = await submit(CancelWorkflow(body.aggregate, body.workflow or found.id))
-    return as_json(Taken(status=done(reply, body.aggregate).status))
+    if found is None:
+        raise refused(NOTHING_RUNS, body.aggregate)
+    return CancelWorkflow(body.aggregate, body.workflow or found.id)
+
+
+def on_workflow(state: object) -> list[tuple[Action, str]]:
+    """Retry and cancel of the workflow that changes an aggregate of this state, each with what forbids it."""
+    return [(retry, why_not_retry(state)), (cancel, why_not_cancel(state))]

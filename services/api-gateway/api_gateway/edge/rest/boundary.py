@@ -12,7 +12,7 @@ ends it, keeps no other call from being answered.
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from http import HTTPStatus
 from typing import Any
 
@@ -92,18 +92,23 @@ Answer = Callable[[Request], Coroutine[Any, Any, Response]]
 class GuardedRoute(APIRoute):
     """A route inside the boundary; `refuse` makes an answer of a failure.
 
-    `rules` are those of the interface, by method and path. A route without one is a defect: KeyError.
+    `rule_of` says what the calls of a method and a path of the interface need; None: they are for everyone.
     """
 
-    rules: Mapping[str, Rule | None] = {}
+    rule_of: Callable[[str, str], Rule | None]
     refuse: Callable[[Failure], Response] = staticmethod(problem_answer)
     not_a_number = HTTPStatus.BAD_REQUEST
+
+    @property
+    def rule(self) -> Rule | None:
+        """What its calls need."""
+        (method,) = self.methods or {""}
+        return type(self).rule_of(method, self.path_format)
 
     def get_route_handler(self) -> Answer:
         answer, refuse, path = super().get_route_handler(), type(self).refuse, self.path_format
         not_a_number, has_body = self.not_a_number, self.body_field is not None
-        (method,) = self.methods or {""}
-        rule = self.rules[f"{method} {path}"]
+        rule = self.rule
 
         async def answered(request: Request) -> Response:
             return await answer(await _with_body(request) if has_body else request)

@@ -21,13 +21,20 @@ Parts = Mapping[Any, Any]
 """What there is, by the type that it is asked for by."""
 
 
+async def _parts(request: Request) -> Parts:
+    parts: Parts | None = request.app.state.parts
+    if parts is None:
+        raise NotServingError("the journal is being loaded, or the process ends")
+    return parts
+
+
+ServedParts = Annotated[Parts, Depends(_parts)]
+
+
 def served(kind: Any) -> Any:
     """The part of this type. Raises NotServingError."""
 
-    async def find(request: Request) -> Any:
-        parts: Parts | None = request.app.state.parts
-        if parts is None:
-            raise NotServingError("the journal is being loaded, or the process ends")
+    async def find(parts: ServedParts) -> Any:
         return parts[kind]
 
     return Depends(find)

@@ -26,7 +26,7 @@ class PravegaRoute(GuardedRoute):
 
     refuse = staticmethod(empty_answer)
     not_a_number = HTTPStatus.NOT_FOUND
-    rules = RULES
+    rule_of = staticmethod(lambda method, path: RULES[f"{method} {path}"])
 
 
 def router(*, is_vital: bool = False) -> APIRouter:
