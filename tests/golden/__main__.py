@@ -2,7 +2,7 @@
 
 Two stories cover every event and every workflow; the simulated faults add entries that are void. With `--results`
 only what the journals come to is written anew, for a change of how states are stored; the journals, and the snapshots
-of releases, stay as they are.
+of releases, stay as they are. `--show` prints the states that they come to, to compare two trees by.
 """
 
 import argparse
@@ -86,7 +86,13 @@ def _write_results(golden: Golden) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m golden", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--results", action="store_true", help="only fold all journals and write what they come to")
-    if parser.parse_args().results:
+    parser.add_argument("--show", action="store_true", help="only print the states that all journals come to")
+    arguments = parser.parse_args()
+    if arguments.show:
+        for golden in all_golden():
+            print(f"{golden.version} {golden.name}:\n{Folded(golden.lines()).states()}")
+        return
+    if arguments.results:
         for golden in all_golden():
             _write_results(golden)
         return

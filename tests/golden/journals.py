@@ -1,4 +1,7 @@
-"""Golden journals as files, and what they fold into, in a form that a reader can compare line by line."""
+"""Golden journals as files, and what they fold into: of each state its version, its type and a digest.
+
+The states themselves are shown on demand (`python -m golden --show`), by this release or a former one.
+"""
 
 import hashlib
 import json
@@ -74,7 +77,7 @@ class GoldenSnapshot(msgspec.Struct, frozen=True):
         views = [PartitionView(model, key, view_of, lambda: views) for key in keys]
         for view, captured in zip(views, self.partitions, strict=True):
             view.restore(joined([captured]))
-        return _as_json([_shown(view) for view in views])
+        return _as_json([_result(view) for view in views])
 
 
 _snapshots = msgspec.msgpack.Decoder(GoldenSnapshot)
@@ -131,8 +134,13 @@ class Folded:
 
     def result(self) -> str:
         """What the journal comes to, as JSON."""
-        shown_views = zip(self.outcomes, self.views, strict=True)
-        return _as_json([{"outcomes": " ".join(outcomes), **_shown(view)} for outcomes, view in shown_views])
+        results = zip(self.outcomes, self.views, strict=True)
+        return _as_json([{"outcomes": " ".join(outcomes), **_result(view)} for outcomes, view in results])
+
+    def states(self) -> str:
+        """All that `result` has digests of, as JSON that two releases can be compared by."""
+        found = ((*sorted(view.aggregates()), *sorted(view.projections())) for view in self.views)
+        return _as_json([{name: shown(state) for name, state in states} for states in found])
 
     def snapshot(self) -> GoldenSnapshot:
         return GoldenSnapshot(FORMAT, [b"".join(sliced(view.capture(), {})) for view in self.views])
@@ -147,15 +155,20 @@ def _as_json(views: list[dict[str, Any]]) -> str:
     return json.dumps(views, indent=1, ensure_ascii=False) + "\n"
 
 
-def _shown(view: PartitionView) -> dict[str, Any]:
+def _result(view: PartitionView) -> dict[str, Any]:
     return {
         "aggregates": {
-            name: {"version": view.version(name), **shown(state)} for name, state in sorted(view.aggregates())
+            name: f"{view.version(name)} {type(state).__name__} {_digest(state)}"
+            for name, state in sorted(view.aggregates())
         },
-        "projections": {name: shown(found) for name, found in sorted(view.projections())},
+        "projections": {name: _digest(found) for name, found in sorted(view.projections())},
         "under way": dict(sorted(view.under_way().items())),
         "capture": _checksum(view),
     }
+
+
+def _digest(state: Any) -> str:
+    return hashlib.sha256(json.dumps(shown(state)).encode()).hexdigest()[:16]
 
 
 def _checksum(view: PartitionView) -> str:
