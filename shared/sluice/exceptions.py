@@ -1,6 +1,14 @@
-"""An exception in words, for those who read what went wrong: in reasons, readiness, errors of workflows and logs."""
+"""What ends a process, and an exception in words: in reasons, readiness, errors of workflows and logs."""
 
 from functools import singledispatch
+
+
+class CannotStartError(Exception):
+    """What a process is given, or finds, does not fit; the text is for the operator and holds nothing secret."""
+
+
+class EndedError(Exception):
+    """A process has lost what it cannot go on without, and has it when it is started again."""
 
 
 @singledispatch

@@ -44,6 +44,7 @@ PARTITIONS = 4
 READY_S = 300.0
 DECIDED_S = 120.0
 EXIT_UNFIT = 2
+EXIT_ENDED = 3
 AWAY_S = effort(20.0, 8.0)
 TICK_S = 2.0
 DAY_MS = 24 * 3600 * 1000
@@ -244,7 +245,7 @@ def test_it_ends_when_its_jvm_does_so_that_it_is_started_again(spark_system: Sys
     pid = spark_system.pid(SPARK)
     [java] = [int(child) for file in Path(f"/proc/{pid}/task").glob("*/children") for child in file.read_text().split()]
     os.kill(java, signal.SIGKILL)
-    assert spark_system.wait_ended(SPARK, DECIDED_S) and spark_system.exit_code(SPARK) == 1
+    assert spark_system.wait_ended(SPARK, DECIDED_S) and spark_system.exit_code(SPARK) == EXIT_ENDED
 
 
 def test_the_batch_job_and_the_gateways_helper_say_the_same_of_another_policy(

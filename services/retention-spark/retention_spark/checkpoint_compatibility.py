@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from retention_spark.files import DamagedFileError, empty_files, exists, names, read, remove, rename, write_once
 from retention_spark.topic_ends import Ends, ReadEnds
 from sluice.domain.wording import some
+from sluice.exceptions import CannotStartError
 from sluice.kafka.topic_ids import topic_ids
 from sluice.kafka.topics import DEAD_LETTERS, JOURNAL, REQUESTS_STREAMS, RETENTION, SCALE
 from sluice.kafka_config import clients
@@ -37,7 +38,7 @@ _UNREADABLE = ("Failed to read log file", "Checksum error")
 """What Spark says of a state, and of other files, that do not hold what was written; of these it says which."""
 
 
-class UnfitError(Exception):
+class UnfitError(CannotStartError):
     """What is there belongs to another system, or to another configuration of this one; `fact` is what differs."""
 
     def __init__(self, text: str, fact: str = "") -> None:

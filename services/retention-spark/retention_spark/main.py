@@ -6,14 +6,10 @@ thread that watches over it. No decision follows the journal: what it needs to k
 
 import asyncio
 import logging
-import signal
-import sys
 from collections.abc import Callable
-from contextlib import AsyncExitStack
 from functools import partial
-from typing import Any, TypeVar
+from typing import Never, TypeVar
 
-import uvloop
 from confluent_kafka import KafkaException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -22,7 +18,7 @@ from retention_spark.archive_query import NAME as ARCHIVE
 from retention_spark.archive_query import start_archive
 from retention_spark.batch_pause import BatchPause
 from retention_spark.blocking import at_most, in_daemon
-from retention_spark.checkpoint_compatibility import FORMAT, Fit, UnfitError, claim, look_at_topics, mend
+from retention_spark.checkpoint_compatibility import FORMAT, Fit, claim, look_at_topics, mend
 from retention_spark.compaction import compact
 from retention_spark.files import names
 from retention_spark.listener import ProgressListener
@@ -32,16 +28,12 @@ from retention_spark.report_decider import SERVICE
 from retention_spark.session import open_session, wait_for_end
 from retention_spark.settings import SparkSettings
 from retention_spark.topic_ends import ends_reader
+from sluice.exceptions import EndedError
 from sluice.kafka.topics import JOURNAL
-from sluice.kafka_config.conf import KafkaConfError
 from sluice.kafka_config.java import ignored_by_java, java_options
-from sluice.security.watched import SecurityConfigError, Watched, keep_watching
+from sluice.process import Process, run_process
 from sluice.settings import settings_of
-from sluice.telemetry.certificates import report_certificates
-from sluice.telemetry.health import Checks, health_server
-from sluice.telemetry.http_connections import HttpBounds
-from sluice.telemetry.logs import set_up_logs
-from sluice.telemetry.process import describe_process, watch_event_loop
+from sluice.telemetry.health import Checks
 
 log = logging.getLogger(__name__)
 
@@ -54,63 +46,21 @@ QUERIES_END_S = 5.0
 SESSION_ENDS_S = 2.0
 
 
-class JavaEndedError(Exception):
-    """Spark's JVM has ended by itself, and with it everything that ran there."""
-
-
 def main() -> None:
-    """Run until SIGTERM or SIGINT.
-
-    Exits with status 2 if topics or checkpoints do not fit, the port is taken, or Kafka's clients or TLS cannot be
-    configured as the settings say; with 1 if Spark's JVM has ended, so that whoever started this starts it again.
-    """
+    """Run with the settings of the environment. It cannot start if topics or checkpoints do not fit."""
     settings = settings_of(SparkSettings)
-    set_up_logs(SERVICE, settings.instance, settings.log_level)
-    describe_process(SERVICE, settings.instance)
     # What fails in a batch ends its query, and is logged there.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
-    try:
-        uvloop.run(_live(settings))
-    except JavaEndedError as error:
-        log.critical("ended", extra={"error": str(error)})
-        sys.exit(1)
-    except (UnfitError, KafkaConfError, SecurityConfigError, OSError) as error:
-        log.critical("cannot start", extra={"error": str(error)})
-        sys.exit(2)
+    run_process(Process, SERVICE, settings, partial(_work, settings))
 
 
-async def _live(settings: SparkSettings) -> None:
-    ending = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, ending.set)
-    checks: Checks = {"started": lambda: "starting"}
-    async with AsyncExitStack() as stack:
-        identity = settings.identity()
-        watched: list[Watched[Any]] = [each for each in (identity, settings.kafka_files()) if each is not None]
-        degraded: Checks = {each.name: each.problem for each in watched}
-        report_certificates(watched)
-        bounds = HttpBounds(settings.max_http_connections, settings.max_header_bytes)
-        server = health_server(checks, degraded, settings.host, settings.health_port, identity, bounds)
-        log.info("security", extra=settings.security())
-        await server.start()
-        stack.push_async_callback(_cancel, loop.create_task(keep_watching(watched)))
-        stack.push_async_callback(server.stop)
-        stack.push_async_callback(_cancel, loop.create_task(watch_event_loop()))
-        starting = loop.create_task(_start(settings, checks, stack))
-        ended = loop.create_task(ending.wait())
-        await asyncio.wait((starting, ended), return_when=asyncio.FIRST_COMPLETED)
-        if starting.done():
-            java = in_daemon(wait_for_end, starting.result())
-            await asyncio.wait((ended, java), return_when=asyncio.FIRST_COMPLETED)
-            if not ending.is_set():
-                raise JavaEndedError(f"Spark's JVM has ended with status {java.result()}")
-        await _cancel(starting)
-        log.info("stopping")
-    log.info("stopped")
+async def _work(settings: SparkSettings, process: Process) -> Never:
+    session = await _start(settings, process)
+    raise EndedError(f"Spark's JVM has ended with status {await in_daemon(wait_for_end, session)}")
 
 
-async def _start(settings: SparkSettings, checks: Checks, stack: AsyncExitStack) -> SparkSession:
+async def _start(settings: SparkSettings, process: Process) -> SparkSession:
+    checks, stack = process.checks, process.stack
     conf = settings.given_kafka_conf()
     java_options(conf)
     if ignored := ignored_by_java(conf):
@@ -139,8 +89,7 @@ async def _start(settings: SparkSettings, checks: Checks, stack: AsyncExitStack)
         checks[f"query {runner.name}"] = runner.problem
         checks[f"batches of {runner.name}"] = partial(progress.problem, runner.name)
         runner.start()
-    kept = _keep_history(session, settings.spark_history, settings.spark_history_days)
-    stack.push_async_callback(_cancel, asyncio.get_running_loop().create_task(kept))
+    process.spawn(_keep_history(session, settings.spark_history, settings.spark_history_days), "history")
     checks["started"] = lambda: None
     log.info("started", extra={"master": settings.spark_master, "checkpoints": settings.spark_checkpoints})
     return session
@@ -176,11 +125,6 @@ async def _keep_history(session: SparkSession, folder: str, kept_days: int) -> N
             await in_daemon(compact, session, folder, kept_days)
         except Exception as error:  # noqa: BLE001 - Spark raises whatever its file system does; decisions go on
             log.warning("history not joined", extra={"folder": folder, "error": str(error)})
-
-
-async def _cancel(task: asyncio.Task[Any]) -> None:
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
 
 
 async def _topics(settings: SparkSettings, checks: Checks) -> dict[str, str]:

@@ -21,6 +21,7 @@ from sluice.domain.transaction.commands import (
     PingTransaction,
 )
 from sluice.domain.workflow import CancelWorkflow, RetryWorkflow
+from sluice.exceptions import CannotStartError
 from sluice.kafka.offsets import ends_of
 from sluice.kafka_config import clients
 
@@ -237,7 +238,7 @@ def topics_of(kind: type) -> tuple[Topic, ...]:
     return (first, COMMIT) if kind is CheckLease else (first,)
 
 
-class TopicsUnfitError(Exception):
+class TopicsUnfitError(CannotStartError):
     """A topic exists with another number of partitions than this deployment is configured for."""
 
 

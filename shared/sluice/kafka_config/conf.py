@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from sluice.exceptions import CannotStartError
 from sluice.kafka_config import clients
 
 VARIABLE = "SLUICE_KAFKA_CONF"
@@ -18,7 +19,7 @@ Conf = Mapping[str, str | int | float | bool]
 """Values by the names that Sluice uses itself: of a setting with two names, the one in `_NAMES`."""
 
 
-class KafkaConfError(Exception):
+class KafkaConfError(CannotStartError):
     """What is given cannot be used. The message names the setting and says why."""
 
     def __init__(self, message: str) -> None:

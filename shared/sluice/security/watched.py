@@ -12,6 +12,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from sluice.exceptions import CannotStartError
 from sluice.security.validity import Validity
 
 log = logging.getLogger(__name__)
@@ -21,7 +22,7 @@ T = TypeVar("T")
 LOOK_S = 2.0
 
 
-class SecurityConfigError(Exception):
+class SecurityConfigError(CannotStartError):
     """Settings or files of security that cannot be used; the text is for the operator and holds nothing secret."""
 
 

@@ -153,10 +153,3 @@ def health_app(
 ) -> Starlette:
     """An application of these routes and nothing else."""
     return Starlette(routes=health_routes(checks, facts, degraded, outages))
-
-
-def health_server(
-    checks: Checks, degraded: Checks, host: str, port: int, identity: Watched[Identity] | None, bounds: HttpBounds
-) -> HttpServer:
-    """A server of these routes and nothing else."""
-    return HttpServer(health_app(checks, {}, degraded), host, port, identity=identity, bounds=bounds)
