@@ -1,11 +1,13 @@
 """A Kafka with an authorizer: the services work with the rights of `sluice.kafka.access`, and need every one of them.
 
+The console is a process of its own, beside a gateway that serves Pravega's interfaces alone.
 It wants TLS and a password, with Kafka's own bounds of sessions: all clients get along with that, but for Spark's own,
 which are in `test_retention_spark.py`. Each service is a user of its own. The whole system does something of
 everything; what Kafka refused, and by which rights it let something pass, is in its log.
 """
 
 import json
+import socket
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -26,6 +28,7 @@ from support.transactions import Transactions
 from typer.testing import CliRunner
 
 from harness import System, eventually
+from sluice.addresses import host_and_port
 from sluice.controller_api import controller_pb2 as pb
 from sluice.kafka.access import Operation, Right, rights
 from sluice.kafka.topics import ABORT, JOURNAL, REPLAYABLE, SNAPSHOTS, STATISTICS_WINDOWS, TOPICS
@@ -35,6 +38,7 @@ from sluice_cli.main import app
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 
+GATEWAY, CONSOLE = "api-gateway-0", "api-gateway-1"
 PARTITIONS = 2
 LONG_MS = 120_000
 """A lease that does not end while others are waited for."""
@@ -65,6 +69,7 @@ def guarded(runs_folder: Path) -> System:
     return System(
         runs_folder / "kafka-access",
         segment_stores=1,
+        api_gateways=2,
         retention_sparks=1,
         partitions=PARTITIONS,
         start_timeout_s=READY_S,
@@ -81,8 +86,9 @@ def kafka(guarded: System) -> Iterator[GuardedKafka]:
         for user, granted in RIGHTS.items():
             kafka.grant(user, granted)
         for name in guarded.names:
-            if (service := name.rpartition("-")[0]) in RIGHTS:
-                guarded.configure(name, {**kafka.environment(service), **archive, **QUICK})
+            if (user := "console" if name == CONSOLE else name.rpartition("-")[0]) in RIGHTS:
+                serves = {"SLUICE_SERVES": "pravega" if name == GATEWAY else "console"}
+                guarded.configure(name, {**kafka.environment(user), **archive, **QUICK, **serves})
         guarded.up()
         yield kafka
     finally:
@@ -97,8 +103,10 @@ def gateway(guarded: System, kafka: GuardedKafka) -> Iterator[Controller]:
 
 
 @pytest.fixture(scope="module")
-def rest(guarded: System) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=f"{guarded.rest_url}/sluice/v1", timeout=60, trust_env=False) as client:
+def rest(guarded: System, kafka: GuardedKafka) -> Iterator[httpx.Client]:
+    """The console's."""
+    assert kafka is not None
+    with httpx.Client(base_url=f"{guarded.rest_urls[1]}/sluice/v1", timeout=60, trust_env=False) as client:
         yield client
 
 
@@ -186,7 +194,7 @@ def test_the_services_work_with_their_rights_and_use_each(
         return all(begin(guarded, topic.name) > 0 for topic in (JOURNAL, SNAPSHOTS))
 
     eventually(is_trimmed, SOON_S, "journal and snapshots are trimmed")
-    for name in ("api-gateway-0", "stream-workflows-0", "txn-manager-0"):
+    for name in (GATEWAY, CONSOLE, "stream-workflows-0", "txn-manager-0"):
         # From a snapshot, this time.
         guarded.restart(name)
     assert gateway.create_scope(SCOPE) == "SCOPE_EXISTS"
@@ -197,13 +205,44 @@ def test_the_services_work_with_their_rights_and_use_each(
     wanted = {
         Used(service, right.operation, right.kind, right.name, right.is_prefix)
         for service, granted in RIGHTS.items()
-        # The console does what the gateway does that serves it here.
-        if service not in ("console", "keda", "operator")
+        if service not in ("keda", "operator")
         for right in granted
     }
     assert wanted - kafka.used() == set()
     of_makers = {(user, "Create") for user in RIGHTS}
     assert {refused for refused in kafka.denied() if refused[:2] not in of_makers} == set()
+
+
+def test_operators_see_in_the_console_what_clients_did_at_the_gateway(
+    guarded: System, gateway: Controller, rest: httpx.Client
+) -> None:
+    assert gateway.create_scope("shop") == gateway.create_stream("shop", "carts") == "SUCCESS"
+    assert rest.get("/scopes/shop/streams/carts").status_code == httpx.codes.OK
+    # The past is read by a process of the console's.
+    eventually(lambda: rest.get("/scopes/shop?at=-0s").status_code == httpx.codes.OK, SOON_S, "it is looked up")
+    sealed = rest.post("/scopes/shop/streams/carts/seal")
+    assert sealed.status_code == httpx.codes.OK, sealed.text
+
+    def status(path: str, of: int) -> int:
+        return httpx.get(f"{guarded.rest_urls[of]}{path}", trust_env=False).status_code
+
+    assert status("/v1/scopes/shop", 0) == httpx.codes.OK
+    assert status("/sluice/v1/scopes", 0) == status("/v1/scopes", 1) == httpx.codes.NOT_FOUND
+
+
+def test_no_client_is_sent_to_the_console(guarded: System, gateway: Controller, rest: httpx.Client) -> None:
+    address, console = guarded.grpc_addresses
+
+    def members() -> dict[str, tuple[str, list[str]]]:
+        found = rest.get("/members").json()["items"]
+        return {one["instance"]: (one["service"], sorted(one["endpoints"])) for one in found}
+
+    wanted = {GATEWAY: ("api-gateway", ["grpc", "rest"]), CONSOLE: ("console", ["rest"])}
+    eventually(lambda: wanted.items() <= members().items(), SOON_S, "both are members")
+    listed = gateway.call("getControllerServerList", pb.ServerRequest()).nodeURI
+    assert [f"{one.endpoint}:{one.port}" for one in listed] == [address]
+    with socket.socket() as client_socket:
+        assert client_socket.connect_ex(host_and_port(console)) != 0, "it listens for gRPC"
 
 
 @pytest.mark.parametrize(
@@ -230,7 +269,7 @@ def test_faust_reads_and_writes(guarded: System, kafka: GuardedKafka) -> None:
 
 def test_no_log_and_no_command_line_shows_a_password(guarded: System, kafka: GuardedKafka) -> None:
     services = [name for name in guarded.names if name.rpartition("-")[0] in RIGHTS]
-    assert len(services) == 5 and shows_password(guarded, services) == []
+    assert len(services) == 6 and shows_password(guarded, services) == []
 
 
 def test_an_autoscaler_sees_what_waits(kafka: GuardedKafka) -> None:

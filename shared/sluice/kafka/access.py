@@ -20,8 +20,8 @@ READER_PREFIX = "sluice-"
 MEMBERS = ("stream-workflows", "txn-manager", "cluster-manager")
 """Services that divide partitions among their instances: the names of their groups begin with their own."""
 
-GATEWAY, CONSOLE, KEEPER, SPARK = "api-gateway", "console", "cluster-manager", "retention-spark"
-"""CONSOLE is a gateway for operators alone. KEEPER makes the topics, and trims those that nothing else bounds."""
+CONSOLE, KEEPER, SPARK = "console", "cluster-manager", "retention-spark"
+"""KEEPER makes the topics, and trims those that nothing else bounds."""
 
 
 class Kind(StrEnum):
@@ -60,8 +60,7 @@ def user_of(service: str) -> str:
 def rights() -> dict[str, tuple[Right, ...]]:
     """The rights of each user of Kafka, by what it is for: the services, `keda` and `operator`."""
     services = dict.fromkeys(service for topic in TOPICS for service in topic.written_by)
-    of_services = {service: tuple(_of_service(service)) for service in services}
-    return {**of_services, CONSOLE: of_services[GATEWAY], "keda": _KEDA, "operator": _OPERATOR}
+    return {**{service: tuple(_of_service(service)) for service in services}, "keda": _KEDA, "operator": _OPERATOR}
 
 
 def _of_service(service: str) -> Iterator[Right]:
@@ -78,7 +77,7 @@ def _of_service(service: str) -> Iterator[Right]:
     ):
         yield from (Right(operation, Kind.TOPIC, topic.name, why) for topic in topics)
     yield Right(Operation.DESCRIBE, Kind.GROUP, READER_PREFIX, "finds the coordinator, commits nothing", is_prefix=True)
-    if service == GATEWAY:
+    if service == CONSOLE:
         yield from _looks_at_groups("shows who owns partitions and what waits", MEMBERS)
     if service in MEMBERS:
         yield Right(Operation.READ, Kind.GROUP, service, "is a member of its own groups", is_prefix=True)
@@ -87,11 +86,11 @@ def _of_service(service: str) -> Iterator[Right]:
 
 
 def _searched_by(service: str) -> list[Topic]:
-    return [topic for topic in TOPICS if service == GATEWAY and service not in topic.read_by]
+    return [topic for topic in TOPICS if service == CONSOLE and service not in topic.read_by]
 
 
 def _replayed_by(service: str) -> list[Topic]:
-    return [topic for topic in REPLAYABLE if service == GATEWAY and service not in topic.written_by]
+    return [topic for topic in REPLAYABLE if service == CONSOLE and service not in topic.written_by]
 
 
 def _looks_at_groups(why: str, services: Iterable[str]) -> Iterator[Right]:

@@ -77,13 +77,16 @@ class Topic(msgspec.Struct, frozen=True):
         return ("cleanup.policy", "message.timestamp.type", *kept)
 
 
-_ALL = ("api-gateway", "stream-workflows", "txn-manager", "cluster-manager")
+_GATEWAYS = ("api-gateway", "console")
+"""What a gateway does for Pravega's clients, and what it does for operators; one process may do both."""
+_DECIDERS = ("stream-workflows", "txn-manager", "cluster-manager")
+_ALL = (*_GATEWAYS, *_DECIDERS)
 
 REQUESTS_STREAMS = Topic(
     name="sluice.requests.streams",
     key="scope, scope/name or #number",
     holds="commands on scopes, streams, reader groups and key-value tables",
-    written_by=("api-gateway", "stream-workflows", "retention-spark"),
+    written_by=(*_GATEWAYS, "stream-workflows", "retention-spark"),
     read_by=("stream-workflows",),
     group="stream-workflows",
 )
@@ -91,7 +94,7 @@ REQUESTS_TRANSACTIONS = Topic(
     name="sluice.requests.transactions",
     key="scope/stream",
     holds="commands that open transactions and keep them alive",
-    written_by=("api-gateway", "txn-manager"),
+    written_by=(*_GATEWAYS, "txn-manager"),
     read_by=("txn-manager",),
     group="txn-manager-sluice.requests.transactions",
 )
@@ -99,7 +102,7 @@ COMMIT = Topic(
     name="sluice.commit",
     key="scope/stream",
     holds="which transaction to commit",
-    written_by=("api-gateway", "txn-manager"),
+    written_by=(*_GATEWAYS, "txn-manager"),
     read_by=("txn-manager",),
     group="txn-manager-sluice.commit",
 )
@@ -107,7 +110,7 @@ ABORT = Topic(
     name="sluice.abort",
     key="scope/stream",
     holds="which transaction to abort, why, and on which version of it that was decided",
-    written_by=("api-gateway", "stream-workflows", "txn-manager"),
+    written_by=(*_GATEWAYS, "stream-workflows", "txn-manager"),
     read_by=("txn-manager",),
     group="txn-manager-sluice.abort",
 )
@@ -116,7 +119,7 @@ REQUESTS_CLUSTER = Topic(
     key="cluster",
     holds="heartbeats of our own services",
     written_by=_ALL,
-    read_by=("cluster-manager", "api-gateway"),
+    read_by=("cluster-manager", *_GATEWAYS),
     partitions=1,
     retention_ms=_DAY_MS,
     group="cluster-manager",
@@ -139,7 +142,7 @@ JOURNAL = Topic(
     name="sluice.journal",
     key="scope, scope/name, #number or cluster",
     holds="the events: what is true",
-    written_by=("stream-workflows", "txn-manager", "cluster-manager"),
+    written_by=_DECIDERS,
     read_by=(*_ALL, "retention-spark"),
     retention_ms=-1,
     bound_by="until it is behind the second-newest confirmed snapshot and older than SLUICE_JOURNAL_KEEP",
@@ -166,8 +169,8 @@ DEAD_LETTERS = Topic(
     name="sluice.dead-letters",
     key="as the source",
     holds="records that could not be handled, with the reason, and what became of them",
-    written_by=(*_ALL, "retention-spark"),
-    read_by=("api-gateway", "people"),
+    written_by=("console", *_DECIDERS, "retention-spark"),
+    read_by=("console", "people"),
     retention_ms=30 * _DAY_MS,
 )
 STATISTICS = Topic(
@@ -185,7 +188,7 @@ STATISTICS_WINDOWS = Topic(
     key="scope/stream window begin",
     holds="the same by minute, hour and day; the change log of a table, in which windows that expired have no value",
     written_by=("txn-manager",),
-    read_by=("txn-manager", "api-gateway"),
+    read_by=("txn-manager", "console"),
     retention_ms=-1,
     cleanup="compact",
     bound_by="the last of each key; windows that expired have no value",
@@ -209,7 +212,7 @@ TRIMMED = (JOURNAL, SNAPSHOTS, SNAPSHOT_CHUNKS)
 """Topics from whose begin cluster-manager removes records."""
 
 REPLAYABLE = (REQUESTS_STREAMS, REQUESTS_TRANSACTIONS, COMMIT, ABORT, REQUESTS_CLUSTER, SCALE, RETENTION)
-"""Topics whose readers give records up: an api-gateway sends a dead letter back to the one that it comes from."""
+"""Topics whose readers give records up: the console sends a dead letter back to the one that it comes from."""
 
 
 _ELSEWHERE: Mapping[type[Command], Topic] = {
