@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any, cast
 
-from api_gateway.pravega.convert import config_message
 from api_gateway.pravega.convert_groups import group_config_message
 from api_gateway.pravega.convert_tables import table_config_message
 from sluice.controller_api import controller_pb2 as pb
@@ -24,6 +23,7 @@ from sluice.domain.stream.commands import (
 from sluice.domain.table.commands import CreateTable, DeleteTable
 from sluice.domain.transaction.commands import AbortTransaction, CommitTransaction, OpenTransaction, PingTransaction
 from sluice.domain.transaction_ids import halves
+from sluice.stream_messages import stream_config_message
 
 
 def rpc_of(command: Command) -> tuple[str, Any]:
@@ -75,7 +75,7 @@ def _writer_time(command: NoteWriterTime) -> pb.TimestampFromWriter:
 
 
 def _stream_config(command: Any) -> pb.StreamConfig:
-    return config_message(command.stream_id, command.config)
+    return stream_config_message(command.stream_id, command.config)
 
 
 def _group_config(command: Any) -> pb.ReaderGroupConfiguration:

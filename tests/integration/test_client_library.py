@@ -17,7 +17,17 @@ from harness import System
 from sluice.pravega import ConnectionFailure, Failure, LocatedSegmentStores
 from sluice.pravega.calls import RequestChannel
 from sluice.pravega.wire.command import Command, Numbered
-from sluice_client import Client, Controller, Revision, RevisionedStream, open_client
+from sluice_client import (
+    Client,
+    Controller,
+    RetentionPolicy,
+    RetentionType,
+    Revision,
+    RevisionedStream,
+    ScalingPolicy,
+    StreamConfig,
+    open_client,
+)
 from sluice_local import java, launch
 from sluice_local.settings import LocalSettings
 
@@ -46,6 +56,27 @@ async def scope(client: Client) -> str:
 async def stream(client: Client, scope: str) -> RevisionedStream:
     assert await client.controller.create_stream(scope, "st")
     return await client.revisioned_stream(scope, "st")
+
+
+async def test_a_stream_is_made_scaled_truncated_and_removed(client: Client, scope: str) -> None:
+    streams = client.streams
+    config = StreamConfig(ScalingPolicy(min_segments=2), RetentionPolicy(RetentionType.SIZE, 10**9, 10**10), ("blue",))
+    assert await streams.create_stream(scope, "st", config)
+    assert [name async for name in streams.streams(scope, tag="blue")] == ["st"]
+    before = await streams.describe(scope, "st")
+    assert before.config == config
+    await streams.scale([before.segments[1].segment], [(0.5, 0.75), (0.75, 1.0)])
+    await streams.update_stream(scope, "st", StreamConfig(ScalingPolicy(min_segments=3)))
+    after = await streams.describe(scope, "st")
+    assert [(found.low, found.high) for found in after.segments] == [(0.0, 0.5), (0.5, 0.75), (0.75, 1.0)]
+    assert after.config.retention is None and after.head == before.head
+    tail = await streams.tail(scope, "st")
+    await streams.truncate_stream(tail)
+    assert await streams.head(scope, "st") == tail
+    await streams.seal_stream(scope, "st")
+    assert (await streams.describe(scope, "st")).sealed
+    assert [await streams.delete_stream(scope, "st") for _ in range(2)] == [True, False]
+    assert await streams.delete_scope(scope)
 
 
 async def test_four_processes_count_together_while_another_compacts(

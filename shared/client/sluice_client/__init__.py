@@ -4,6 +4,7 @@ A revisioned stream is an ordinary stream with one segment; one appends to it on
 since one last looked. From that follows a state that many processes share. See `docs/client-library.md`.
 """
 
+from sluice.domain.config import RetentionPolicy, RetentionType, ScaleType, ScalingPolicy, StreamConfig
 from sluice.pravega import (
     Permanent,
     RouteStale,
@@ -15,6 +16,7 @@ from sluice.pravega import (
     TryLater,
 )
 from sluice.pravega.event_frames import MalformedEvents, StoredEvent, split_events
+from sluice.pravega.stream_cut import StreamCut
 from sluice_client.access import Access, is_secured
 from sluice_client.attempts import PASSING, Patience, patiently
 from sluice_client.codec import Codec, JsonCodec
@@ -32,8 +34,10 @@ from sluice_client.errors import (
     RevisionAhead,
     RevisionTruncated,
     ScopeMissing,
+    ScopeNotEmpty,
     StateLost,
     StreamMissing,
+    StreamNotSealed,
     StreamSealed,
     Unavailable,
 )
@@ -44,6 +48,7 @@ from sluice_client.opening import Client, open_client
 from sluice_client.revision import Revision
 from sluice_client.revisioned_stream import RevisionedStream
 from sluice_client.segment_input import SegmentInput, Skipped
+from sluice_client.stream_manager import KeyRange, StreamDescription, StreamManager
 from sluice_client.synchronizer import StateSynchronizer
 
 __all__ = [
@@ -61,6 +66,7 @@ __all__ = [
     "EntryTooLarge",
     "EventWriter",
     "JsonCodec",
+    "KeyRange",
     "MalformedEvents",
     "NotASingleSegment",
     "NotSent",
@@ -68,12 +74,17 @@ __all__ = [
     "Permanent",
     "Piece",
     "Refused",
+    "RetentionPolicy",
+    "RetentionType",
     "Revision",
     "RevisionAhead",
     "RevisionTruncated",
     "RevisionedStream",
     "RouteStale",
+    "ScaleType",
+    "ScalingPolicy",
     "ScopeMissing",
+    "ScopeNotEmpty",
     "SegmentInput",
     "SegmentMissing",
     "SegmentSealed",
@@ -85,7 +96,12 @@ __all__ = [
     "StateLost",
     "StateSynchronizer",
     "StoredEvent",
+    "StreamConfig",
+    "StreamCut",
+    "StreamDescription",
+    "StreamManager",
     "StreamMissing",
+    "StreamNotSealed",
     "StreamSealed",
     "TryLater",
     "Unavailable",

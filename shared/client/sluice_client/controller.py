@@ -6,14 +6,18 @@ Concurrency: any number of calls side by side on one event loop.
 """
 
 import asyncio
+from abc import ABC, abstractmethod
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Self
 
 import grpc
 
 from sluice.controller_api import controller_pb2 as pb
+from sluice.domain.config import ScalingPolicy, StreamConfig
+from sluice.domain.ids import StreamId
 from sluice.domain.segment import KVT_SUFFIX, parse_segment_name, segment_name
 from sluice.pravega import Host
+from sluice.stream_messages import stream_config_message
 from sluice_client.access import OPEN_ACCESS, Access, host_in, is_secured
 from sluice_client.attempts import Patience
 from sluice_client.channel import Answer, ControllerChannel, Request, Rpc
@@ -41,48 +45,98 @@ _DEFAULT_PATIENCE = Patience(deadline_s=30.0)
 _ATTEMPT_S = 10.0
 
 
-class ControllerApi(Protocol):
-    """What the client needs of a controller.
+class ControllerApi(ABC):
+    """What users of the client call of a controller, however its answers come.
 
     Every method may raise Unavailable, ClientClosed, and Refused, which is also what a name that cannot be comes to.
     """
 
+    @abstractmethod
+    async def call(self, rpc: Rpc[Request, Answer], request: Request) -> Answer:
+        """The answer to a request, for RPCs that have no method here. Raises StreamMissing if something is not found.
+
+        It is sent again until it is answered or the patience is over.
+        """
+
     async def create_scope(self, scope: str) -> bool:
         """Creates a scope; False: it was there already."""
+        check_scope(scope)
+        status = (await self.call(lambda stub: stub.createScope, pb.ScopeInfo(scope=scope))).status
+        if status in (pb.CreateScopeStatus.SUCCESS, pb.CreateScopeStatus.SCOPE_EXISTS):
+            return status == pb.CreateScopeStatus.SUCCESS
+        raise Refused(f"createScope {scope}: {pb.CreateScopeStatus.Status.Name(status)}")
 
     async def create_stream(self, scope: str, stream: str, segments: int = 1) -> bool:
         """Creates a stream with a fixed number of segments; False: it was there already, whatever it is like.
 
         Raises ScopeMissing; Refused also for a number below 1.
         """
+        return await self.create_configured(scope, stream, StreamConfig(ScalingPolicy(min_segments=segments)))
+
+    async def create_configured(self, scope: str, stream: str, config: StreamConfig) -> bool:
+        """Creates a stream; False: it was there already, whatever it is like. Raises ScopeMissing."""
+        check_new_stream(scope, stream, config.scaling.min_segments)
+        request = stream_config_message(StreamId(scope, stream), config)
+        status = (await self.call(lambda stub: stub.createStream, request)).status
+        if status in (pb.CreateStreamStatus.SUCCESS, pb.CreateStreamStatus.STREAM_EXISTS):
+            return status == pb.CreateStreamStatus.SUCCESS
+        if status == pb.CreateStreamStatus.SCOPE_NOT_FOUND:
+            raise ScopeMissing(scope)
+        raise Refused(f"createStream {scope}/{stream}: {pb.CreateStreamStatus.Status.Name(status)}")
 
     async def segments(self, scope: str, stream: str) -> list[str]:
         """The current segments in the order of their key ranges; none if the stream is sealed. Raises StreamMissing."""
+        return [segment for _, segment in await self.key_ranges(scope, stream)]
 
     async def key_ranges(self, scope: str, stream: str) -> list[tuple[float, str]]:
         """The current segments in order, each behind the upper end of its range of routing keys, at most 1.
 
         None if the stream is sealed. Raises StreamMissing.
         """
+        check_stream(scope, stream)
+        answer = await self.call(lambda stub: stub.getCurrentSegments, _read_only(scope, stream))
+        return sorted((found.maxKey, name_of(found.segmentId)) for found in answer.segmentRanges)
 
     async def head(self, scope: str, stream: str) -> dict[str, int]:
         """The segments at which reading from the oldest event begins, each with its first offset in bytes.
 
         Raises StreamMissing.
         """
+        check_stream(scope, stream)
+        request = pb.GetSegmentsRequest(streamInfo=_read_only(scope, stream))
+        answer = await self.call(lambda stub: stub.getSegments, request)
+        # A negative offset is that of a segment which is only reached through others (controller-grpc-api 6.3).
+        return {name_of(found.segmentId): found.offset for found in answer.segments if found.offset >= 0}
 
     async def successors(self, segment: str) -> dict[str, list[str]]:
         """The segments that follow a segment which scaling sealed, each with all the segments that it follows.
 
         None if the segment is not sealed, or if the whole stream is. Raises StreamMissing.
         """
+        request = segment_message(segment)
+        scope, stream = request.streamInfo.scope, request.streamInfo.stream
+        answer = await self.call(lambda stub: stub.getSegmentsImmediatelyFollowing, request)
+        return {
+            name_of(found.segment.segmentId): [segment_name(scope, stream, before) for before in found.value]
+            for found in answer.segments
+        }
 
     async def node_of(self, segment: str) -> Host:
         """The segment store that has a segment, or would have it: it need not exist."""
+        answer = await self.call(lambda stub: stub.getURI, segment_message(segment))
+        return Host(answer.endpoint, answer.port)
+
+    async def token_for(self, segment: str, writes: bool) -> str:
+        """What opens a segment at its segment store, to write or to read it; empty where no tokens are in use."""
+        request = segment_message(segment).streamInfo
+        # The table's permissions count for its segments.
+        request.stream = request.stream.removesuffix(KVT_SUFFIX)
+        request.accessOperation = pb.StreamInfo.WRITE if writes else pb.StreamInfo.READ
+        return (await self.call(lambda stub: stub.getDelegationToken, request)).delegationToken
 
 
-class Controller:
-    """The controller at an address; has all methods of `ControllerApi`. An async context manager that closes it."""
+class Controller(ControllerApi):
+    """The controller at an address. An async context manager that closes it."""
 
     def __init__(
         self,
@@ -114,71 +168,8 @@ class Controller:
         """Closes the channel; calls under way end with ClientClosed."""
         await self._channel.close()
 
-    async def create_scope(self, scope: str) -> bool:
+    async def call(self, rpc: Rpc[Request, Answer], request: Request) -> Answer:
         """See ControllerApi."""
-        check_scope(scope)
-        status = (await self._call(lambda stub: stub.createScope, pb.ScopeInfo(scope=scope))).status
-        if status in (pb.CreateScopeStatus.SUCCESS, pb.CreateScopeStatus.SCOPE_EXISTS):
-            return status == pb.CreateScopeStatus.SUCCESS
-        raise Refused(f"createScope {scope}: {pb.CreateScopeStatus.Status.Name(status)}")
-
-    async def create_stream(self, scope: str, stream: str, segments: int = 1) -> bool:
-        """See ControllerApi."""
-        check_new_stream(scope, stream, segments)
-        policy = pb.ScalingPolicy(minNumSegments=segments)
-        request = pb.StreamConfig(streamInfo=_stream(scope, stream), scalingPolicy=policy)
-        status = (await self._call(lambda stub: stub.createStream, request)).status
-        if status in (pb.CreateStreamStatus.SUCCESS, pb.CreateStreamStatus.STREAM_EXISTS):
-            return status == pb.CreateStreamStatus.SUCCESS
-        if status == pb.CreateStreamStatus.SCOPE_NOT_FOUND:
-            raise ScopeMissing(scope)
-        raise Refused(f"createStream {scope}/{stream}: {pb.CreateStreamStatus.Status.Name(status)}")
-
-    async def segments(self, scope: str, stream: str) -> list[str]:
-        """See ControllerApi."""
-        return [segment for _, segment in await self.key_ranges(scope, stream)]
-
-    async def key_ranges(self, scope: str, stream: str) -> list[tuple[float, str]]:
-        """See ControllerApi."""
-        check_stream(scope, stream)
-        answer = await self._call(lambda stub: stub.getCurrentSegments, _read_only(scope, stream))
-        return sorted((found.maxKey, _name(found.segmentId)) for found in answer.segmentRanges)
-
-    async def head(self, scope: str, stream: str) -> dict[str, int]:
-        """See ControllerApi."""
-        check_stream(scope, stream)
-        request = pb.GetSegmentsRequest(streamInfo=_read_only(scope, stream))
-        answer = await self._call(lambda stub: stub.getSegments, request)
-        # A negative offset is that of a segment which is only reached through others (controller-grpc-api 6.3).
-        return {_name(found.segmentId): found.offset for found in answer.segments if found.offset >= 0}
-
-    async def successors(self, segment: str) -> dict[str, list[str]]:
-        """See ControllerApi."""
-        request = _segment(segment)
-        scope, stream = request.streamInfo.scope, request.streamInfo.stream
-        answer = await self._call(lambda stub: stub.getSegmentsImmediatelyFollowing, request)
-        return {
-            _name(found.segment.segmentId): [segment_name(scope, stream, before) for before in found.value]
-            for found in answer.segments
-        }
-
-    async def node_of(self, segment: str) -> Host:
-        """See ControllerApi."""
-        answer = await self._call(lambda stub: stub.getURI, _segment(segment))
-        return Host(answer.endpoint, answer.port)
-
-    async def token_for(self, segment: str, writes: bool) -> str:
-        """What opens a segment at its segment store, to write or to read it; empty where no tokens are in use.
-
-        Raises Refused, Unavailable, ClientClosed.
-        """
-        request = _segment(segment).streamInfo
-        # The table's permissions count for its segments.
-        request.stream = request.stream.removesuffix(KVT_SUFFIX)
-        request.accessOperation = pb.StreamInfo.WRITE if writes else pb.StreamInfo.READ
-        return (await self._call(lambda stub: stub.getDelegationToken, request)).delegationToken
-
-    async def _call(self, rpc: Rpc[Request, Answer], request: Request) -> Answer:
         clock = asyncio.get_running_loop().time
         deadline = clock() + self._patience.deadline_s
         for pause in self._patience.pauses():
@@ -198,7 +189,8 @@ class Controller:
         raise AssertionError("the pauses never end")
 
 
-def _stream(scope: str, stream: str) -> pb.StreamInfo:
+def stream_message(scope: str, stream: str) -> pb.StreamInfo:
+    """A stream in a message."""
     return pb.StreamInfo(scope=scope, stream=stream)
 
 
@@ -207,10 +199,12 @@ def _read_only(scope: str, stream: str) -> pb.StreamInfo:
     return pb.StreamInfo(scope=scope, stream=stream, accessOperation=pb.StreamInfo.NONE)
 
 
-def _segment(name: str) -> pb.SegmentId:
+def segment_message(name: str) -> pb.SegmentId:
+    """The id of a segment in a message; ValueError for what is no segment's name."""
     scope, stream, segment, _ = parse_segment_name(name)
-    return pb.SegmentId(streamInfo=_stream(scope, stream), segmentId=segment)
+    return pb.SegmentId(streamInfo=stream_message(scope, stream), segmentId=segment)
 
 
-def _name(segment: pb.SegmentId) -> str:
+def name_of(segment: pb.SegmentId) -> str:
+    """The qualified name of a segment."""
     return segment_name(segment.streamInfo.scope, segment.streamInfo.stream, segment.segmentId)

@@ -33,12 +33,20 @@ class ScopeMissing(ClientError):
     """The scope does not exist."""
 
 
+class ScopeNotEmpty(ClientError):
+    """The scope has streams, reader groups or tables."""
+
+
 class StreamMissing(ClientError):
     """The stream does not exist, or not any more."""
 
 
 class StreamSealed(ClientError):
     """The stream is sealed: nothing can be appended."""
+
+
+class StreamNotSealed(ClientError):
+    """The stream must be sealed first."""
 
 
 class NotASingleSegment(ClientError):

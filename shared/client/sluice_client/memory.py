@@ -1,81 +1,268 @@
 """A controller in memory: the twin of the real one for users' tests, together with the twin of the segment stores.
 
-It knows scopes and streams with a fixed number of segments, nothing else. Concurrency: a call takes effect at once.
+It answers the same requests with the same messages, so that everything above the channel is the code that runs with a
+real controller. Streams are scaled by requests only, never by their load; retention policies do nothing. Concurrency: a
+call takes effect at once, as far as the twin of the segment stores lets it.
 """
 
-from sluice.domain.config import ScaleType
-from sluice.domain.segment import parse_segment_name, segment_name
+from itertools import pairwise
+from typing import Any, cast
+
+import msgspec
+
+from sluice.controller_api import controller_pb2 as pb
+from sluice.domain.config import ScaleType, StreamConfig
+from sluice.domain.ids import StreamId
+from sluice.domain.segment import Segment, segment_id, segment_name
+from sluice.domain.stream.scale import equal_ranges
 from sluice.pravega import Host, SegmentStore
-from sluice_client.errors import ClientClosed, ScopeMissing, StreamMissing
-from sluice_client.names import check_new_stream, check_scope, check_stream
+from sluice.stream_messages import stream_config_message, stream_config_of
+from sluice_client.channel import Answer, Request, Rpc
+from sluice_client.controller import ControllerApi
+from sluice_client.errors import ClientClosed, StreamMissing
 
 _HOST = Host("memory", 0)
 
 
-class InMemoryController:
-    """Has all methods of `ControllerApi`; creates the segments in `store`."""
+class InMemoryController(ControllerApi):
+    """Creates the segments in `store`."""
 
     def __init__(self, store: SegmentStore) -> None:
-        self._store = store
-        self._scopes: dict[str, dict[str, list[str]]] = {}
+        self._service = _Service(store)
         self._closed = False
 
     def close(self) -> None:
         """Calls that come later end with ClientClosed."""
         self._closed = True
 
-    async def create_scope(self, scope: str) -> bool:
-        """See ControllerApi."""
-        self._check_open()
-        check_scope(scope)
-        if scope in self._scopes:
-            return False
-        self._scopes[scope] = {}
-        return True
-
-    async def create_stream(self, scope: str, stream: str, segments: int = 1) -> bool:
-        """See ControllerApi."""
-        self._check_open()
-        check_new_stream(scope, stream, segments)
-        if scope not in self._scopes:
-            raise ScopeMissing(scope)
-        if stream in self._scopes[scope]:
-            return False
-        names = self._scopes[scope][stream] = [segment_name(scope, stream, number) for number in range(segments)]
-        for name in names:
-            await self._store.create_segment(name, ScaleType.FIXED.code, 0)
-        return True
-
-    async def segments(self, scope: str, stream: str) -> list[str]:
-        """See ControllerApi."""
-        self._check_open()
-        check_stream(scope, stream)
-        names = self._scopes.get(scope, {}).get(stream)
-        if names is None:
-            raise StreamMissing(f"{scope}/{stream}")
-        return list(names)
-
-    async def key_ranges(self, scope: str, stream: str) -> list[tuple[float, str]]:
-        """See ControllerApi."""
-        names = await self.segments(scope, stream)
-        return [((number + 1) / len(names), name) for number, name in enumerate(names)]
-
-    async def head(self, scope: str, stream: str) -> dict[str, int]:
-        """See ControllerApi."""
-        return dict.fromkeys(await self.segments(scope, stream), 0)
-
-    async def successors(self, segment: str) -> dict[str, list[str]]:
-        """See ControllerApi."""
-        scope, stream, _, _ = parse_segment_name(segment)
-        await self.segments(scope, stream)
-        return {}
-
-    async def node_of(self, segment: str) -> Host:
-        """See ControllerApi."""
-        self._check_open()
-        parse_segment_name(segment)
-        return _HOST
-
-    def _check_open(self) -> None:
+    async def call(self, rpc: Rpc[Request, Answer], request: Request) -> Answer:
+        """See ControllerApi. Raises AttributeError for what the twin cannot do."""
         if self._closed:
             raise ClientClosed(f"{_HOST}")
+        return await rpc(cast(Any, self._service))(request)
+
+
+class _Stream(msgspec.Struct):
+    """The segments of each epoch, and where reading begins."""
+
+    config: StreamConfig
+    epochs: list[list[Segment]]
+    head: dict[int, int]
+    sealed: bool = False
+
+    @property
+    def current(self) -> list[Segment]:
+        return self.epochs[-1]
+
+
+class _Service:
+    """The RPCs, each under its name."""
+
+    def __init__(self, store: SegmentStore) -> None:
+        self._store = store
+        self._scopes: dict[str, dict[str, _Stream]] = {}
+        self._numbers: dict[StreamId, int] = {}
+
+    def _stream(self, info: pb.StreamInfo) -> _Stream:
+        found = self._scopes.get(info.scope, {}).get(info.stream)
+        if found is None:
+            raise StreamMissing(f"{info.scope}/{info.stream}")
+        return found
+
+    # Scopes
+
+    async def createScope(self, request: pb.ScopeInfo) -> pb.CreateScopeStatus:
+        if request.scope in self._scopes:
+            return pb.CreateScopeStatus(status=pb.CreateScopeStatus.SCOPE_EXISTS)
+        self._scopes[request.scope] = {}
+        return pb.CreateScopeStatus()
+
+    async def checkScopeExists(self, request: pb.ScopeInfo) -> pb.ExistsResponse:
+        return pb.ExistsResponse(exists=request.scope in self._scopes)
+
+    async def listScopes(self, request: pb.ScopesRequest) -> pb.ScopesResponse:
+        found = [] if request.continuationToken.token else self._scopes
+        return pb.ScopesResponse(scopes=found, continuationToken=_LAST)
+
+    async def deleteScope(self, request: pb.ScopeInfo) -> pb.DeleteScopeStatus:
+        if self._scopes.get(request.scope):
+            return pb.DeleteScopeStatus(status=pb.DeleteScopeStatus.SCOPE_NOT_EMPTY)
+        if self._scopes.pop(request.scope, None) is None:
+            return pb.DeleteScopeStatus(status=pb.DeleteScopeStatus.SCOPE_NOT_FOUND)
+        return pb.DeleteScopeStatus()
+
+    async def deleteScopeRecursive(self, request: pb.ScopeInfo) -> pb.DeleteScopeStatus:
+        for name, stream in list(self._scopes.get(request.scope, {}).items()):
+            stream.sealed = True
+            await self.deleteStream(pb.StreamInfo(scope=request.scope, stream=name))
+        self._scopes.pop(request.scope, None)
+        return pb.DeleteScopeStatus()
+
+    # Streams
+
+    async def createStream(self, request: pb.StreamConfig) -> pb.CreateStreamStatus:
+        info, config = request.streamInfo, stream_config_of(request)
+        streams = self._scopes.get(info.scope)
+        if streams is None:
+            return pb.CreateStreamStatus(status=pb.CreateStreamStatus.SCOPE_NOT_FOUND)
+        if info.stream in streams:
+            return pb.CreateStreamStatus(status=pb.CreateStreamStatus.STREAM_EXISTS)
+        stream = streams[info.stream] = _Stream(config, [], {})
+        await self._begin_epoch(info, stream, [], equal_ranges(config.scaling.min_segments))
+        stream.head = dict.fromkeys((segment.id for segment in stream.current), 0)
+        return pb.CreateStreamStatus()
+
+    async def checkStreamExists(self, request: pb.StreamInfo) -> pb.ExistsResponse:
+        return pb.ExistsResponse(exists=request.stream in self._scopes.get(request.scope, {}))
+
+    async def listStreamsInScope(self, request: pb.StreamsInScopeRequest) -> pb.StreamsInScopeResponse:
+        return self._listed(request, "")
+
+    async def listStreamsInScopeForTag(self, request: pb.StreamsInScopeWithTagRequest) -> pb.StreamsInScopeResponse:
+        return self._listed(request, request.tag)
+
+    def _listed(self, request: Any, tag: str) -> pb.StreamsInScopeResponse:
+        scope = request.scope.scope
+        if scope not in self._scopes:
+            return pb.StreamsInScopeResponse(status=pb.StreamsInScopeResponse.SCOPE_NOT_FOUND)
+        streams = {} if request.continuationToken.token else self._scopes[scope]
+        found = [
+            pb.StreamInfo(scope=scope, stream=name)
+            for name, stream in streams.items()
+            if not tag or tag in stream.config.tags
+        ]
+        return pb.StreamsInScopeResponse(streams=found, continuationToken=_LAST)
+
+    async def getStreamConfiguration(self, request: pb.StreamInfo) -> pb.StreamConfig:
+        return stream_config_message(StreamId(request.scope, request.stream), self._stream(request).config)
+
+    async def updateStream(self, request: pb.StreamConfig) -> pb.UpdateStreamStatus:
+        stream = self._scopes.get(request.streamInfo.scope, {}).get(request.streamInfo.stream)
+        if stream is None or stream.sealed:
+            return pb.UpdateStreamStatus(
+                status=pb.UpdateStreamStatus.STREAM_NOT_FOUND if stream is None else pb.UpdateStreamStatus.STREAM_SEALED
+            )
+        stream.config = stream_config_of(request)
+        scaling, count = stream.config.scaling, len(stream.current)
+        fixed = scaling.scale_type is ScaleType.FIXED
+        if count < scaling.min_segments or (fixed and count != scaling.min_segments):
+            ids = [segment.id for segment in stream.current]
+            await self._begin_epoch(request.streamInfo, stream, ids, equal_ranges(scaling.min_segments))
+        return pb.UpdateStreamStatus()
+
+    async def sealStream(self, request: pb.StreamInfo) -> pb.UpdateStreamStatus:
+        stream = self._scopes.get(request.scope, {}).get(request.stream)
+        if stream is None:
+            return pb.UpdateStreamStatus(status=pb.UpdateStreamStatus.STREAM_NOT_FOUND)
+        stream.sealed = True
+        for segment in stream.current:
+            await self._store.seal_segment(segment_name(request.scope, request.stream, segment.id))
+        return pb.UpdateStreamStatus()
+
+    async def truncateStream(self, request: pb.StreamCut) -> pb.UpdateStreamStatus:
+        info, cut = request.streamInfo, dict(request.cut)
+        stream = self._scopes.get(info.scope, {}).get(info.stream)
+        if stream is None or stream.sealed:
+            return pb.UpdateStreamStatus(
+                status=pb.UpdateStreamStatus.STREAM_NOT_FOUND if stream is None else pb.UpdateStreamStatus.STREAM_SEALED
+            )
+        known = {segment.id for epoch in stream.epochs for segment in epoch}
+        if not cut or not cut.keys() <= known or any(cut.get(id, at) < at for id, at in stream.head.items()):
+            return pb.UpdateStreamStatus(status=pb.UpdateStreamStatus.FAILURE)
+        stream.head = cut
+        for id in sorted(id for id in known if id < min(cut)):
+            await self._store.delete_segment(segment_name(info.scope, info.stream, id))
+        for id, offset in cut.items():
+            await self._store.truncate_segment(segment_name(info.scope, info.stream, id), max(0, offset))
+        return pb.UpdateStreamStatus()
+
+    async def deleteStream(self, request: pb.StreamInfo) -> pb.DeleteStreamStatus:
+        stream = self._scopes.get(request.scope, {}).get(request.stream)
+        if stream is None or not stream.sealed:
+            return pb.DeleteStreamStatus(
+                status=pb.DeleteStreamStatus.STREAM_NOT_FOUND
+                if stream is None
+                else pb.DeleteStreamStatus.STREAM_NOT_SEALED
+            )
+        del self._scopes[request.scope][request.stream]
+        for id in {segment.id for epoch in stream.epochs for segment in epoch}:
+            await self._store.delete_segment(segment_name(request.scope, request.stream, id))
+        return pb.DeleteStreamStatus()
+
+    # Segments
+
+    async def scale(self, request: pb.ScaleRequest) -> pb.ScaleResponse:
+        stream, before = self._stream(request.streamInfo), len(self._stream(request.streamInfo).epochs) - 1
+        if stream.sealed or not set(request.sealedSegments) <= {segment.id for segment in stream.current}:
+            return pb.ScaleResponse(status=pb.ScaleResponse.PRECONDITION_FAILED)
+        ranges = [(entry.start, entry.end) for entry in request.newKeyRanges]
+        await self._begin_epoch(request.streamInfo, stream, list(request.sealedSegments), ranges)
+        return pb.ScaleResponse(status=pb.ScaleResponse.STARTED, epoch=before)
+
+    async def checkScale(self, request: pb.ScaleStatusRequest) -> pb.ScaleStatusResponse:
+        self._stream(request.streamInfo)
+        return pb.ScaleStatusResponse(status=pb.ScaleStatusResponse.SUCCESS)
+
+    async def getCurrentSegments(self, request: pb.StreamInfo) -> pb.SegmentRanges:
+        stream = self._stream(request)
+        found = [] if stream.sealed else [_range(request, segment) for segment in stream.current]
+        return pb.SegmentRanges(segmentRanges=found)
+
+    async def getSegments(self, request: pb.GetSegmentsRequest) -> pb.SegmentsAtTime:
+        head, location = self._stream(request.streamInfo).head, pb.SegmentsAtTime.SegmentLocation
+        found = [location(segmentId=_id(request.streamInfo, id), offset=offset) for id, offset in head.items()]
+        return pb.SegmentsAtTime(segments=found)
+
+    async def getSegmentsImmediatelyFollowing(self, request: pb.SegmentId) -> pb.SuccessorResponse:
+        epochs, entry = self._stream(request.streamInfo).epochs, pb.SuccessorResponse.SegmentEntry
+        for old, new in pairwise(epochs):
+            replaced = [segment for segment in old if segment not in new]
+            sealed = next((segment for segment in replaced if segment.id == request.segmentId), None)
+            if sealed is not None:
+                found = [
+                    entry(
+                        segment=_range(request.streamInfo, segment),
+                        value=[before.id for before in replaced if _overlap(before, segment)],
+                    )
+                    for segment in new
+                    if _overlap(sealed, segment)
+                ]
+                return pb.SuccessorResponse(segments=found)
+        return pb.SuccessorResponse()
+
+    async def getURI(self, _request: pb.SegmentId) -> pb.NodeUri:
+        return pb.NodeUri(endpoint=_HOST.address, port=_HOST.port)
+
+    async def getDelegationToken(self, _request: pb.StreamInfo) -> pb.DelegationToken:
+        return pb.DelegationToken()
+
+    async def _begin_epoch(
+        self, info: pb.StreamInfo, stream: _Stream, replaced: list[int], ranges: list[tuple[float, float]]
+    ) -> None:
+        """Creates the segments for these ranges, and seals those that they replace."""
+        id = StreamId(info.scope, info.stream)
+        number = self._numbers.get(id, 0)
+        self._numbers[id] = number + len(ranges)
+        epoch = len(stream.epochs)
+        new = [Segment(segment_id(epoch, number + at), low, high) for at, (low, high) in enumerate(ranges)]
+        for segment in new:
+            await self._store.create_segment(segment_name(info.scope, info.stream, segment.id), 0, 0)
+        kept = [segment for segment in stream.current if segment.id not in replaced] if stream.epochs else []
+        stream.epochs.append(sorted([*kept, *new], key=lambda segment: segment.low))
+        for sealed in replaced:
+            await self._store.seal_segment(segment_name(info.scope, info.stream, sealed))
+
+
+_LAST = pb.ContinuationToken(token="last")
+
+
+def _id(info: pb.StreamInfo, segment: int) -> pb.SegmentId:
+    return pb.SegmentId(streamInfo=pb.StreamInfo(scope=info.scope, stream=info.stream), segmentId=segment)
+
+
+def _range(info: pb.StreamInfo, segment: Segment) -> pb.SegmentRange:
+    return pb.SegmentRange(segmentId=_id(info, segment.id), minKey=segment.low, maxKey=segment.high)
+
+
+def _overlap(one: Segment, other: Segment) -> bool:
+    return one.low < other.high and other.low < one.high

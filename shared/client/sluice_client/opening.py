@@ -18,6 +18,7 @@ from sluice_client.controller import Controller, ControllerApi
 from sluice_client.errors import ClientClosed, NotASingleSegment, StreamSealed, Unavailable
 from sluice_client.memory import InMemoryController
 from sluice_client.revisioned_stream import RevisionedStream
+from sluice_client.stream_manager import StreamManager
 
 IN_MEMORY = "memory:"
 _DEFAULT_PATIENCE = Patience()
@@ -33,6 +34,7 @@ class Client:
         self.controller = controller
         self.store = store
         """The data plane, for any segment; one attempt for each call, see `sluice.pravega`."""
+        self.streams = StreamManager(controller, store, patience)
         self._patience = patience
 
     async def revisioned_stream(self, scope: str, stream: str) -> RevisionedStream:

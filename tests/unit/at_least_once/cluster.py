@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from itertools import pairwise
 from typing import Any
 
 from at_least_once.events import Event
@@ -13,9 +12,9 @@ from at_least_once.settings import AppSettings
 from at_least_once.streams import ensure_stream, open_writer
 from at_least_once.worker import Worker
 from harness import eventually_async
-from sluice.domain.segment import segment_id, segment_name
+from sluice.domain.stream.scale import equal_ranges
 from sluice.pravega import InMemorySegmentStore
-from sluice_client import Client, split_events
+from sluice_client import Client, Patience, StreamManager, split_events
 from sluice_client.memory import InMemoryController
 
 SCOPE = "tests"
@@ -32,53 +31,24 @@ DONE_S = 20.0
 
 
 class ScalingController(InMemoryController):
-    """The controller in memory, with epochs: every scaling replaces all segments of a stream."""
+    """The controller in memory, whose streams are scaled as a whole."""
 
     def __init__(self, store: InMemorySegmentStore) -> None:
         super().__init__(store)
-        self._stores = store
-        self._epochs: dict[tuple[str, str], list[list[str]]] = {}
+        self._streams = StreamManager(self, store, Patience())
 
     async def scale(self, scope: str, stream: str, count: int) -> None:
-        old = await self.segments(scope, stream)
-        epochs = self._epochs.setdefault((scope, stream), [old])
-        first = sum(map(len, epochs))
-        new = [segment_name(scope, stream, segment_id(len(epochs), first + number)) for number in range(count)]
-        for name in new:
-            await self._stores.create_segment(name, 0, 0)
-        epochs.append(new)
-        for name in old:
-            await self._stores.seal_segment(name)
-        self._scopes[scope][stream] = new
+        await self._streams.scale(await self.segments(scope, stream), equal_ranges(count))
 
     async def make_anew(self, scope: str, stream: str) -> None:
         """Deletes a stream and makes one of that name, whose segments go on with the numbers, as in a real one."""
-        old = await self.segments(scope, stream)
-        first = sum(map(len, self._epochs.pop((scope, stream), [old])))
-        for name in [name for name in self._stores.segments if name.startswith(f"{scope}/{stream}/")]:
-            await self._stores.delete_segment(name)
-        new = [segment_name(scope, stream, first + number) for number in range(len(old))]
-        for name in new:
-            await self._stores.create_segment(name, 0, 0)
-        self._scopes[scope][stream] = new
+        count = len(await self.segments(scope, stream))
+        await self.seal(scope, stream)
+        await self._streams.delete_stream(scope, stream)
+        await self.create_stream(scope, stream, count)
 
     async def seal(self, scope: str, stream: str) -> None:
-        last = await self.segments(scope, stream)
-        self._epochs.setdefault((scope, stream), [last])
-        for name in last:
-            await self._stores.seal_segment(name)
-        self._scopes[scope][stream] = []
-
-    async def head(self, scope: str, stream: str) -> dict[str, int]:
-        epochs = self._epochs.get((scope, stream)) or [await self.segments(scope, stream)]
-        return dict.fromkeys(epochs[0], 0)
-
-    async def successors(self, segment: str) -> dict[str, list[str]]:
-        for epochs in self._epochs.values():
-            for epoch, following in pairwise(epochs):
-                if segment in epoch:
-                    return dict.fromkeys(following, epoch)
-        return {}
+        await self._streams.seal_stream(scope, stream)
 
 
 class Running:

@@ -12,6 +12,7 @@ from sluice.domain.config import RetentionPolicy, RetentionType, ScaleType, Scal
 from sluice.domain.ids import StreamId
 from sluice.domain.names import MARK_PREFIX, MAX_NAME_LENGTH
 from sluice.domain.segment import Segment
+from sluice.stream_messages import stream_config_message
 
 INFO = pb.StreamInfo(scope="sc", stream="st")
 
@@ -32,7 +33,7 @@ configs = st.builds(
 
 @given(configs)
 def test_a_configuration_survives_the_way_to_a_client_and_back(config: StreamConfig) -> None:
-    message = pb.StreamConfig.FromString(convert.config_message(StreamId("sc", "st"), config).SerializeToString())
+    message = pb.StreamConfig.FromString(stream_config_message(StreamId("sc", "st"), config).SerializeToString())
     assert message.streamInfo == INFO
     assert message.HasField("scalingPolicy")
     assert message.HasField("tags")

@@ -13,23 +13,11 @@ from itertools import chain
 
 from api_gateway.edge.errors import BadRequestError
 from sluice.controller_api import controller_pb2 as pb
-from sluice.domain.config import (
-    RetentionPolicy,
-    RetentionType,
-    ScaleType,
-    ScalingPolicy,
-    StreamConfig,
-    check_config,
-)
+from sluice.domain.config import StreamConfig, check_config
 from sluice.domain.errors import InvalidArgumentError
 from sluice.domain.ids import StreamId, TableId
 from sluice.domain.segment import Segment
-
-_SCALE_TYPES: dict[int, ScaleType] = {pb.ScalingPolicy.ScalingPolicyType.Value(t.value): t for t in ScaleType}
-_RETENTION_TYPES: dict[int, RetentionType] = {
-    pb.RetentionPolicy.RetentionPolicyType.Value(t.value): t for t in RetentionType
-}
-
+from sluice.stream_messages import stream_config_of
 
 LONGEST_NAME = 1_000
 """Of a name that is longer only the beginning counts: it is as invalid as the whole, and to hash that takes long."""
@@ -79,56 +67,13 @@ def ranges_of(entries: Iterable[pb.ScaleRequest.KeyRangeEntry]) -> tuple[tuple[f
 
 
 def config_of(message: pb.StreamConfig) -> StreamConfig:
-    """Without a scaling policy the number of segments is 0, as in the message; the domain refuses that."""
-    scaling, sent_tags = message.scalingPolicy, tuple(message.tags.tag)
-    scale_type = _SCALE_TYPES.get(scaling.scaleType)
-    if scale_type is None:
-        raise BadRequestError(f"{scaling.scaleType} is no scaleType")
-    config = StreamConfig(
-        scaling=ScalingPolicy(scale_type, scaling.targetRate, scaling.scaleFactor, scaling.minNumSegments),
-        retention=_retention_of(message.retentionPolicy),
-        tags=tuple(dict.fromkeys(sent_tags)),
-        timestamp_aggregation_timeout_ms=message.timestampAggregationTimeout,
-        rollover_size_bytes=message.rolloverSizeBytes,
-    )
+    """Raises BadRequestError, too, where the limits do not hold."""
     try:
-        check_config(config, sent_tags)
+        config = stream_config_of(message)
+        check_config(config, tuple(message.tags.tag))
     except InvalidArgumentError as error:
         raise BadRequestError(str(error)) from error
     return config
-
-
-def _retention_of(message: pb.RetentionPolicy) -> RetentionPolicy | None:
-    if message.retentionType == pb.RetentionPolicy.UNKNOWN:
-        return None
-    kind = _RETENTION_TYPES.get(message.retentionType)
-    if kind is None:
-        raise BadRequestError(f"{message.retentionType} is no retentionType")
-    return RetentionPolicy(kind, message.retentionParam, message.retentionMax)
-
-
-def config_message(id: StreamId, config: StreamConfig) -> pb.StreamConfig:
-    """Every part is set, but the retention policy only if there is one."""
-    scaling, retention = config.scaling, config.retention
-    return pb.StreamConfig(
-        streamInfo=pb.StreamInfo(scope=id.scope, stream=id.name),
-        scalingPolicy=pb.ScalingPolicy(
-            scaleType=scaling.scale_type.value,
-            targetRate=scaling.target_rate,
-            scaleFactor=scaling.scale_factor,
-            minNumSegments=scaling.min_segments,
-        ),
-        retentionPolicy=_retention_message(retention) if retention is not None else None,
-        tags=pb.Tags(tag=config.tags),
-        timestampAggregationTimeout=config.timestamp_aggregation_timeout_ms,
-        rolloverSizeBytes=config.rollover_size_bytes,
-    )
-
-
-def _retention_message(policy: RetentionPolicy) -> pb.RetentionPolicy:
-    return pb.RetentionPolicy(
-        retentionType=policy.retention_type.value, retentionParam=policy.minimum, retentionMax=policy.maximum
-    )
 
 
 def fill_segment_id(target: pb.SegmentId, stream: StreamId | TableId, segment: int) -> None:

@@ -4,11 +4,12 @@ from typing import Any
 
 from api_gateway.edge.reads import Reads
 from api_gateway.edge.requests import Requests
-from api_gateway.pravega.convert import config_message, config_of, name_of, scope_of, stream_of
+from api_gateway.pravega.convert import config_of, name_of, scope_of, stream_of
 from api_gateway.pravega.handlers import Context, Handler
 from api_gateway.pravega.handlers.submitting import submit
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.stream.commands import CreateStream, DeleteStream, SealStream, TruncateStream, UpdateStream
+from sluice.stream_messages import stream_config_message
 
 
 class StreamHandlers:
@@ -57,4 +58,4 @@ class StreamHandlers:
 
     async def configuration(self, request: pb.StreamInfo, _context: Context) -> pb.StreamConfig:
         stream = await self._reads.stream(stream_of(request))
-        return config_message(stream.id, stream.config)
+        return stream_config_message(stream.id, stream.config)
