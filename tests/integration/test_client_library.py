@@ -12,6 +12,7 @@ import pytest
 from integration.test_java_client import build
 from support.controller import unique
 from support.counter import counting
+from support.wait import SOON_S, eventually_async
 
 from harness import System
 from sluice.pravega import ConnectionFailure, Failure, LocatedSegmentStores
@@ -25,7 +26,11 @@ from sluice_client import (
     Revision,
     RevisionedStream,
     ScalingPolicy,
+    SegmentInput,
+    StoredEvent,
     StreamConfig,
+    Transaction,
+    TransactionStatus,
     open_client,
 )
 from sluice_local import java, launch
@@ -77,6 +82,34 @@ async def test_a_stream_is_made_scaled_truncated_and_removed(client: Client, sco
     assert (await streams.describe(scope, "st")).sealed
     assert [await streams.delete_stream(scope, "st") for _ in range(2)] == [True, False]
     assert await streams.delete_scope(scope)
+
+
+async def test_transactions_are_read_when_they_are_committed_and_else_never(client: Client, scope: str) -> None:
+    await client.streams.create_stream(scope, "st")
+    async with await client.begin_transaction(scope, "st", lease_s=10.0) as kept:
+        kept.add("key", b"kept")
+        await kept.flush()
+        assert await kept.ping()
+        dropped = await client.begin_transaction(scope, "st")
+        dropped.add("key", b"dropped")
+        await dropped.flush()
+        await dropped.abort()
+        await client.streams.update_stream(scope, "st", StreamConfig(ScalingPolicy(min_segments=2)))
+        kept.add("key", b"kept, too")
+    await eventually_async(lambda: _is(kept, TransactionStatus.COMMITTED), SOON_S, "not committed")
+    await eventually_async(lambda: _is(dropped, TransactionStatus.ABORTED), SOON_S, "not aborted")
+    await client.streams.seal_stream(scope, "st")
+    read, segments = list[bytes](), list(await client.controller.head(scope, "st"))
+    for segment in segments:
+        async with SegmentInput(client.store, segment) as source:
+            while (found := await source.next()) is not None:
+                read += [found.data] if isinstance(found, StoredEvent) else []
+        segments += (await client.controller.successors(segment)).keys() - set(segments)
+    assert read == [b"kept", b"kept, too"]
+
+
+async def _is(transaction: Transaction, status: TransactionStatus) -> bool:
+    return await transaction.status() is status
 
 
 async def test_four_processes_count_together_while_another_compacts(

@@ -39,6 +39,7 @@ from sluice_client.errors import (
     StreamMissing,
     StreamNotSealed,
     StreamSealed,
+    TransactionEnded,
     Unavailable,
 )
 from sluice_client.event_reading import Piece, read_piece
@@ -50,6 +51,7 @@ from sluice_client.revisioned_stream import RevisionedStream
 from sluice_client.segment_input import SegmentInput, Skipped
 from sluice_client.stream_manager import KeyRange, StreamDescription, StreamManager
 from sluice_client.synchronizer import StateSynchronizer
+from sluice_client.transaction import Transaction, TransactionStatus
 
 __all__ = [
     "PASSING",
@@ -103,6 +105,9 @@ __all__ = [
     "StreamMissing",
     "StreamNotSealed",
     "StreamSealed",
+    "Transaction",
+    "TransactionEnded",
+    "TransactionStatus",
     "TryLater",
     "Unavailable",
     "find_start",

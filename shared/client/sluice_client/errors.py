@@ -53,6 +53,10 @@ class NotASingleSegment(ClientError):
     """A revisioned stream has exactly one segment, and this stream has not."""
 
 
+class TransactionEnded(ClientError):
+    """The transaction is not open any more."""
+
+
 class EntryTooLarge(ClientError):
     """The entry is larger than 8 MiB."""
 

@@ -13,13 +13,14 @@ import msgspec
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.config import ScaleType, StreamConfig
 from sluice.domain.ids import StreamId
-from sluice.domain.segment import Segment, segment_id, segment_name
+from sluice.domain.segment import Segment, number_of, segment_id, segment_name, transaction_segment_name
 from sluice.domain.stream.scale import equal_ranges
+from sluice.domain.transaction_ids import halves, text_of, transaction_id
 from sluice.pravega import Host, SegmentStore
 from sluice.stream_messages import stream_config_message, stream_config_of
 from sluice_client.channel import Answer, Request, Rpc
 from sluice_client.controller import ControllerApi
-from sluice_client.errors import ClientClosed, StreamMissing
+from sluice_client.errors import ClientClosed, StreamMissing, StreamSealed
 
 _HOST = Host("memory", 0)
 
@@ -42,6 +43,14 @@ class InMemoryController(ControllerApi):
         return await rpc(cast(Any, self._service))(request)
 
 
+class _Transaction(msgspec.Struct):
+    """`segments` in the order of those of its epoch."""
+
+    epoch: int
+    segments: list[str]
+    state: pb.TxnState.State = pb.TxnState.OPEN
+
+
 class _Stream(msgspec.Struct):
     """The segments of each epoch, and where reading begins."""
 
@@ -49,6 +58,7 @@ class _Stream(msgspec.Struct):
     epochs: list[list[Segment]]
     head: dict[int, int]
     sealed: bool = False
+    transactions: dict[str, _Transaction] = {}
 
     @property
     def current(self) -> list[Segment]:
@@ -155,6 +165,8 @@ class _Service:
         if stream is None:
             return pb.UpdateStreamStatus(status=pb.UpdateStreamStatus.STREAM_NOT_FOUND)
         stream.sealed = True
+        for transaction in stream.transactions.values():
+            await self._abort(transaction)
         for segment in stream.current:
             await self._store.seal_segment(segment_name(request.scope, request.stream, segment.id))
         return pb.UpdateStreamStatus()
@@ -208,6 +220,10 @@ class _Service:
         found = [] if stream.sealed else [_range(request, segment) for segment in stream.current]
         return pb.SegmentRanges(segmentRanges=found)
 
+    async def getEpochSegments(self, request: pb.GetEpochSegmentsRequest) -> pb.SegmentRanges:
+        found = self._stream(request.streamInfo).epochs[request.epoch]
+        return pb.SegmentRanges(segmentRanges=[_range(request.streamInfo, segment) for segment in found])
+
     async def getSegments(self, request: pb.GetSegmentsRequest) -> pb.SegmentsAtTime:
         head, location = self._stream(request.streamInfo).head, pb.SegmentsAtTime.SegmentLocation
         found = [location(segmentId=_id(request.streamInfo, id), offset=offset) for id, offset in head.items()]
@@ -235,6 +251,73 @@ class _Service:
 
     async def getDelegationToken(self, _request: pb.StreamInfo) -> pb.DelegationToken:
         return pb.DelegationToken()
+
+    # Transactions
+
+    async def createTransaction(self, request: pb.CreateTxnRequest) -> pb.CreateTxnResponse:
+        info, stream = request.streamInfo, self._stream(request.streamInfo)
+        if stream.sealed:
+            raise StreamSealed(f"{info.scope}/{info.stream}")
+        epoch = len(stream.epochs) - 1
+        id = transaction_id(epoch, f"{len(stream.transactions)}")
+        high, low = halves(id)
+        names = [transaction_segment_name(info.scope, info.stream, found.id, high, low) for found in stream.current]
+        for name in names:
+            await self._store.create_segment(name, 0, 0)
+        stream.transactions[id] = _Transaction(epoch, names)
+        ranges = [_range(info, Segment(segment_id(epoch, number_of(s.id)), s.low, s.high)) for s in stream.current]
+        return pb.CreateTxnResponse(txnId=pb.TxnId(highBits=high, lowBits=low), activeSegments=ranges)
+
+    async def pingTransaction(self, request: pb.PingTxnRequest) -> pb.PingTxnStatus:
+        state = self._state_of(request)
+        ended = {pb.TxnState.COMMITTED: pb.PingTxnStatus.COMMITTED, pb.TxnState.ABORTED: pb.PingTxnStatus.ABORTED}
+        unended = pb.PingTxnStatus.OK if state == pb.TxnState.OPEN else pb.PingTxnStatus.UNKNOWN
+        return pb.PingTxnStatus(status=ended.get(state, unended))
+
+    async def checkTransactionState(self, request: pb.TxnRequest) -> pb.TxnState:
+        return pb.TxnState(state=self._state_of(request))
+
+    async def abortTransaction(self, request: pb.TxnRequest) -> pb.TxnStatus:
+        transaction = self._transaction(request)
+        if transaction is None or transaction.state == pb.TxnState.COMMITTED:
+            return pb.TxnStatus(status=pb.TxnStatus.FAILURE)
+        await self._abort(transaction)
+        return pb.TxnStatus()
+
+    async def commitTransaction(self, request: pb.TxnRequest) -> pb.TxnStatus:
+        info, transaction = request.streamInfo, self._transaction(request)
+        if transaction is None or transaction.state == pb.TxnState.ABORTED:
+            return pb.TxnStatus(status=pb.TxnStatus.FAILURE)
+        if transaction.state == pb.TxnState.OPEN:
+            transaction.state = pb.TxnState.COMMITTED
+            stream = self._stream(info)
+            active, own = stream.current, stream.epochs[transaction.epoch]
+            if active is not own:
+                await self._replace_all(info, stream, own)
+            for target, source in zip(stream.current, transaction.segments, strict=True):
+                await self._store.merge_batch(segment_name(info.scope, info.stream, target.id), [source])
+            if active is not own:
+                await self._replace_all(info, stream, active)
+        return pb.TxnStatus()
+
+    async def _replace_all(self, info: pb.StreamInfo, stream: _Stream, like: list[Segment]) -> None:
+        ranges = [(segment.low, segment.high) for segment in like]
+        await self._begin_epoch(info, stream, [segment.id for segment in stream.current], ranges)
+
+    async def _abort(self, transaction: _Transaction) -> None:
+        if transaction.state == pb.TxnState.OPEN:
+            transaction.state = pb.TxnState.ABORTED
+            for name in transaction.segments:
+                await self._store.delete_segment(name)
+
+    def _transaction(self, request: pb.TxnRequest | pb.PingTxnRequest) -> _Transaction | None:
+        stream = self._scopes.get(request.streamInfo.scope, {}).get(request.streamInfo.stream)
+        id = text_of(request.txnId.highBits, request.txnId.lowBits)
+        return stream.transactions.get(id) if stream is not None else None
+
+    def _state_of(self, request: pb.TxnRequest | pb.PingTxnRequest) -> pb.TxnState.State:
+        transaction = self._transaction(request)
+        return pb.TxnState.UNKNOWN if transaction is None else transaction.state
 
     async def _begin_epoch(
         self, info: pb.StreamInfo, stream: _Stream, replaced: list[int], ranges: list[tuple[float, float]]

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import NoReturn
+from uuid import UUID
 
 from sluice.pravega import (
     ConnectionFailure,
@@ -16,9 +17,11 @@ from sluice_client.access import OPEN_ACCESS, Access, is_secured
 from sluice_client.attempts import Patience
 from sluice_client.controller import Controller, ControllerApi
 from sluice_client.errors import ClientClosed, NotASingleSegment, StreamSealed, Unavailable
+from sluice_client.event_writer import EventWriter, Ranges
 from sluice_client.memory import InMemoryController
 from sluice_client.revisioned_stream import RevisionedStream
 from sluice_client.stream_manager import StreamManager
+from sluice_client.transaction import DEFAULT_LEASE_S, Transaction, begin, resume
 
 IN_MEMORY = "memory:"
 _DEFAULT_PATIENCE = Patience()
@@ -48,6 +51,44 @@ class Client:
         if len(segments) > 1:
             raise NotASingleSegment(f"{scope}/{stream}: {len(segments)} segments")
         return RevisionedStream(self.store, segments[0], self._patience)
+
+    def event_writer(self, scope: str, stream: str) -> EventWriter:
+        """A writer of events to a stream, which need not be there before the first of them is stored."""
+        return EventWriter(self.store, lambda: self.controller.key_ranges(scope, stream), self._patience.deadline_s)
+
+    async def begin_transaction(
+        self, scope: str, stream: str, *, lease_s: float = DEFAULT_LEASE_S, writer_id: str = ""
+    ) -> Transaction:
+        """A new transaction, which ends by itself if this process does not prolong its lease any more.
+
+        Raises StreamMissing; Refused, Unavailable also for a lease that the controller does not allow.
+        """
+        id, ranges = await begin(self.controller, scope, stream, lease_s)
+        return self._transaction(scope, stream, id, ranges, lease_s, writer_id)
+
+    async def resume_transaction(
+        self, scope: str, stream: str, id: UUID, *, lease_s: float = DEFAULT_LEASE_S, writer_id: str = ""
+    ) -> Transaction:
+        """A transaction that was begun elsewhere. What was added there, and not flushed, is not part of it.
+
+        Raises StreamMissing.
+        """
+        ranges = await resume(self.controller, scope, stream, id)
+        return self._transaction(scope, stream, id, ranges, lease_s, writer_id)
+
+    def _transaction(
+        self, scope: str, stream: str, id: UUID, ranges: Ranges, lease_s: float, writer_id: str
+    ) -> Transaction:
+        return Transaction(
+            self.controller,
+            self.store,
+            (scope, stream),
+            id,
+            ranges,
+            lease_s=lease_s,
+            patience=self._patience,
+            writer_id=writer_id,
+        )
 
 
 @asynccontextmanager
