@@ -8,6 +8,8 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from types import TracebackType
+from typing import Self
 from uuid import UUID, uuid4
 
 from sluice.pravega import SegmentMissing, SegmentSealed, SegmentStore
@@ -19,8 +21,8 @@ from sluice_client.errors import StreamSealed
 Ranges = Sequence[tuple[float, str]]
 """The upper ends of the ranges of keys of a stream's current segments, in order, each with its segment."""
 
-_BLOCK_BYTES = 256 * 1024
-_BLOCK_EVENTS = 500
+_BLOCK_BYTES = 1024 * 1024
+_BUFFER_BYTES = 4 * 1024 * 1024
 _SCALING_PAUSE_S = 0.05
 _ENDED = (SegmentSealed, SegmentMissing)
 """What is said of a segment that was scaled away, and was truncated by now (segment-store-wire-protocol 2.9)."""
@@ -50,8 +52,8 @@ class _Lane:
     def _cut(self) -> list[bytes]:
         size = 0
         block: list[bytes] = []
-        for _, data in self.waiting[:_BLOCK_EVENTS]:
-            size += len(data)
+        for _, data in self.waiting:
+            size += stored_bytes(data)
             if block and size > _BLOCK_BYTES:
                 break
             block.append(data)
@@ -68,6 +70,22 @@ class EventWriter:
         self._ranges: Ranges = ()
         self._lanes: dict[str, _Lane] = {}
         self._new: list[tuple[float, bytes]] = []
+        self._added_bytes = 0
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            await self.flush()
+
+    async def write(self, key: str | None, data: bytes) -> None:
+        """Takes an event as `add` does, and stores all that waits if that has become much. Raises as both do."""
+        self.add(key, data)
+        if self._added_bytes >= _BUFFER_BYTES:
+            await self.flush()
 
     def add(self, key: str | None, data: bytes) -> None:
         """Takes an event; it is stored when the next `flush` returns. Events of a key keep their order.
@@ -75,7 +93,7 @@ class EventWriter:
         Those without a key are spread over the segments by chance. Raises EntryTooLarge above 8 MiB, and has taken
         nothing.
         """
-        stored_bytes(data)
+        self._added_bytes += stored_bytes(data)
         self._new.append((random.random() if key is None else key_position(key), data))
 
     async def flush(self) -> None:
@@ -97,6 +115,7 @@ class EventWriter:
                 if now() >= end:
                     raise failures[0]
                 await self._leave([lane for lane in lanes if lane.waiting])
+        self._added_bytes = 0
 
     async def _leave(self, ended: Sequence[_Lane]) -> None:
         """Has what waits for segments that have ended go to those that come after them."""

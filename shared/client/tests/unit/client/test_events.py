@@ -99,6 +99,15 @@ async def test_each_event_is_stored_once_although_answers_are_lost() -> None:
     assert sorted(map(int, [*_stored(store, "a"), *_stored(store, "b")])) == list(range(2000))
 
 
+async def test_what_waits_is_stored_when_it_is_much_and_at_the_end_of_the_block() -> None:
+    store, event = await _store("a"), bytes(1024 * 1024)
+    async with _writer(store, [(1.0, "a")]) as writer:
+        for count in (0, 0, 0, 4, 4):
+            await writer.write("hello", event)
+            assert len(_stored(store, "a")) == count
+    assert _stored(store, "a") == [event] * 5
+
+
 async def test_an_event_that_cannot_be_stored_is_refused_and_stops_no_other() -> None:
     store = await _store("a")
     writer = _writer(store, [(1.0, "a")])

@@ -1,0 +1,176 @@
+"""`python -m bench.client_rates`: how fast events are written and read by our client, and by the PyPI package.
+
+Both on the same streams of a private system with one segment store, in turns, each time in a process of its own: events
+and MB per second, and processor time of the process per event. `--address HOST:PORT` measures on a system that runs.
+"""
+
+import argparse
+import asyncio
+import secrets
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+import pravega_client
+
+from bench.systems import private_system
+from sluice_client import Client, ScalingPolicy, SegmentInput, StoredEvent, StreamConfig, open_client
+
+CASES = ((100, 1), (100, 8), (10_240, 1), (10_240, 8))
+"""Bytes of an event, and segments of the stream."""
+_BYTES = {100: 20_000_000, 10_240: 200_000_000}
+_FLUSH_BYTES = 4_000_000
+_KEYS = [f"key-{number}" for number in range(64)]
+_SCOPE = "rates"
+
+
+class Rate(msgspec.Struct, frozen=True):
+    """What one process did: events, seconds, and seconds of the processor."""
+
+    events: int
+    took_s: float
+    cpu_s: float
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.client_rates")
+    parser.add_argument("--address", metavar="HOST:PORT", help="measure on a system that runs")
+    parser.add_argument("--rounds", type=int, default=3, help="how often each side takes its turn; the best one counts")
+    parser.add_argument("--side", nargs=5, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.side is not None:
+        side, what, stream, size, count = arguments.side
+        rate = asyncio.run(SIDES[side, what](arguments.address, stream, int(size), int(count)))
+        print(msgspec.json.encode(rate).decode())
+    elif arguments.address is not None:
+        _measure(arguments.address, arguments.rounds)
+    else:
+        with tempfile.TemporaryDirectory() as home, private_system(Path(home), spark=False) as (system, _):
+            _measure(system.grpc_address, arguments.rounds)
+    return 0
+
+
+def _measure(address: str, rounds: int) -> None:
+    print(f"{'bytes':>7}{'segments':>9}  {'':6}{'ours: events/s':>15}{'MB/s':>7}{'CPU us':>8}", end="")
+    print(f"{'PyPI: events/s':>16}{'MB/s':>7}{'CPU us':>8}{'ratio':>7}")
+    for size, segments in CASES:
+        stream = f"s{secrets.token_hex(4)}"
+        asyncio.run(_create(address, stream, segments))
+        count = _BYTES[size] // size
+        for what in ("write", "read"):
+            best = {
+                side: max((_apart(address, side, what, stream, size, count) for _ in range(rounds)), key=_events_per_s)
+                for side in ("ours", "pypi")
+            }
+            print(f"{size:>7}{segments:>9}  {what:6}", end="")
+            for side, rate in best.items():
+                width = 15 if side == "ours" else 16
+                per_s = _events_per_s(rate)
+                print(f"{per_s:>{width},.0f}{per_s * size / 1e6:>7.1f}{rate.cpu_s / rate.events * 1e6:>8.1f}", end="")
+            print(f"{_events_per_s(best['ours']) / _events_per_s(best['pypi']):>7.2f}", flush=True)
+
+
+def _events_per_s(rate: Rate) -> float:
+    return rate.events / rate.took_s
+
+
+def _apart(address: str, side: str, what: str, stream: str, size: int, count: int) -> Rate:
+    command = [sys.executable, "-m", "bench.client_rates", "--address", address]
+    command += ["--side", side, what, stream, str(size), str(count)]
+    output = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300).stdout
+    return msgspec.json.decode(output.splitlines()[-1], type=Rate)
+
+
+async def _create(address: str, stream: str, segments: int) -> None:
+    async with open_client(address) as client:
+        await client.streams.create_scope(_SCOPE)
+        await client.streams.create_stream(_SCOPE, stream, StreamConfig(ScalingPolicy(min_segments=segments)))
+
+
+async def _timed(events: int, work: Callable[[], Awaitable[None]]) -> Rate:
+    began, cpu = time.perf_counter(), time.process_time()
+    await work()
+    return Rate(events, time.perf_counter() - began, time.process_time() - cpu)
+
+
+async def _write(address: str, stream: str, size: int, count: int) -> Rate:
+    async with open_client(address) as client, client.event_writer(_SCOPE, stream) as writer:
+        event = bytes(size)
+
+        async def work() -> None:
+            for number in range(count):
+                await writer.write(_KEYS[number % len(_KEYS)], event)
+            await writer.flush()
+
+        return await _timed(count, work)
+
+
+async def _pypi_write(address: str, stream: str, size: int, count: int) -> Rate:
+    manager = pravega_client.StreamManager(f"tcp://{address}")
+    writer, event = manager.create_writer(_SCOPE, stream), bytes(size)
+
+    async def work() -> None:
+        for number in range(count):
+            writer.write_event_bytes(event, routing_key=_KEYS[number % len(_KEYS)])
+        writer.flush()
+
+    return await _timed(count, work)
+
+
+async def _read(address: str, stream: str, _size: int, count: int) -> Rate:
+    async with open_client(address) as client, _inputs(client, stream) as (inputs, woken):
+
+        async def work() -> None:
+            left = count
+            while left > 0:
+                woken.clear()
+                for source in inputs:
+                    while isinstance(source.take(), StoredEvent):
+                        left -= 1
+                if left > 0 and not any(source.ready for source in inputs):
+                    await woken.wait()
+
+        return await _timed(count, work)
+
+
+@asynccontextmanager
+async def _inputs(client: Client, stream: str) -> AsyncIterator[tuple[list[SegmentInput], asyncio.Event]]:
+    woken = asyncio.Event()
+    segments = await client.controller.segments(_SCOPE, stream)
+    inputs = [SegmentInput(client.store, segment, woken=woken) for segment in segments]
+    try:
+        yield inputs, woken
+    finally:
+        for source in inputs:
+            await source.close()
+
+
+async def _pypi_read(address: str, stream: str, _size: int, count: int) -> Rate:
+    manager = pravega_client.StreamManager(f"tcp://{address}")
+    reader = manager.create_reader_group(f"g{secrets.token_hex(4)}", _SCOPE, stream).create_reader("r")
+
+    async def work() -> None:
+        left = count
+        while left > 0:
+            for event in await reader.get_segment_slice_async():
+                event.data()
+                left -= 1
+
+    return await _timed(count, work)
+
+
+SIDES = {
+    ("ours", "write"): _write,
+    ("ours", "read"): _read,
+    ("pypi", "write"): _pypi_write,
+    ("pypi", "read"): _pypi_read,
+}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
