@@ -14,7 +14,6 @@ from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.config import ScaleType, StreamConfig
 from sluice.domain.ids import StreamId
 from sluice.domain.segment import Segment, number_of, segment_id, segment_name, transaction_segment_name
-from sluice.domain.stream.scale import equal_ranges
 from sluice.domain.transaction_ids import halves, text_of, transaction_id
 from sluice.pravega import Host, SegmentStore
 from sluice.stream_messages import stream_config_message, stream_config_of
@@ -118,7 +117,7 @@ class _Service:
         if info.stream in streams:
             return pb.CreateStreamStatus(status=pb.CreateStreamStatus.STREAM_EXISTS)
         stream = streams[info.stream] = _Stream(config, [], {})
-        await self._begin_epoch(info, stream, [], equal_ranges(config.scaling.min_segments))
+        await self._begin_epoch(info, stream, [], _equal_ranges(config.scaling.min_segments))
         stream.head = dict.fromkeys((segment.id for segment in stream.current), 0)
         return pb.CreateStreamStatus()
 
@@ -157,7 +156,7 @@ class _Service:
         fixed = scaling.scale_type is ScaleType.FIXED
         if count < scaling.min_segments or (fixed and count != scaling.min_segments):
             ids = [segment.id for segment in stream.current]
-            await self._begin_epoch(request.streamInfo, stream, ids, equal_ranges(scaling.min_segments))
+            await self._begin_epoch(request.streamInfo, stream, ids, _equal_ranges(scaling.min_segments))
         return pb.UpdateStreamStatus()
 
     async def sealStream(self, request: pb.StreamInfo) -> pb.UpdateStreamStatus:
@@ -349,3 +348,7 @@ def _range(info: pb.StreamInfo, segment: Segment) -> pb.SegmentRange:
 
 def _overlap(one: Segment, other: Segment) -> bool:
     return one.low < other.high and other.low < one.high
+
+
+def _equal_ranges(count: int) -> list[tuple[float, float]]:
+    return [(number / count, (number + 1) / count) for number in range(count)]
