@@ -10,8 +10,9 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -21,6 +22,7 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from support.kafka import produce
+from support.objects import ACCESS, private_objects
 from support.pravega import manager
 from support.processes import stands_still
 
@@ -264,6 +266,37 @@ def _recorded(body: dict[str, Any]) -> int:
     number, offset = body.get("reached", (0, 0))
     done = sum(end - start for _, start, end, *_ in slices[:number])
     return int(done + max(0, offset - slices[number][1]) if number < len(slices) else done)
+
+
+def test_the_objects_of_a_bucket_are_copied_once_by_nodes_that_are_killed(shell: Shell) -> None:
+    shell.environment.update(ACCESS)
+    shell.done("sluice scope create demo; sluice stream create demo/objects --segments 4")
+    count = int(os.environ.get("SLUICE_TEST_OBJECTS", "500"))
+    arguments = ["s3", f"s3://{shell.scope}/in/", "demo/objects", "--store", "redis://127.0.0.1:6379"]
+    arguments += ["--name", "objects", "--objects", str(count // 100), "--workers", "2", "--once", "--json"]
+    with private_objects(shell.scope) as objects, ExitStack() as nodes:
+        objects.put({f"in/{number:06}": f"{number}\n".encode() for number in range(count)})
+        objects.put({"other": b"other\n"})
+        arguments += ["--endpoint", objects.endpoint]
+
+        def start(lease: Sequence[str]) -> Running:
+            return nodes.enter_context(shell.running(*arguments, *lease))
+
+        async def written() -> int:
+            async with open_store(shell.text("redis://127.0.0.1:6379")) as store:
+                totals = await store.get("ingest/objects/totals")
+                return 0 if totals is None else int(totals.body["records"])
+
+        living, dying = [start(LONG) for _ in range(2)], [start(SHORT) for _ in range(2)]
+        for share, victim in enumerate(dying, start=1):
+            victim.until(
+                partial(lambda least: asyncio.run(written()) >= least, share * count // 8), "a part is through"
+            )
+            victim.process.kill()
+        summaries = [node.summary() for node in living]
+    assert all(summary["finished"] and summary["skipped"] == 0 for summary in summaries)
+    found = shell.events("objects", wanted := {str(number) for number in range(count)})
+    assert found == Counter(wanted)
 
 
 def test_the_partitions_of_a_topic_go_to_who_is_there(shell: Shell) -> None:

@@ -12,7 +12,7 @@ from sluice_cli.session import Session
 if TYPE_CHECKING:
     from distributed_ingest.feed import Feed, Scene
 
-app = group("Bring files, a Kafka topic, HTTP endpoints or TCP lines into a stream, on one node or on many.")
+app = group("Bring files, objects, a Kafka topic, HTTP endpoints or TCP lines into a stream, on one node or on many.")
 
 Target = Annotated[
     str,
@@ -54,6 +54,45 @@ def folder(
         return Folder(scene, root, pattern, window_bytes=window_bytes, ahead=ahead, scan_s=scan_s, settle_s=settle_s)
 
     plan = Plan("folder", (str(root),), stream, records, ("lines", "whole"), "none", {"pattern": pattern})
+    launch(session, common, plan, feed, once=once)
+
+
+@source_command(app, "s3")
+def s3(
+    session: Session,
+    common: Common,
+    url: Annotated[str, typer.Argument(metavar="s3://BUCKET/PREFIX", show_default=False)],
+    stream: Target,
+    once: Once = False,
+    endpoint: Annotated[str, option("--endpoint", "Where it is, if not at AWS.", "URL")] = "",
+    records: Annotated[
+        str,
+        option("--records", "A record is a line, an item of a JSON array, or a whole object.", "lines|items|whole"),
+    ] = "lines",
+    objects: Annotated[int, option("--objects", "How many objects a task copies at most.", "N", min=1)] = 100,
+    window: Annotated[str, option("--window", "How much a task copies.", "SIZE")] = "8MiB",
+    ahead: Annotated[int, option("--ahead", "Windows at a time, over all nodes.", "N", min=1, max=256)] = 32,
+    scan_every: Annotated[str, option("--scan-every", "How often to look for new objects.", "DURATION")] = "5s",
+    settle: Annotated[str, option("--settle", "An object is taken when it is so old.", "DURATION")] = "10s",
+) -> None:
+    """Copy the objects of a bucket of S3, or of what speaks it, each once, in the order of their keys.
+
+    It goes on with what is added behind that; what comes later with a key before that is not read.
+    """
+    from distributed_ingest.launch import Plan, launch
+    from distributed_ingest.s3 import S3, bucket_of
+
+    bucket_of(url)
+    window_bytes, scan_s, settle_s = bytes_of(window), seconds_of(scan_every), seconds_of(settle)
+
+    def feed(scene: "Scene") -> "Feed":
+        return S3(
+            scene, url, endpoint,
+            objects=objects, window_bytes=window_bytes, ahead=ahead, scan_s=scan_s, settle_s=settle_s,
+        )  # fmt: skip
+
+    options = {"endpoint": endpoint} if endpoint else {}
+    plan = Plan("s3", (url,), stream, records, ("lines", "items", "whole"), "none", options)
     launch(session, common, plan, feed, once=once)
 
 

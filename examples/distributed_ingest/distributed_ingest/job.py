@@ -20,13 +20,13 @@ from sluice_coordination import ConflictError, DocumentStore, StoreUnavailableEr
 log = logging.getLogger(__name__)
 
 ROOT = "ingest"
-Kind = Literal["folder", "kafka", "http", "tcp"]
+Kind = Literal["folder", "s3", "kafka", "http", "tcp"]
 PAUSES_S = (0.25, 0.5, 1.0)
 _NAME = re.compile(r"[A-Za-z0-9._~-]{1,200}")
 
 
 class Definition(msgspec.Struct, frozen=True):
-    """What all nodes of a job agree on. `origins`: the folder, the topic, the URLs, or the address."""
+    """What all nodes of a job agree on. `origins`: the folder, the bucket, the topic, the URLs, or the address."""
 
     kind: Kind
     origins: tuple[str, ...]

@@ -5,6 +5,7 @@ there is none.
 """
 
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from distributed_ingest.records import Event
@@ -18,6 +19,23 @@ class StreamEndedError(Exception):
     """The stream is sealed or gone: nothing will ever be written to it again."""
 
 
+class Transaction(Protocol):
+    """Events that appear in the stream together, or not at all. Belongs to one task."""
+
+    @property
+    def id(self) -> str:
+        """What it is known by elsewhere."""
+
+    async def write(self, events: Sequence[Event]) -> None:
+        """Return when all events are stored with it. Raises SinkError."""
+
+    async def commit(self) -> None:
+        """Return when it is certain that its events become part of the stream.
+
+        Raises SinkError: it is not open any more, or there was no answer; `Sink.is_committed` says which.
+        """
+
+
 class Sink(Protocol):
     """Takes events for one stream."""
 
@@ -26,3 +44,12 @@ class Sink(Protocol):
 
         Raises SinkError, StreamEndedError.
         """
+
+    def transaction(self) -> AbstractAsyncContextManager[Transaction]:
+        """Begin a transaction, which is aborted if the block ends without a commit, and when this process is gone.
+
+        Raises SinkError, StreamEndedError.
+        """
+
+    async def is_committed(self, id: str) -> bool:
+        """Whether a transaction is, or is certain to be; one that is still open is aborted first. Raises SinkError."""

@@ -1,7 +1,7 @@
 """The stream as a sink, on a cluster in memory: what is acknowledged is stored; a failure leaves nothing behind."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 import pytest
 
@@ -35,11 +35,16 @@ def events(*texts: str) -> list[Event]:
     return [Event(text.encode(), "k") for text in texts]
 
 
-def stored(store: InMemorySegmentStore) -> list[str]:
+def stored_in_stream(store: InMemorySegmentStore) -> list[str]:
+    """Without what open transactions have."""
+    return stored(store, lambda name: "transaction" not in name)
+
+
+def stored(store: InMemorySegmentStore, wanted: Callable[[str], bool] = lambda _: True) -> list[str]:
     return [
         event.data.decode()
         for name, segment in sorted(store.segments.items())
-        if name.startswith("demo/lines/")
+        if name.startswith("demo/lines/") and wanted(name)
         for event in split_events(segment.data, 0).events
     ]
 
@@ -110,6 +115,30 @@ async def test_a_cancelled_write_begins_no_further_attempt(client: Client, store
     store.fault = None
     await sink.write(events("two"))
     assert writing.cancelled() and stored(store) == ["two"]
+
+
+async def test_a_transaction_is_in_the_stream_with_its_commit(client: Client, store: InMemorySegmentStore) -> None:
+    sink = sink_of(client)
+    async with sink.transaction() as transaction:
+        await transaction.write(events("one"))
+        await transaction.write(events("two"))
+        assert not {"one", "two"} & set(stored_in_stream(store))
+        await transaction.commit()
+    assert stored_in_stream(store) == ["one", "two"] and await sink.is_committed(transaction.id)
+
+
+async def test_a_transaction_that_is_asked_about_while_it_is_open_never_commits(
+    client: Client, store: InMemorySegmentStore
+) -> None:
+    """Its holder was frozen; the next one asked."""
+    sink = sink_of(client)
+    async with sink.transaction() as transaction:
+        await transaction.write(events("one"))
+        assert not await sink.is_committed(transaction.id)
+        with pytest.raises(SinkError, match="The transaction is not open any more"):
+            await transaction.commit()
+    assert stored_in_stream(store) == [] and not await sink.is_committed(transaction.id)
+    assert not await sink.is_committed("00000000-0000-0000-8000-000000000009")
 
 
 async def test_a_stream_that_is_sealed_or_gone_has_ended(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,6 +40,7 @@ class MemorySink:
         self.ended = False
         self.closes_after = 0
         self.writes = 0
+        self.transactions: list[MemoryTransaction] = []
 
     @property
     def texts(self) -> list[str]:
@@ -56,6 +57,43 @@ class MemorySink:
         self.events += events
         if self.writes == self.closes_after:
             self.open.clear()
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator["MemoryTransaction"]:
+        """Left open at the end of the block, as by a process that was killed."""
+        self.transactions.append(MemoryTransaction(self, str(len(self.transactions))))
+        yield self.transactions[-1]
+
+    async def is_committed(self, id: str) -> bool:
+        found = self.transactions[int(id)]
+        if found.state == "OPEN":
+            found.state = "ABORTED"
+        return found.state == "COMMITTED"
+
+
+@dataclass
+class MemoryTransaction:
+    """Its events come into the sink with its commit. `loses_answer`: of which nobody learns."""
+
+    sink: MemorySink
+    id: str
+    state: str = "OPEN"
+    events: list[Event] = field(default_factory=list)
+    loses_answer: bool = False
+
+    async def write(self, events: Sequence[Event]) -> None:
+        await self.sink.open.wait()
+        if self.state != "OPEN":
+            raise SinkError("the transaction has ended")
+        self.events += events
+
+    async def commit(self) -> None:
+        if self.state != "OPEN":
+            raise SinkError("the transaction has ended")
+        self.state = "COMMITTED"
+        await self.sink.write(self.events)
+        if self.loses_answer:
+            raise SinkError("no answer")
 
 
 @dataclass
