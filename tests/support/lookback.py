@@ -14,7 +14,7 @@ from sluice.lookback.source import KafkaRecord, Span, TopicFacts
 from sluice.memory.broker import MemoryBroker, MemoryMessage
 
 ArgumentsT = TypeVar("ArgumentsT", bound=msgspec.Struct)
-ResultT = TypeVar("ResultT", bound=msgspec.Struct)
+ResultT = TypeVar("ResultT")
 
 _NAMES = [topic.name for topic in TOPICS]
 

@@ -37,9 +37,20 @@ class ScaleType(Enum):
         return self
 
 
-class RetentionType(Enum):
-    TIME = "TIME"
-    SIZE = "SIZE"
+class _Worded(Enum):
+    """The value is Pravega's name, and what commands, events and states hold; `word` is REST's."""
+
+    def __new__(cls, value: str, word: str) -> Self:
+        self = object.__new__(cls)
+        self._value_, self.word = value, word  # type: ignore[attr-defined]
+        return self
+
+
+class RetentionType(_Worded):
+    TIME = "TIME", "time"
+    SIZE = "SIZE", "size"
+
+    word: Literal["time", "size"]
 
 
 class ScalingPolicy(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -88,12 +99,14 @@ def check_config(config: StreamConfig, tags: tuple[str, ...]) -> None:
         raise InvalidArgumentError(f"rolloverSizeBytes is {config.rollover_size_bytes}, it must not be negative")
 
 
-class GroupRetention(Enum):
+class GroupRetention(_Worded):
     """When what a reader group has read may go (background-and-other-workflows 6.1)."""
 
-    NONE = "NONE"
-    MANUAL = "MANUAL_RELEASE_AT_USER_STREAMCUT"
-    AUTOMATIC = "AUTOMATIC_RELEASE_AT_LAST_CHECKPOINT"
+    NONE = "NONE", "none"
+    MANUAL = "MANUAL_RELEASE_AT_USER_STREAMCUT", "manual"
+    AUTOMATIC = "AUTOMATIC_RELEASE_AT_LAST_CHECKPOINT", "automatic"
+
+    word: Literal["none", "manual", "automatic"]
 
 
 class ReaderGroupConfig(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -13,6 +13,7 @@ from sluice.domain.status import Status
 from sluice.domain.stream.commands import DecisionKind
 from sluice.domain.stream.events import DecisionRecorded, StreamTruncationStarted
 from sluice.engine.fold import Outcome
+from sluice.insight.decisions import DecisionModel
 from sluice.lookback.backwards import BackwardSearch, Order
 from sluice.lookback.jobs import Job, JobContext
 from sluice.lookback.source import KafkaRecord
@@ -21,24 +22,6 @@ MARGIN_MS = 60_000
 """How far before the span requests of its decisions are looked for."""
 
 _CARRIED_OUT = frozenset({Status.SUCCESS, Status.OK, Status.STARTED})
-
-
-class PastDecision(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A decision that was made at `at` and recorded at `recorded_at`, epoch ms.
-
-    `numbers` are those that it rests on, `request` is the one that it led to; `carried_out` None: that is not known.
-    """
-
-    stream: StreamId
-    kind: DecisionKind
-    code: str
-    reason: str
-    at: int
-    recorded_at: int
-    acts: bool = False
-    numbers: dict[str, int] = {}
-    request: str = ""
-    carried_out: bool | None = None
 
 
 class DecisionsQuestion(msgspec.Struct, frozen=True):
@@ -63,7 +46,7 @@ class Decisions(msgspec.Struct, frozen=True):
     `FoundEvents`.
     """
 
-    items: list[PastDecision]
+    items: list[DecisionModel]
     searched_to: int
     complete: bool
     next: Order | None = None
@@ -137,18 +120,18 @@ def decisions(context: JobContext, question: DecisionsQuestion) -> Decisions:
     return Decisions(items, search.searched_to, complete=False, next=goes_on, kept_from=kept_from)
 
 
-def _past(order: Order, event: DecisionRecorded, carried_out: bool | None) -> PastDecision:
-    return PastDecision(
-        event.stream_id,
-        event.kind,
-        event.code,
-        event.reason,
-        event.at,
-        order[0],
-        event.acts,
-        event.numbers,
-        event.request,
-        carried_out,
+def _past(order: Order, event: DecisionRecorded, carried_out: bool | None) -> DecisionModel:
+    return DecisionModel(
+        stream=str(event.stream_id),
+        kind=event.kind.value,
+        code=event.code,
+        reason=event.reason,
+        at=event.at,
+        recorded_at=order[0],
+        acts=event.acts or None,
+        numbers=event.numbers or None,
+        request=event.request or None,
+        carried_out=carried_out,
     )
 
 

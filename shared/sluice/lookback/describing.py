@@ -3,7 +3,8 @@
 A description has the form of the API's, with `at`, and with `asOf`, the last record of the journal that it takes in.
 """
 
-from typing import Any
+from dataclasses import replace
+from typing import TypeVar
 
 import msgspec
 
@@ -15,14 +16,13 @@ from sluice.domain.scope.state import Scope, find_scope
 from sluice.domain.stream.state import DeletedStream, Stream
 from sluice.domain.table.state import DeletedTable, Table
 from sluice.engine.fold import PartitionView
-from sluice.lookback.descriptions import (
-    containers_description,
-    group_description,
-    members_description,
-    scope_description,
-    stream_description,
-    table_description,
-)
+from sluice.insight.cluster import ContainerMap, MemberList, containers_shown, members_shown
+from sluice.insight.groups import GroupDescription, group_shown
+from sluice.insight.placement import Placement
+from sluice.insight.scopes import ScopeDescription, scope_shown
+from sluice.insight.shown import Moment, RecordOffset, Shown
+from sluice.insight.streams import StreamDescription, stream_shown
+from sluice.insight.tables import TableDescription, table_shown
 from sluice.lookback.errors import NotFoundError
 from sluice.lookback.jobs import Job, JobContext
 from sluice.lookback.times import show_time
@@ -45,64 +45,65 @@ class ScopeQuestion(msgspec.Struct, frozen=True):
 
 
 class ClusterQuestion(msgspec.Struct, frozen=True):
-    """The moment in epoch ms."""
+    """The moment in epoch ms, and how many segment containers there are."""
 
     at_ms: int
+    containers: int
 
 
-class Description(msgspec.Struct, frozen=True):
-    """As JSON has it."""
+class ClusterDescription(Shown):
+    """The container map and the members."""
 
-    document: dict[str, Any]
-
-
-class ClusterDescription(msgspec.Struct, frozen=True):
-    """The container map and the members, each as JSON has it."""
-
-    containers: dict[str, Any]
-    members: dict[str, Any]
+    containers: ContainerMap
+    members: MemberList
 
 
-def _stream(context: JobContext, question: ResourceQuestion) -> Description:
+MomentT = TypeVar("MomentT", bound=Moment)
+
+
+def _stream(context: JobContext, question: ResourceQuestion) -> StreamDescription:
     id = StreamId(question.scope, question.name)
     partition, view = _view(context, id.key, question.at_ms)
     state = view.get(id.aggregate)
     if not isinstance(state, Stream):
         raise _absent(f"stream {id}", question.at_ms, was_deleted=isinstance(state, DeletedStream))
-    return _description(stream_description(view, state, question.containers), question.at_ms, partition, view)
+    return _past(stream_shown(view, state, Placement(question.containers)), question.at_ms, partition, view)
 
 
-def _group(context: JobContext, question: ResourceQuestion) -> Description:
+def _group(context: JobContext, question: ResourceQuestion) -> GroupDescription:
     id = GroupId(question.scope, question.name)
     partition, view = _view(context, id.key, question.at_ms)
     group = find_group(view, id)
     if group is None:
         raise _absent(f"reader group {id}", question.at_ms)
-    return _description(group_description(group), question.at_ms, partition, view)
+    return _past(group_shown(group), question.at_ms, partition, view)
 
 
-def _table(context: JobContext, question: ResourceQuestion) -> Description:
+def _table(context: JobContext, question: ResourceQuestion) -> TableDescription:
     id = TableId(question.scope, question.name)
     partition, view = _view(context, id.key, question.at_ms)
     state = view.get(id.aggregate)
     if not isinstance(state, Table):
         raise _absent(f"key-value table {id}", question.at_ms, was_deleted=isinstance(state, DeletedTable))
-    return _description(table_description(state), question.at_ms, partition, view)
+    return _past(table_shown(state, Placement(0)), question.at_ms, partition, view)
 
 
-def _scope(context: JobContext, question: ScopeQuestion) -> Description:
+def _scope(context: JobContext, question: ScopeQuestion) -> ScopeDescription:
     own, view = _view(context, question.scope, question.at_ms)
     scope: Scope | None = find_scope(view, question.scope)
     if scope is None:
         raise _absent(f"scope {question.scope}", question.at_ms)
     members = [members_of(one, question.scope) for one in context.views_before(question.at_ms)]
-    return _description(scope_description(members, scope), question.at_ms, own, view)
+    return _past(scope_shown(scope, members), question.at_ms, own, view)
 
 
 def _cluster(context: JobContext, question: ClusterQuestion) -> ClusterDescription:
     partition, view = _view(context, CLUSTER, question.at_ms)
-    cluster, as_of = cluster_of(view), _as_of(question.at_ms, partition, view)
-    return ClusterDescription({**containers_description(cluster), **as_of}, {**members_description(cluster), **as_of})
+    cluster = cluster_of(view)
+    return ClusterDescription(
+        containers=_past(containers_shown(cluster, question.containers), question.at_ms, partition, view),
+        members=_past(MemberList(items=members_shown(cluster)), question.at_ms, partition, view),
+    )
 
 
 def _view(context: JobContext, key: str, at_ms: int) -> tuple[int, PartitionView]:
@@ -110,12 +111,8 @@ def _view(context: JobContext, key: str, at_ms: int) -> tuple[int, PartitionView
     return partition, context.view_before(partition, at_ms)
 
 
-def _description(document: dict[str, Any], at_ms: int, partition: int, view: PartitionView) -> Description:
-    return Description({**document, **_as_of(at_ms, partition, view)})
-
-
-def _as_of(at_ms: int, partition: int, view: PartitionView) -> dict[str, Any]:
-    return {"at": at_ms, "asOf": {"partition": partition, "offset": view.next_offset - 1}}
+def _past(shown: MomentT, at_ms: int, partition: int, view: PartitionView) -> MomentT:
+    return replace(shown, at=at_ms, as_of=RecordOffset(partition=partition, offset=view.next_offset - 1))
 
 
 def _absent(what: str, at_ms: int, *, was_deleted: bool = False) -> NotFoundError:
@@ -123,8 +120,8 @@ def _absent(what: str, at_ms: int, *, was_deleted: bool = False) -> NotFoundErro
     return NotFoundError(f"{what} did not exist at {show_time(at_ms)}{deleted}")
 
 
-STREAM = Job("describe-stream", ResourceQuestion, Description, _stream)
-GROUP = Job("describe-group", ResourceQuestion, Description, _group)
-TABLE = Job("describe-table", ResourceQuestion, Description, _table)
-SCOPE = Job("describe-scope", ScopeQuestion, Description, _scope)
+STREAM = Job("describe-stream", ResourceQuestion, StreamDescription, _stream)
+GROUP = Job("describe-group", ResourceQuestion, GroupDescription, _group)
+TABLE = Job("describe-table", ResourceQuestion, TableDescription, _table)
+SCOPE = Job("describe-scope", ScopeQuestion, ScopeDescription, _scope)
 CLUSTER_AT = Job("describe-cluster", ClusterQuestion, ClusterDescription, _cluster)

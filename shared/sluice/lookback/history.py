@@ -13,6 +13,7 @@ from sluice.domain.cluster.state import CLUSTER, Cluster, Member, cluster_of
 from sluice.domain.host import Host
 from sluice.domain.model import JournalRecord
 from sluice.engine.fold import Outcome, PartitionView
+from sluice.insight.shown import Shown, text
 from sluice.lookback.as_of import fold
 from sluice.lookback.errors import TimeIsOverError
 from sluice.lookback.jobs import Job, JobContext
@@ -30,42 +31,39 @@ class HistoryQuestion(msgspec.Struct, frozen=True):
     to_ms: int = 0
 
 
-class Holding(msgspec.Struct, frozen=True):
-    """A store (host:port) ran a container from `since` to `to`, epoch ms; `to` None: to the end of what was searched.
-
-    `since` of what held at the beginning of the interval is that beginning.
-    """
+class HoldingModel(Shown):
+    """A segment store ran a container."""
 
     container: int
-    store: str
-    since: int
-    to: int | None
+    store: str = text("host:port of the segment store.")
+    from_: int = text("Since when, epoch ms; the beginning of the interval, or later.")
+    to: int | None = text("Until when; left out: to the end of what is searched.", default=None)
 
 
-class Membership(msgspec.Struct, frozen=True):
-    """An instance was a member from `since` to `to`, epoch ms; `why` it was no longer, empty while `to` is None."""
+class ContainersHistory(Shown):
+    """Who ran which container; a container that is left out for a while was run by no store then."""
 
-    service: str
+    items: list[HoldingModel]
+    searched_to: int = text("The last moment that is taken in, epoch ms.")
+    complete: bool = text("Whether that is the end of the interval; if not, go on from there.")
+
+
+class MembershipModel(Shown):
+    """An instance of a service was a member."""
+
+    service: str = text(examples=["stream-workflows"])
     instance: str
-    since: int
-    to: int | None
-    why: str = ""
+    from_: int = text("When it was started, epoch ms.")
+    to: int | None = text("Until when; left out: to the end of what is searched.", default=None)
+    why: str | None = text("Why it was no longer, in words.", default=None)
 
 
-class Holdings(msgspec.Struct, frozen=True):
-    """`searched_to` is the last moment that is taken in, epoch ms; `complete` if that is the end of the interval."""
+class MembersHistory(Shown):
+    """Which instances were members."""
 
-    items: list[Holding]
-    searched_to: int
-    complete: bool
-
-
-class Memberships(msgspec.Struct, frozen=True):
-    """See Holdings."""
-
-    items: list[Membership]
-    searched_to: int
-    complete: bool
+    items: list[MembershipModel]
+    searched_to: int = text("The last moment that is taken in, epoch ms.")
+    complete: bool = text("Whether that is the end of the interval; if not, go on from there.")
 
 
 Changed = Callable[[int, Cluster, frozenset[str]], None]
@@ -97,7 +95,7 @@ class _Holders:
     """Who runs each container, and since when; `ended` is over."""
 
     def __init__(self) -> None:
-        self.ended: list[Holding] = []
+        self.ended: list[HoldingModel] = []
         self._running: dict[int, tuple[Host, int]] = {}
 
     def changed(self, at: int, cluster: Cluster, _by_themselves: frozenset[str]) -> None:
@@ -109,19 +107,19 @@ class _Holders:
             if now is not None and container not in self._running:
                 self._running[container] = now, at
 
-    def all(self) -> list[Holding]:
+    def all(self) -> list[HoldingModel]:
         return [*self.ended, *(_holding(container, *one, None) for container, one in sorted(self._running.items()))]
 
 
-def _holding(container: int, host: Host, since: int, to: int | None) -> Holding:
-    return Holding(container, str(host), since, to)
+def _holding(container: int, host: Host, since: int, to: int | None) -> HoldingModel:
+    return HoldingModel(container=container, store=str(host), from_=since, to=to)
 
 
 class _Members:
     """Who is a member; `ended` is over."""
 
     def __init__(self) -> None:
-        self.ended: list[Membership] = []
+        self.ended: list[MembershipModel] = []
         self._present: dict[str, Member] = {}
 
     def changed(self, at: int, cluster: Cluster, by_themselves: frozenset[str]) -> None:
@@ -129,14 +127,17 @@ class _Members:
             now = cluster.members.get(instance)
             if now is None:
                 why = LEFT if instance in by_themselves else MISSED
-                self.ended.append(Membership(member.service, instance, member.since, at, why))
+                self.ended.append(_membership(member, at, why))
             elif now.since != member.since:
-                self.ended.append(Membership(member.service, instance, member.since, now.since, STARTED_ANEW))
+                self.ended.append(_membership(member, now.since, STARTED_ANEW))
         self._present = dict(cluster.members)
 
-    def all(self) -> list[Membership]:
-        present = (Membership(m.service, m.instance, m.since, None) for _, m in sorted(self._present.items()))
-        return [*self.ended, *present]
+    def all(self) -> list[MembershipModel]:
+        return [*self.ended, *(_membership(member, None) for _, member in sorted(self._present.items()))]
+
+
+def _membership(member: Member, to: int | None, why: str | None = None) -> MembershipModel:
+    return MembershipModel(service=member.service, instance=member.instance, from_=member.since, to=to, why=why)
 
 
 def _follow(context: JobContext, question: HistoryQuestion, changed: Changed) -> tuple[int, bool]:
@@ -156,17 +157,17 @@ def _follow(context: JobContext, question: HistoryQuestion, changed: Changed) ->
     return to_ms if is_complete else max(watching.last_ms, question.from_ms), is_complete
 
 
-def _containers(context: JobContext, question: HistoryQuestion) -> Holdings:
+def _containers(context: JobContext, question: HistoryQuestion) -> ContainersHistory:
     holders = _Holders()
     searched_to, complete = _follow(context, question, holders.changed)
-    return Holdings(holders.all(), searched_to, complete)
+    return ContainersHistory(items=holders.all(), searched_to=searched_to, complete=complete)
 
 
-def _members(context: JobContext, question: HistoryQuestion) -> Memberships:
+def _members(context: JobContext, question: HistoryQuestion) -> MembersHistory:
     members = _Members()
     searched_to, complete = _follow(context, question, members.changed)
-    return Memberships(members.all(), searched_to, complete)
+    return MembersHistory(items=members.all(), searched_to=searched_to, complete=complete)
 
 
-CONTAINERS = Job("containers-history", HistoryQuestion, Holdings, _containers)
-MEMBERS = Job("members-history", HistoryQuestion, Memberships, _members)
+CONTAINERS = Job("containers-history", HistoryQuestion, ContainersHistory, _containers)
+MEMBERS = Job("members-history", HistoryQuestion, MembersHistory, _members)

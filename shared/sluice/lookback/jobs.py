@@ -1,7 +1,7 @@
 """Jobs: questions about the past that another process answers, by name.
 
-A job is a name, a struct of arguments, a struct of its result, and a function of a `JobContext` and the arguments.
-Both structs travel as MessagePack, so they hold plain values and other such structs. To add one:
+A job is a name, a struct of arguments, the type of its result, and a function of a `JobContext` and the arguments.
+Both travel as MessagePack, so they hold plain values and other such structs, or what is shown. To add one:
 
 1. Write the function in a module of this package. It blocks, in a thread of the process that does the jobs. It reads
    topics through `context.source`, and gets folded partitions from `context.view_before`; both end it by an exception
@@ -45,7 +45,7 @@ SIDE_BY_SIDE = 8
 """So many partitions are folded at once: their views are in memory together."""
 
 ArgumentsT = TypeVar("ArgumentsT", bound=msgspec.Struct)
-ResultT = TypeVar("ResultT", bound=msgspec.Struct)
+ResultT = TypeVar("ResultT")
 
 
 class JobLimit:

@@ -12,8 +12,9 @@ from sluice.domain.config import RetentionPolicy
 from sluice.domain.ids import StreamId
 from sluice.domain.stream.commands import DecisionKind
 from sluice.engine.partition import partition_of
+from sluice.insight.decisions import DecisionModel
 from sluice.kafka.topics import RETENTION, SCALE
-from sluice.lookback.deciding import DecisionsQuestion, PastDecision, decisions
+from sluice.lookback.deciding import DecisionsQuestion, decisions
 from sluice.lookback.errors import InvalidTextError, TimeIsOverError
 from sluice.lookback.jobs import Job, JobContext
 from sluice.lookback.source import Span
@@ -68,11 +69,11 @@ def _reports(context: JobContext, stream: StreamId, policy: Policy, since: int) 
             yield record
 
 
-def _happened(context: JobContext, question: WhatIfQuestion, until: int) -> tuple[list[PastDecision], bool]:
+def _happened(context: JobContext, question: WhatIfQuestion, until: int) -> tuple[list[DecisionModel], bool]:
     """The recorded decisions by time, and whether all of them were found in time."""
     kind = DecisionKind.RETENTION if question.retention is not None else DecisionKind.SCALE
     page_of = DecisionsQuestion(question.since, until + 1, question.stream, kind, limit=MAX_ITEMS)
-    found: list[PastDecision] = []
+    found: list[DecisionModel] = []
     try:
         while len(found) < MAX_ITEMS:
             page = decisions(context, page_of)
@@ -85,9 +86,9 @@ def _happened(context: JobContext, question: WhatIfQuestion, until: int) -> tupl
     return found[::-1], False
 
 
-def _shown(decision: PastDecision) -> WhatIfItem:
-    segments = decision.numbers.get("segmentsAfter")
-    return WhatIfItem(decision.at, decision.code, decision.reason, segments, decision.acts)
+def _shown(decision: DecisionModel) -> WhatIfItem:
+    segments = (decision.numbers or {}).get("segmentsAfter")
+    return WhatIfItem(decision.at, decision.code, decision.reason, segments, decision.acts or False)
 
 
 WHAT_IF = Job("what-if", WhatIfQuestion, WhatIf, what_if)

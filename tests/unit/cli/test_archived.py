@@ -18,9 +18,10 @@ from sluice.domain.stream.commands import CreateStream, ScaleStream, SealStream
 from sluice.domain.transaction.events import TransactionRangePrepared, TransactionRangeReserved
 from sluice.domain.transaction_ids import first_of_range
 from sluice.engine.partition import partition_of
+from sluice.insight.streams import StreamDescription
 from sluice.kafka.topics import JOURNAL
 from sluice.lookback.archived import ArchivedSource
-from sluice.lookback.describing import STREAM, Description, ResourceQuestion
+from sluice.lookback.describing import STREAM, ResourceQuestion
 from sluice.lookback.errors import LookbackError
 from sluice.lookback.jobs import run_job
 from sluice.lookback.searching import JOURNAL_SEARCH, FoundEvents, SearchQuestion
@@ -202,7 +203,7 @@ def test_jobs_find_what_the_archive_has_before_a_gap(history: History, tmp_path:
     gap, begin = len(log) // 2, len(log)
     moment, source = log[gap - 2].at, ArchivedSource(history.source, str(tmp_path))
 
-    def looked_back() -> tuple[Description, FoundEvents]:
+    def looked_back() -> tuple[StreamDescription, FoundEvents]:
         question, wanted = ResourceQuestion("demo", "orders", moment), SearchQuestion("demo/orders", to_ms=moment)
         return run_job(STREAM, question, source, history.now), run_job(JOURNAL_SEARCH, wanted, source, history.now)
 

@@ -5,8 +5,8 @@ import pytest
 from support.stream_log import STREAM, StreamLog
 
 from sluice.domain.stream.commands import DecisionKind, RecordDecision
-from sluice.domain.stream.decisions import last_decisions
 from sluice.domain.stream.state import RecordedDecision
+from sluice.insight.decisions import DecisionModel, last_decisions
 
 NOTE = RecordDecision(*STREAM, creation_id="r", kind=DecisionKind.SCALE, code="steady", reason="not scaled", at=10)
 
@@ -27,16 +27,16 @@ def test_a_decision_that_acts_is_not_hidden_by_a_later_one_that_does_not() -> No
     log = StreamLog()
     split = msgspec.structs.replace(NOTE, code="split", reason="hot", acts=True)
     log.decide(split)
-    assert last_decisions(log.stream) == [(DecisionKind.SCALE, RecordedDecision("split", "hot", 10))]
+    assert last_decisions(log.stream) == [DecisionModel(kind="scale", code="split", reason="hot", at=10)]
     log.decide(msgspec.structs.replace(NOTE, at=19))
     log.decide(msgspec.structs.replace(NOTE, kind=DecisionKind.RETENTION, code="no-cut", reason="none", at=15))
     assert last_decisions(log.stream) == [
-        (DecisionKind.SCALE, RecordedDecision("steady", "not scaled", 19)),
-        (DecisionKind.RETENTION, RecordedDecision("no-cut", "none", 15)),
-        (DecisionKind.SCALE, RecordedDecision("split", "hot", 10)),
+        DecisionModel(kind="scale", code="steady", reason="not scaled", at=19),
+        DecisionModel(kind="retention", code="no-cut", reason="none", at=15),
+        DecisionModel(kind="scale", code="split", reason="hot", at=10),
     ]
     log.decide(msgspec.structs.replace(split, code="merge", at=30))
-    assert last_decisions(log.stream)[0] == (DecisionKind.SCALE, RecordedDecision("merge", "hot", 30))
+    assert last_decisions(log.stream)[0] == DecisionModel(kind="scale", code="merge", reason="hot", at=30)
     assert len(last_decisions(log.stream)) == 2
 
 

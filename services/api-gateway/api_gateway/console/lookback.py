@@ -38,7 +38,7 @@ ENDS_S = 2.0
 HELPER: Sequence[str] = (sys.executable, "-m", helper.__name__)
 
 ArgumentsT = TypeVar("ArgumentsT", bound=msgspec.Struct)
-ResultT = TypeVar("ResultT", bound=msgspec.Struct)
+ResultT = TypeVar("ResultT")
 T = TypeVar("T")
 
 _ERRORS: dict[str, type[Exception]] = {

@@ -21,7 +21,7 @@ To = Annotated[str, Query(max_length=40, description=f"Nothing behind this time:
 Since = Annotated[str, Query(max_length=40, description=f"How far back to search: {_TIME}. Left out: an hour.")]
 
 ArgumentsT = TypeVar("ArgumentsT", bound=msgspec.Struct)
-ResultT = TypeVar("ResultT", bound=msgspec.Struct)
+ResultT = TypeVar("ResultT")
 
 
 class LookingBack:

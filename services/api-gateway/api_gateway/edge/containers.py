@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from api_gateway.edge.reads import Reads
 from sluice.domain.host import Host
+from sluice.insight.placement import Placement
 from sluice.outages import Outage, outages
 
 
@@ -17,6 +18,10 @@ class Containers:
     def hosts(self) -> Mapping[int, Host]:
         """The segment store that runs each container, if any does."""
         return self._reads.cluster().containers
+
+    def placement(self) -> Placement:
+        """Where segments are; for one answer."""
+        return Placement(self.count, self.hosts(), self.outages())
 
     def outages(self) -> dict[int, Outage]:
         """The containers that do not answer."""

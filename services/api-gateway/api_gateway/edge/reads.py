@@ -7,7 +7,7 @@ is returned here belongs to the fold and may change at the next await: take out 
 import heapq
 import itertools
 from collections.abc import AsyncIterator, Callable, Iterator
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -80,15 +80,6 @@ class StreamInFull(msgspec.Struct, frozen=True):
     stream: Stream
     transactions: StreamTransactions
     workflow: Workflow | None
-
-
-class Contents(NamedTuple):
-    """How much is in a scope; the names of internal streams begin with an underscore."""
-
-    streams: int
-    internal_streams: int
-    reader_groups: int
-    tables: int
 
 
 class Reads:
@@ -228,18 +219,10 @@ class Reads:
         await self._journal.barrier(self._everywhere)
         return heapq.merge(*(scopes_of(view).after(after) for view in self._journal.views()))
 
-    async def contents(self, scope: str) -> Contents:
-        """How many resources of each kind are in the scope."""
+    async def members(self, scope: str) -> list[Members]:
+        """What is in the scope, by partition."""
         await self._journal.barrier(self._everywhere)
-        members = [members_of(view, scope) for view in self._journal.views()]
-        counts = {kind: sum(len(one.names(kind)) for one in members) for kind in ResourceKind}
-        internal = sum(one.internal_streams for one in members)
-        return Contents(
-            counts[ResourceKind.STREAM] - internal,
-            internal,
-            counts[ResourceKind.READER_GROUP],
-            counts[ResourceKind.TABLE],
-        )
+        return [members_of(view, scope) for view in self._journal.views()]
 
     async def at_work(self) -> AsyncIterator[tuple[str, Any, PartitionView]]:
         """The aggregates that a workflow changes or is queued to, with states and views, in no order.

@@ -11,7 +11,7 @@ from typing import Any
 
 from sluice.domain.decision import Context, Decide, Decision, Reader
 from sluice.domain.stream import events as ev
-from sluice.domain.stream.commands import DecisionKind, RecordDecision, Subscription
+from sluice.domain.stream.commands import RecordDecision, Subscription
 from sluice.domain.stream.state import RecordedDecision, Stream, find_stream
 from sluice.domain.wording import duration
 
@@ -64,13 +64,6 @@ def decide_note(reader: Reader, command: RecordDecision, _context: Context) -> D
 def _is_known(known: RecordedDecision, command: RecordDecision) -> bool:
     alike = (known.code, known.reason) == (command.code, command.reason)
     return alike and (not command.acts or known.at == command.at)
-
-
-def last_decisions(stream: Stream) -> list[tuple[DecisionKind, RecordedDecision]]:
-    """The last decision of each kind, and the last that acts if that is another one; the latest first."""
-    last = list(stream.decisions.items())
-    last += [(kind, action) for kind, action in stream.actions.items() if action != stream.decisions.get(kind)]
-    return sorted(last, key=lambda one: one[1].at, reverse=True)
 
 
 def _recorded(state: Stream, event: ev.DecisionRecorded) -> Stream:

@@ -3,23 +3,24 @@
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
+from pydantic import TypeAdapter
 from support.lookback import MemoryLookback
 from support.wait import eventually_async
 from unit.gateway.rest.world import World
 
 from api_gateway.console.paging import token_of
-from api_gateway.console.rest.cluster import ContainerMap, MemberList
-from api_gateway.console.rest.cluster_history import ContainersHistory, MembersHistory
-from api_gateway.console.rest.groups import GroupDescription
 from api_gateway.console.rest.journal import Journal
 from api_gateway.console.rest.requests import RequestHistory
-from api_gateway.console.rest.scopes import ScopeDescription
-from api_gateway.console.rest.stream_models import StreamDescription
-from api_gateway.console.rest.tables import TableDescription
 from sluice.domain.cluster.events import ContainersAssigned, MemberJoined, MemberLeft
 from sluice.domain.host import Host
+from sluice.insight.cluster import ContainerMap, MemberList
+from sluice.insight.groups import GroupDescription
+from sluice.insight.scopes import ScopeDescription
+from sluice.insight.shown import Moment
+from sluice.insight.streams import StreamDescription
+from sluice.insight.tables import TableDescription
 from sluice.lookback.errors import HelperEndedError, TimeIsOverError
+from sluice.lookback.history import ContainersHistory, MembersHistory
 from sluice.lookback.times import show_time
 
 PRESENT_ONLY = {"allowed", "problem", "lastSeen", "problems"}
@@ -49,7 +50,7 @@ async def test_each_description_of_this_moment_is_that_of_now(world: World, stre
     assert (await world.call("PUT", f"{base}/tables/t", table)).status_code == 201
     await world.cover_containers()
     await world.system.append("cluster", MemberJoined("stream-workflows", "x", {"http": "h:1"}, at=1))
-    models: dict[str, type[BaseModel]] = {
+    models: dict[str, type[Moment]] = {
         base: ScopeDescription,
         stream: StreamDescription,
         f"{base}/readergroups/g": GroupDescription,
@@ -59,7 +60,7 @@ async def test_each_description_of_this_moment_is_that_of_now(world: World, stre
     }
     for path, model in models.items():
         now, then = await world.get(path), await world.get(path, at="now")
-        model.model_validate(then)
+        TypeAdapter(model).validate_python(then)
         as_of = then.pop("asOf")
         assert then.pop("at") <= world.runtime.clock.now_ms() and as_of["offset"] >= 0
         assert then == without(now, {*PRESENT_ONLY, *({"store"} if path == stream else ())}), path
@@ -135,12 +136,12 @@ async def test_histories_of_containers_and_members_say_from_when_to_when(world: 
     await world.system.append("cluster", ContainersAssigned({0: a, 1: b}, (a, b), at=3))
     await world.system.append("cluster", MemberLeft("x", at=4))
     containers = await world.get("/sluice/v1/containers/history", **{"from": show_time(begin)})
-    ContainersHistory.model_validate(containers)
+    TypeAdapter(ContainersHistory).validate_python(containers)
     ended, *held = containers["items"]
     assert (ended["container"], ended["store"]) == (1, "a:1") and begin < ended["from"] < moved < ended["to"]
     assert [(one["container"], one["store"], "to" in one) for one in held] == [(0, "a:1", False), (1, "b:1", False)]
     members = await world.get("/sluice/v1/members/history", **{"from": show_time(begin)})
-    MembersHistory.model_validate(members)
+    TypeAdapter(MembersHistory).validate_python(members)
     (member,) = members["items"]
     assert (member["instance"], member["from"], member["why"]) == ("x", 2, "its heartbeats were missed")
     assert members["complete"] and member["to"] > moved

@@ -10,29 +10,22 @@ from enum import Enum
 from typing import Annotated, Any, get_type_hints
 
 from fastapi import APIRouter, Depends, Response
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from api_gateway.console.permissions import rule_of
-from api_gateway.console.rest.base import Model, Taken, changed, refusals
+from api_gateway.console.rest.base import Taken, changed, refusals
 from api_gateway.console.rest.dry_runs import AnyAnswer, DryRun, DryRunModel, DryRunQuery
 from api_gateway.console.rest.replies import done
 from api_gateway.edge.rest.answers import as_json
 from api_gateway.edge.rest.parts import Parts, ServedParts, Submit
 from api_gateway.edge.security.rest_resources import Names
 from sluice.domain.decision import Reply
+from sluice.insight.shown import Allowed
 from sluice.security.caller import CALLER, ForbiddenError
 
 NO_PERMISSION = "the credentials do not allow it"
 
 _OR_DRY = "With `dryRun`: what it would do."
-
-
-class Allowed(Model):
-    """An action, and whether it is worth to be offered."""
-
-    action: str = Field(examples=["seal"])
-    allowed: bool
-    why: str | None = Field(default=None, description="Why it is not, in words.")
 
 
 class Action:

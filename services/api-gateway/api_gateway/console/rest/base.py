@@ -9,6 +9,7 @@ from pydantic.alias_generators import to_camel
 from api_gateway.console.permissions import PREFIX, rule_of
 from api_gateway.edge.rest.boundary import PROBLEM_TYPE, REQUEST_HEADER, GuardedRoute
 from api_gateway.edge.rest.capacity import CALL
+from sluice.insight.shown import Shown
 from sluice.validation import form
 
 INT64_MAX = 2**63 - 1
@@ -24,20 +25,6 @@ class Model(BaseModel):
     """camelCase in JSON; a property that is None is left out."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True)
-
-
-class RecordOffset(Model):
-    """Where a record of the journal stands."""
-
-    partition: int
-    offset: int
-
-
-class Moment(Model):
-    """What a description also has if it is one of the past."""
-
-    at: int | None = Field(default=None, description="The moment that is described, epoch ms.")
-    as_of: RecordOffset | None = Field(default=None, description="The last record of the journal that is taken in.")
 
 
 class Body(Model):
@@ -100,10 +87,6 @@ def cut_of(cut: dict[str, int]) -> dict[int, int]:
     return {int(segment): offset for segment, offset in cut.items()}
 
 
-def cut_model(cut: dict[int, int]) -> dict[str, int]:
-    return {str(segment): offset for segment, offset in sorted(cut.items())}
-
-
 class SluiceRoute(GuardedRoute):
     """A route of this interface."""
 
@@ -150,6 +133,6 @@ _NAMED: dict[str, Any] = {
 }
 
 
-def changed(description: str, model: type[BaseModel] | None = None) -> dict[str, Any]:
+def changed(description: str, model: type[BaseModel | Shown] | None = None) -> dict[str, Any]:
     """The description of the answer to a change that was made."""
     return {"description": description, **({"model": model} if model is not None else {}), **_NAMED}

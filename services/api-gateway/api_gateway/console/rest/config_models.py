@@ -1,4 +1,4 @@
-"""The configuration of a stream in JSON, and between that and the domain's value. Pure functions.
+"""The configuration of a stream as it is sent, and the domain's value of it. Pure functions.
 
 `config_of` raises InvalidArgumentError for what breaks a limit (controller-grpc-api 4).
 """
@@ -7,26 +7,21 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from api_gateway.console.rest.base import INT32_MAX, INT64_MAX, Body, Model
+from api_gateway.console.rest.base import INT32_MAX, INT64_MAX, Body
 from sluice.domain import config as domain
 from sluice.domain.config import MAX_SEGMENTS, MAX_TAG_LENGTH, MAX_TAGS, check_config
 from sluice.domain.errors import InvalidArgumentError
 
-ScalingType = Literal["fixed", "events", "kbytes"]
-RetentionKind = Literal["size", "time"]
-
 _SCALE_TYPES = {scale_type.word: scale_type for scale_type in domain.ScaleType}
-_RETENTION_TYPES: dict[RetentionKind, domain.RetentionType] = {
-    "size": domain.RetentionType.SIZE,
-    "time": domain.RetentionType.TIME,
-}
-_RETENTION_NAMES = {retention_type: name for name, retention_type in _RETENTION_TYPES.items()}
+_RETENTION_TYPES = {retention_type.word: retention_type for retention_type in domain.RetentionType}
 
 
-class Scaling(Body):
+class ScalingBody(Body):
     """How the number of a stream's segments is decided."""
 
-    type: ScalingType = Field(default="fixed", description="A fixed number, or by the rate of events or of kilobytes.")
+    type: Literal["fixed", "events", "kbytes"] = Field(
+        default="fixed", description="A fixed number, or by the rate of events or of kilobytes."
+    )
     target_rate: int = Field(
         default=0, ge=0, le=INT32_MAX, description="Per segment and second, in events or kilobytes; 0 where fixed."
     )
@@ -36,10 +31,10 @@ class Scaling(Body):
     min_segments: int = Field(default=1, ge=1, le=MAX_SEGMENTS, description="How many segments there are at least.")
 
 
-class Retention(Body):
+class RetentionBody(Body):
     """What must be kept of a stream, and what may be."""
 
-    type: RetentionKind = Field(description="By size, in bytes, or by age, in milliseconds.")
+    type: Literal["size", "time"] = Field(description="By size, in bytes, or by age, in milliseconds.")
     min: int = Field(ge=0, le=INT64_MAX, description="So much is kept in any case.", examples=[1073741824])
     max: int = Field(
         default=INT64_MAX,
@@ -52,8 +47,8 @@ class Retention(Body):
 class StreamSettings(Body):
     """The configuration of a stream."""
 
-    scaling: Scaling = Field(default=Scaling(), description="One segment if left out.")
-    retention: Retention | None = Field(default=None, description="Nothing is ever truncated if left out or null.")
+    scaling: ScalingBody = Field(default=ScalingBody(), description="One segment if left out.")
+    retention: RetentionBody | None = Field(default=None, description="Nothing is ever truncated if left out or null.")
     tags: list[Annotated[str, Field(max_length=MAX_TAG_LENGTH)]] = Field(
         default=[],
         max_length=MAX_TAGS,
@@ -72,17 +67,7 @@ class StreamSettings(Body):
     )
 
 
-class StreamConfiguration(Model):
-    """The configuration of a stream as it is stored."""
-
-    scaling: Scaling
-    retention: Retention | None = None
-    tags: list[str]
-    rollover_size_bytes: int
-    timestamp_aggregation_timeout: int
-
-
-def retention_of(retention: Retention) -> domain.RetentionPolicy:
+def retention_of(retention: RetentionBody) -> domain.RetentionPolicy:
     if retention.max < retention.min:
         raise InvalidArgumentError(
             f"retention.max is {retention.max}, less than retention.min, which is {retention.min}"
@@ -106,24 +91,3 @@ def config_of(settings: StreamSettings) -> domain.StreamConfig:
     )
     check_config(config, tuple(settings.tags))
     return config
-
-
-def config_model(config: domain.StreamConfig) -> StreamConfiguration:
-    """As it is stored, but for a maximum below the minimum. Other clients have other limits."""
-    scaling, retention = config.scaling, config.retention
-    return StreamConfiguration(
-        scaling=Scaling.model_construct(
-            type=scaling.scale_type.word,
-            target_rate=scaling.target_rate,
-            scale_factor=scaling.scale_factor,
-            min_segments=scaling.min_segments,
-        ),
-        retention=Retention.model_construct(
-            type=_RETENTION_NAMES[retention.retention_type], min=retention.minimum, max=retention.ceiling
-        )
-        if retention is not None
-        else None,
-        tags=list(config.tags),
-        rollover_size_bytes=config.rollover_size_bytes,
-        timestamp_aggregation_timeout=config.timestamp_aggregation_timeout_ms,
-    )

@@ -1,6 +1,7 @@
 """Reader groups: list, describe, create or update, delete."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 from uuid import uuid4
@@ -11,7 +12,7 @@ from pydantic import Field
 from api_gateway.console.etags import SHOWN, IfMatch, config_changed, etag_of, matching
 from api_gateway.console.looking_back import At, LookBack
 from api_gateway.console.paging import DEFAULT, After, Limit, Prefix, page_of
-from api_gateway.console.rest.actions import Action, Allowed, action, judged, why_not_now
+from api_gateway.console.rest.actions import Action, action, judged, why_not_now
 from api_gateway.console.rest.base import (
     INT32_MAX,
     INT64_MAX,
@@ -19,20 +20,17 @@ from api_gateway.console.rest.base import (
     Cut,
     GroupName,
     Model,
-    Moment,
     ScopeName,
     changed,
-    cut_model,
     cut_of,
     refusals,
     router,
 )
 from api_gateway.console.rest.replies import done
-from api_gateway.console.rest.workflow_models import RunningWorkflow, workflow_model
 from api_gateway.console.rest.workflows import on_workflow
 from api_gateway.edge.listing import Listing, may_read
 from api_gateway.edge.reads import Reads, missing_scope
-from api_gateway.edge.rest.answers import as_document, as_json
+from api_gateway.edge.rest.answers import as_json
 from api_gateway.edge.rest.failures import RefusedError
 from api_gateway.edge.rest.parts import ServedReads, Submit
 from sluice.domain.config import GroupRetention, ReaderGroupConfig, check_group_config
@@ -40,6 +38,7 @@ from sluice.domain.ids import GroupId, StreamId
 from sluice.domain.reader_group.commands import CreateReaderGroup, DeleteReaderGroup, UpdateReaderGroup
 from sluice.domain.reader_group.state import ReaderGroup
 from sluice.domain.status import Status
+from sluice.insight.groups import GroupDescription, group_shown
 from sluice.lookback.describing import GROUP as GROUP_AT
 from sluice.lookback.describing import ResourceQuestion
 from sluice.security.resources import reader_group_resource, stream_resource
@@ -48,16 +47,10 @@ routes = router("reader groups")
 
 _ONE = "/scopes/{scope}/readergroups/{group}"
 
-RetentionName = Literal["none", "manual", "automatic"]
-_RETENTIONS: dict[RetentionName, GroupRetention] = {
-    "none": GroupRetention.NONE,
-    "manual": GroupRetention.MANUAL,
-    "automatic": GroupRetention.AUTOMATIC,
-}
-_RETENTION_NAMES = {retention: name for name, retention in _RETENTIONS.items()}
+_RETENTIONS = {retention.word: retention for retention in GroupRetention}
 
 
-class GroupStream(Body):
+class GroupStreamBody(Body):
     """From where to where a stream is read."""
 
     start: Cut | None = Field(default=None, description="Left out: from the head of the stream.")
@@ -67,14 +60,14 @@ class GroupStream(Body):
 class GroupSettings(Body):
     """The configuration of a reader group."""
 
-    streams: dict[str, GroupStream] = Field(
+    streams: dict[str, GroupStreamBody] = Field(
         description="What it reads, by scope/stream.",
         examples=[{"demo/greetings": {}}],
         min_length=1,
         max_length=1000,
         fail_fast=True,
     )
-    retention: RetentionName = Field(
+    retention: Literal["none", "manual", "automatic"] = Field(
         default="none", description="Whether streams keep what the group has yet to read, and who says how far it is."
     )
     refresh_ms: int = Field(
@@ -94,33 +87,6 @@ class GroupBody(Body):
     config: GroupSettings
     generation: int | None = Field(
         default=None, ge=0, le=INT64_MAX, description="Only update, and only if the group is at this generation."
-    )
-
-
-class GroupConfiguration(Model):
-    """The configuration of a reader group as it is stored."""
-
-    streams: dict[str, GroupStream]
-    retention: RetentionName
-    refresh_ms: int
-    checkpoint_interval_ms: int
-    max_outstanding_checkpoints: int
-
-
-class GroupDescription(Moment):
-    """A reader group."""
-
-    scope: str
-    name: str
-    id: str = Field(description="Its UUID.")
-    generation: int = Field(description="One more with each update.")
-    state: str = Field(description="CREATING, ACTIVE or DELETING.")
-    created_at: int = Field(description="When it was created, epoch ms.")
-    config: GroupConfiguration
-    workflow: RunningWorkflow | None = Field(default=None, description="What changes it at the moment.")
-    allowed: list[Allowed] | None = Field(
-        default=None,
-        description="What the caller may do: update, delete; retry and cancel of its workflow. Left out of the past.",
     )
 
 
@@ -164,7 +130,8 @@ async def describe_group(
 ) -> Response:
     """Describe a reader group. How far it has read stands in the descriptions of its streams."""
     if at is not None:
-        return as_document((await look_back(GROUP_AT, ResourceQuestion(scope, group, look_back.moment(at)))).document)
+        shown = await look_back(GROUP_AT, ResourceQuestion(scope, group, look_back.moment(at)))
+        return as_json(shown)
     found = await reads.group_or_none(GroupId(scope, group))
     if found is None:
         raise RefusedError(404, f"reader group {scope}/{group} does not exist", Status.RG_NOT_FOUND)
@@ -250,29 +217,6 @@ def _config(settings: GroupSettings, id: str, generation: int) -> ReaderGroupCon
 
 
 def _description(group: ReaderGroup) -> GroupDescription:
-    config = group.config
-    return GroupDescription(
-        scope=group.id.scope,
-        name=group.id.name,
-        id=config.id,
-        generation=config.generation,
-        state=group.state.value,
-        created_at=group.created_at,
-        config=GroupConfiguration(
-            streams={
-                name: GroupStream.model_construct(
-                    start=cut_model(start) or None, end=cut_model(config.ends.get(name, {})) or None
-                )
-                for name, start in config.starts.items()
-            },
-            retention=_RETENTION_NAMES[config.retention],
-            refresh_ms=config.refresh_ms,
-            checkpoint_interval_ms=config.checkpoint_interval_ms,
-            max_outstanding_checkpoints=config.max_outstanding_checkpoints,
-        ),
-        workflow=workflow_model(group.workflow),
-        allowed=judged(
-            [*((action, why_not_now(group.state)) for action in _ACTIONS), *on_workflow(group)],
-            {"scope": group.id.scope, "group": group.id.name},
-        ),
-    )
+    on_group = ((action, why_not_now(group.state)) for action in _ACTIONS)
+    allowed = judged([*on_group, *on_workflow(group)], {"scope": group.id.scope, "group": group.id.name})
+    return replace(group_shown(group), allowed=allowed)

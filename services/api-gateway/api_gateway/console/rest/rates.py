@@ -8,11 +8,11 @@ from pydantic import Field
 from api_gateway.console.looking_back import From, LookBack, To
 from api_gateway.console.rates import Rates
 from api_gateway.console.rest.base import Model, ScopeName, StreamName, refusals, router
-from api_gateway.console.rest.segments_shown import Shown
 from api_gateway.edge.errors import BadRequestError
 from api_gateway.edge.rest.answers import as_json
 from api_gateway.edge.rest.parts import ServedClock, ServedContainers, ServedReads, served
 from sluice.domain.ids import StreamId
+from sluice.domain.segment import segment_name
 from sluice.lookback.rate_history import RATE_HISTORY, RateHistoryQuestion
 
 routes = router("segments")
@@ -69,14 +69,14 @@ async def get_rates(
     """Say what is written to each segment now, a second. The first call begins to measure, so it knows nothing yet."""
     id = StreamId(scope, stream)
     await reads.stream(id)
-    found, shown = rates.look(id), Shown(containers, id)
+    found, placement = rates.look(id), containers.placement()
     segments = [
         RateModel(
             id=one.id,
             bytes_per_s=_rounded(one.bytes_per_s),
             events_per_s=_rounded(one.events_per_s),
             length=one.length,
-            store=shown.store(shown.container(one.id)),
+            store=placement.store(placement.container(segment_name(*id, one.id))),
         )
         for one in found.segments
     ]

@@ -15,7 +15,6 @@ from api_gateway.console.rest.base import (
     refusals,
     router,
 )
-from api_gateway.console.rest.segments_shown import Shown
 from api_gateway.console.rest.stream_models import (
     ScaleBody,
     ScaleProgress,
@@ -38,6 +37,7 @@ from sluice.domain.stream import queries
 from sluice.domain.stream import scale as scales
 from sluice.domain.stream.commands import ScaleStream
 from sluice.domain.stream.state import Stream, StreamState
+from sluice.insight.streams import segments_shown
 
 routes = router("segments")
 
@@ -49,7 +49,7 @@ Epoch = Annotated[int, Path(ge=0, le=INT32_MAX, description="The epoch that the 
 
 
 def _started(parts: Parts, command: ScaleStream, reply: Reply) -> ScaleStarted:
-    segments = list(Shown(parts[Containers], command.stream_id).models(reply.segments))
+    segments = segments_shown(command.stream_id, reply.segments, parts[Containers].placement())
     return ScaleStarted(epoch=reply.epoch, segments=segments)
 
 
@@ -116,7 +116,7 @@ async def list_segments(
     segments = queries.epoch_segments(found, number)
     page = segments[first : first + limit]
     following = token_of(f"{number}.{first + limit}") if first + limit < len(segments) else None
-    return as_json(SegmentList(items=list(Shown(containers, StreamId(scope, stream)).models(page)), next=following))
+    return as_json(SegmentList(items=segments_shown(found.id, page, containers.placement()), next=following))
 
 
 def _epoch(stream: Stream, epoch: int | None, time: int | None) -> int:
@@ -144,10 +144,10 @@ async def successors(
     found = await reads.stream(StreamId(scope, stream))
     if found.history.find(segment) is None:
         raise NotFoundError(f"{scope}/{stream} has no segment {segment}")
-    shown = Shown(containers, StreamId(scope, stream))
     pairs = queries.successors_with_predecessors(found, segment)
-    models = zip(shown.models(s for s, _ in pairs), (replaced for _, replaced in pairs), strict=True)
-    return as_json(SuccessorList(items=[Successor(**dict(m), replaces=replaced) for m, replaced in models]))
+    shown = segments_shown(found.id, (successor for successor, _ in pairs), containers.placement())
+    items = [Successor(**vars(one), replaces=replaced) for one, (_, replaced) in zip(shown, pairs, strict=True)]
+    return as_json(SuccessorList(items=items))
 
 
 @routes.get(
@@ -163,9 +163,9 @@ async def location(
     found = await reads.stream(StreamId(scope, stream))
     if found.history.find(segment) is None:
         raise NotFoundError(f"{scope}/{stream} has no segment {segment}")
-    shown = Shown(containers, StreamId(scope, stream))
-    container = shown.container(segment)
-    store = shown.store(container)
-    if store is None:
+    name, placement = segment_name(scope, stream, segment), containers.placement()
+    container = placement.container(name)
+    store = placement.store(container)
+    if container is None or store is None:
         raise NoOwnerError(f"no segment store is known to run container {container}")
-    return as_json(SegmentLocation(segment=segment_name(scope, stream, segment), container=container, store=store))
+    return as_json(SegmentLocation(segment=name, container=container, store=store))

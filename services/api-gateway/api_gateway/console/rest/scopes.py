@@ -8,15 +8,15 @@ from pydantic import Field
 from api_gateway.console.looking_back import At, LookBack
 from api_gateway.console.paging import DEFAULT, After, Limit, Prefix, page_of
 from api_gateway.console.rest.actions import action
-from api_gateway.console.rest.base import Model, Moment, ScopeName, Taken, changed, refusals, router
+from api_gateway.console.rest.base import Model, ScopeName, Taken, changed, refusals, router
 from api_gateway.console.rest.replies import done
-from api_gateway.console.rest.workflow_models import RunningWorkflow, workflow_model
 from api_gateway.edge.listing import Listing
-from api_gateway.edge.rest.answers import as_document, as_json
+from api_gateway.edge.rest.answers import as_json
 from api_gateway.edge.rest.parts import ServedReads, Submit
 from sluice.domain.names import scope_aggregate
 from sluice.domain.scope.commands import CreateScope, DeleteScope, DeleteScopeRecursive
 from sluice.domain.status import Status
+from sluice.insight.scopes import ScopeDescription, scope_shown
 from sluice.lookback.describing import SCOPE as SCOPE_AT
 from sluice.lookback.describing import ScopeQuestion
 from sluice.security.resources import scope_resource
@@ -37,20 +37,6 @@ class ScopeList(Model):
     next: str | None = Field(default=None, description="Where the next page begins; left out at the end.")
 
 
-class ScopeDescription(Moment):
-    """A scope, and how much is in it."""
-
-    name: str
-    created_at: int = Field(description="When it was created, epoch ms.")
-    streams: int = Field(description="How many streams it has, but for internal ones.")
-    internal_streams: int = Field(
-        description="How many streams it has whose names begin with an underscore: of watermarks, and of reader groups."
-    )
-    reader_groups: int
-    tables: int
-    workflow: RunningWorkflow | None = Field(default=None, description="Its deletion, if that is under way.")
-
-
 @routes.get("/scopes", operation_id="listScopeNames", response_model=ScopeList, responses=refusals())
 async def list_scopes(reads: ServedReads, prefix: Prefix = "", limit: Limit = DEFAULT, after: After = "") -> Response:
     """List the scopes, the internal one included."""
@@ -64,19 +50,10 @@ async def list_scopes(reads: ServedReads, prefix: Prefix = "", limit: Limit = DE
 async def describe_scope(reads: ServedReads, look_back: LookBack, scope: ScopeName, at: At = None) -> Response:
     """Describe a scope."""
     if at is not None:
-        found = await look_back(SCOPE_AT, ScopeQuestion(scope, look_back.moment(at)))
-        # Names are listed elsewhere, each for those who may see it.
-        return as_document({key: value for key, value in found.document.items() if key != "names"})
-    contents = await reads.contents(scope)
-    present = await reads.scope(scope)
-    return as_json(
-        ScopeDescription(
-            name=scope,
-            created_at=present.created_at,
-            **contents._asdict(),
-            workflow=workflow_model(present.workflow),
-        )
-    )
+        shown = await look_back(SCOPE_AT, ScopeQuestion(scope, look_back.moment(at)))
+        return as_json(shown)
+    members = await reads.members(scope)
+    return as_json(scope_shown(await reads.scope(scope), members))
 
 
 @routes.put(

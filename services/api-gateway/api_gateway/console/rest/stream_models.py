@@ -4,25 +4,9 @@ from typing import Annotated
 
 from pydantic import AllowInfNan, Field
 
-from api_gateway.console.rest.actions import Allowed
-from api_gateway.console.rest.base import INT64_MAX, Body, Cut, Model, Moment
-from api_gateway.console.rest.config_models import StreamConfiguration
-from api_gateway.console.rest.unreachable import Unreachable
-from api_gateway.console.rest.why_models import DecisionModel
-from api_gateway.console.rest.workflow_models import RunningWorkflow
-
-
-class StreamItem(Model):
-    """A stream in a list."""
-
-    name: str = Field(description="The stream's name.", examples=["greetings"])
-    state: str = Field(description="What is being done with it.", examples=["ACTIVE"])
-    epoch: int = Field(description="The epoch that is written to.")
-    segments: int = Field(description="How many segments are written to.")
-    unreachable: int | None = Field(
-        default=None, description="How many of them can be neither written nor read; left out if all can."
-    )
-    tags: list[str] = Field(description="Its tags, in the order in which they were given.")
+from api_gateway.console.rest.base import INT64_MAX, Body, Cut, Model
+from sluice.insight.shown import text
+from sluice.insight.streams import SegmentModel, StreamItem
 
 
 class StreamList(Model):
@@ -30,23 +14,6 @@ class StreamList(Model):
 
     items: list[StreamItem]
     next: str | None = Field(default=None, description="Where the next page begins; left out at the end.")
-
-
-class SegmentModel(Model):
-    """A segment, the part of the key space it is responsible for, and who keeps it."""
-
-    id: int = Field(description="Epoch in the high 32 bits, number in the low ones.", examples=[4294967298])
-    number: int = Field(description="Its number, unique in the stream.")
-    epoch: int = Field(description="The epoch it was created in.")
-    low: float = Field(description="Where its key range begins.")
-    high: float = Field(description="Where its key range ends; that key is not part of it.")
-    container: int = Field(description="The container it belongs to.")
-    store: str | None = Field(
-        default=None, description="host:port of the segment store that runs the container, if known."
-    )
-    problem: str | None = Field(
-        default=None, description="What is wrong with its container, in words; left out if that answers."
-    )
 
 
 class SegmentList(Model):
@@ -59,7 +26,7 @@ class SegmentList(Model):
 class Successor(SegmentModel):
     """A segment that came for others."""
 
-    replaces: list[int] = Field(description="The ids of all segments it came for.")
+    replaces: list[int] = text("The ids of all segments it came for.")
 
 
 class SuccessorList(Model):
@@ -74,68 +41,6 @@ class SegmentLocation(Model):
     segment: str = Field(description="Its name on the data plane.", examples=["demo/greetings/0.#epoch.0"])
     container: int = Field(description="The container it belongs to.")
     store: str = Field(description="host:port of the segment store that runs the container.")
-
-
-class WaitingWorkflow(Model):
-    """A workflow that waits until others of the stream have ended."""
-
-    kind: str = Field(examples=["scale-stream"])
-    at: int = Field(description="When that was last recorded, epoch ms.")
-
-
-class TransactionCounts(Model):
-    """How many transactions of the stream are in each state."""
-
-    open: int = Field(description="Open.")
-    waiting: int = Field(description="Waiting to be committed.")
-    aborting: int = Field(description="Being aborted.")
-
-
-class SubscriberModel(Model):
-    """A reader group for which the stream keeps what is yet to be read."""
-
-    name: str = Field(description="scope/name of the reader group.", examples=["demo/readers"])
-    group_id: str = Field(description="Its UUID.")
-    generation: int = Field(description="Its generation.")
-    updated_at: int = Field(description="When it last reported, epoch ms.")
-    cut: Cut = Field(description="How far it has read; empty before its first report.")
-
-
-class WatermarkModel(Model):
-    """The latest watermark, in the writers' own time."""
-
-    lower: int
-    upper: int
-    at: int = Field(description="When it was written, epoch ms.")
-
-
-class StreamDescription(Moment):
-    """All there is to know of a stream."""
-
-    scope: str
-    name: str
-    state: str = Field(description="What is being done with it.", examples=["ACTIVE"])
-    epoch: int = Field(description="The epoch that is written to.")
-    created_at: int = Field(description="When it was created, epoch ms.")
-    config: StreamConfiguration
-    segments: list[SegmentModel] = Field(description="The segments that are written to; none once it is sealed.")
-    head_cut: Cut = Field(description="Where reading begins.")
-    truncated_bytes: int = Field(description="How many bytes lie before the head.")
-    workflow: RunningWorkflow | None = Field(default=None, description="What changes it at the moment, or commits.")
-    waiting: WaitingWorkflow | None = Field(default=None, description="The workflow that waits.")
-    unreachable: Unreachable | None = Field(
-        default=None, description="Its segments that can be neither written nor read; left out if all can."
-    )
-    transactions: TransactionCounts
-    subscribers: list[SubscriberModel]
-    decisions: list[DecisionModel] = Field(description="The last decision on scaling and on retention.")
-    allowed: list[Allowed] | None = Field(
-        default=None,
-        description="What the caller may do: update, scale, truncate, seal, delete; commit and abort of transactions; "
-        "retry and cancel of its workflow. Left out of the past.",
-    )
-    mark_stream: str = Field(description="The name of the stream that carries its watermarks.")
-    watermark: WatermarkModel | None = Field(default=None, description="The latest one, if there is any.")
 
 
 class ScaleBody(Body):

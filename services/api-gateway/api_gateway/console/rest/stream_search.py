@@ -15,7 +15,6 @@ from pydantic import Field
 from api_gateway.console.lookback import while_caller_waits
 from api_gateway.console.paging import DEFAULT, After, Limit, position_in, token_of
 from api_gateway.console.rest.base import Model, refusals, router
-from api_gateway.console.rest.unreachable import Reach, how_many
 from api_gateway.edge.listing import MAX_EXAMINED, may_read
 from api_gateway.edge.reads import Names, Reads, missing_scope, streams_after, streams_with_tag
 from api_gateway.edge.rest.answers import as_json
@@ -25,12 +24,15 @@ from api_gateway.edge.rest.parts import ServedContainers, ServedReads
 from api_gateway.edge.slices import Slices
 from sluice.domain.ids import StreamId
 from sluice.domain.listings import members_of
-from sluice.domain.stream.decisions import last_decisions
 from sluice.domain.stream.state import Stream, StreamState
 from sluice.domain.transaction.index import transactions_of
 from sluice.domain.workflow import running
 from sluice.engine.fold import PartitionView
+from sluice.insight.decisions import last_decisions
+from sluice.insight.placement import Placement
 from sluice.insight.progress import Progress, progress_of
+from sluice.insight.shown import Shown, text
+from sluice.insight.streams import StreamItem, stream_item
 from sluice.insight.waits import queued_kind
 from sluice.security.resources import scope_resource, stream_resource
 
@@ -43,36 +45,26 @@ MAX_NAMES = 100
 MAX_NAME = 600
 
 
-class LastDecision(Model):
+class LastDecision(Shown):
     """The latest decision on scaling or retention."""
 
     kind: Literal["scale", "retention"]
-    code: str = Field(examples=["split"])
-    at: int = Field(description="When it was taken, epoch ms.")
+    code: str = text(examples=["split"])
+    at: int = text("When it was taken, epoch ms.")
 
 
-class FoundStream(Model):
+class FoundStream(StreamItem):
     """A stream in the list of all."""
 
     scope: str
-    name: str
-    state: str = Field(examples=["ACTIVE"])
-    epoch: int = Field(description="The epoch that is written to.")
-    segments: int = Field(description="How many segments are written to.")
-    unreachable: int | None = Field(
-        default=None, description="How many of them can be neither written nor read; left out if all can."
+    workflow: str | None = text(
+        "The kind of workflow that changes it, commits, or is queued.", default=None, examples=["scale-stream"]
     )
-    tags: list[str]
-    workflow: str | None = Field(
-        default=None,
-        description="The kind of workflow that changes it, commits, or is queued.",
-        examples=["scale-stream"],
-    )
-    failing: bool | None = Field(default=None, description="Whether a step of it failed; left out if not.")
-    transactions: int = Field(description="How many of its transactions have not ended.")
+    failing: bool | None = text("Whether a step of it failed; left out if not.", default=None)
+    transactions: int = text("How many of its transactions have not ended.")
     last_decision: LastDecision | None = None
-    changed_at: int = Field(
-        description="When it was created, scaled or rolled, a workflow began, or a decision was taken; the latest."
+    changed_at: int = text(
+        "When it was created, scaled or rolled, a workflow began, or a decision was taken; the latest."
     )
 
 
@@ -84,14 +76,14 @@ class FoundStreams(Model):
 
 
 class _Wanted(msgspec.Struct, frozen=True):
-    """Which streams are wanted; an empty text, and None, are for all. `reach` says what of them can be reached."""
+    """Which streams are wanted; an empty text, and None, are for all. `placement` says what of them can be reached."""
 
     text: str
     state: StreamState | None
     scope: str | None
     tag: str | None
     internal: bool
-    reach: Reach
+    placement: Placement
 
     def names(self, behind: str) -> Names:
         if self.tag is not None:
@@ -128,7 +120,7 @@ async def find_streams(
     after: After = "",
 ) -> Response:
     """List the streams of all scopes, or of one."""
-    wanted = _Wanted(q.casefold(), state, scope, tag, internal, Reach(containers))
+    wanted = _Wanted(q.casefold(), state, scope, tag, internal, containers.placement())
     if name:
         return as_json(FoundStreams(items=await while_caller_waits(request, _named(reads, wanted, name))))
     behind = position_in(after)
@@ -229,7 +221,7 @@ def _shown(view: PartitionView, id: StreamId, wanted: _Wanted) -> FoundStream | 
     found = view.peek(id.aggregate)
     if not isinstance(found, Stream) or wanted.state not in (None, found.state):
         return None
-    return _model(view, found, wanted.reach)
+    return _model(view, found, wanted.placement)
 
 
 def _has_text(view: PartitionView, id: StreamId, text: str) -> bool:
@@ -237,28 +229,22 @@ def _has_text(view: PartitionView, id: StreamId, text: str) -> bool:
     return text in f"{id}".casefold() or any(text in tag.casefold() for tag in tags)
 
 
-def _model(view: PartitionView, stream: Stream, reach: Reach) -> FoundStream:
+def _model(view: PartitionView, stream: Stream, placement: Placement) -> FoundStream:
     workflow = running(stream) or running(view.peek(stream.id.commits))
     kind = workflow.kind.value if workflow is not None else None
     if kind is None and stream.waiting is not None:
         kind = queued_kind(stream.waiting.kind)
     decision = next(iter(last_decisions(stream)), None)
-    active = stream.active_epoch
     is_failing = workflow is not None and progress_of(workflow) is Progress.FAILING
-    times = (stream.created_at, active.created_at, workflow.since if workflow is not None else 0)
+    times = (stream.created_at, stream.active_epoch.created_at, workflow.since if workflow is not None else 0)
     return FoundStream(
+        **vars(stream_item(stream, placement)),
         scope=stream.id.scope,
-        name=stream.id.name,
-        state=stream.state.value,
-        epoch=active.number,
-        segments=0 if stream.state is StreamState.SEALED else len(active.segments),
-        unreachable=how_many(reach.stream(stream)),
-        tags=list(stream.config.tags),
         workflow=kind,
         failing=is_failing or None,
         transactions=transactions_of(view, stream.id).live,
-        last_decision=LastDecision(kind=decision[0].value, code=decision[1].code, at=decision[1].at)
+        last_decision=LastDecision(kind=decision.kind, code=decision.code, at=decision.at)
         if decision is not None
         else None,
-        changed_at=max(*times, decision[1].at if decision is not None else 0),
+        changed_at=max(*times, decision.at if decision is not None else 0),
     )

@@ -1,50 +1,37 @@
 """Streams: list, describe, create or update, seal, truncate, delete."""
 
 from collections.abc import Awaitable, Iterator
+from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import Header, Query, Response
-from msgspec.structs import replace
+from msgspec import structs
 
 from api_gateway.console.etags import SHOWN, IfMatch, etag_of, matching
 from api_gateway.console.looking_back import At, LookBack
 from api_gateway.console.paging import DEFAULT, After, Limit, Prefix, page_of
-from api_gateway.console.rest.actions import Action, Allowed, action, judged
-from api_gateway.console.rest.base import ScopeName, StreamName, Taken, changed, cut_model, cut_of, refusals, router
-from api_gateway.console.rest.config_models import StreamSettings, config_model, config_of
+from api_gateway.console.rest.actions import Action, action, judged
+from api_gateway.console.rest.base import ScopeName, StreamName, Taken, changed, cut_of, refusals, router
+from api_gateway.console.rest.config_models import StreamSettings, config_of
 from api_gateway.console.rest.dry_runs import AnyAnswer, DryRun, DryRunQuery
 from api_gateway.console.rest.replies import done
 from api_gateway.console.rest.scaling import ABOUT, scale_stream
-from api_gateway.console.rest.segments_shown import Shown
-from api_gateway.console.rest.stream_models import (
-    StreamDescription,
-    StreamItem,
-    StreamList,
-    SubscriberModel,
-    TransactionCounts,
-    TruncateBody,
-    WaitingWorkflow,
-    WatermarkModel,
-)
+from api_gateway.console.rest.stream_models import StreamList, TruncateBody
 from api_gateway.console.rest.transactions import abort_transaction, commit_transaction
-from api_gateway.console.rest.unreachable import Reach, how_many
-from api_gateway.console.rest.why_models import decision_model
-from api_gateway.console.rest.workflow_models import workflow_model
 from api_gateway.console.rest.workflows import on_workflow
 from api_gateway.edge.listing import Listing, may_read
 from api_gateway.edge.reads import missing_scope, streams_after, streams_with_tag
-from api_gateway.edge.rest.answers import as_document, as_json
+from api_gateway.edge.rest.answers import as_json
 from api_gateway.edge.rest.failures import RefusedError
 from api_gateway.edge.rest.parts import ServedContainers, ServedReads, Submit
 from sluice.domain.ids import StreamId
-from sluice.domain.names import mark_stream
 from sluice.domain.status import Status
-from sluice.domain.stream import queries
 from sluice.domain.stream.commands import CreateStream, DeleteStream, SealStream, TruncateStream, UpdateStream
-from sluice.domain.stream.decisions import last_decisions
-from sluice.domain.stream.state import Stream, StreamState
+from sluice.domain.stream.state import Stream
 from sluice.insight.effects import Act, why_not
+from sluice.insight.shown import Allowed
+from sluice.insight.streams import StreamDescription, stream_item, stream_shown
 from sluice.lookback.describing import STREAM as STREAM_AT
 from sluice.lookback.describing import ResourceQuestion
 from sluice.security.resources import reader_group_resource, stream_resource
@@ -73,24 +60,12 @@ async def list_streams(
     def fetch(behind: str) -> Awaitable[Iterator[Stream] | None]:
         return reads.streams_in(scope, wanted(behind, internal=internal))
 
-    listing = Listing(
-        fetch, lambda one: one.id.name, partial(stream_resource, scope), partial(_item, Reach(containers))
-    )
+    shown = partial(stream_item, placement=containers.placement())
+    listing = Listing(fetch, lambda one: one.id.name, partial(stream_resource, scope), shown)
     page = await page_of(listing, limit, after, prefix)
     if page is None:
         raise missing_scope(scope)
     return as_json(StreamList(items=page[0], next=page[1]))
-
-
-def _item(reach: Reach, stream: Stream) -> StreamItem:
-    return StreamItem(
-        name=stream.id.name,
-        state=stream.state.value,
-        epoch=stream.active_epoch.number,
-        segments=0 if stream.state is StreamState.SEALED else len(stream.active_epoch.segments),
-        unreachable=how_many(reach.stream(stream)),
-        tags=list(stream.config.tags),
-    )
 
 
 @routes.get(_ONE, operation_id="describeStream", response_model=StreamDescription, responses={**SHOWN, **refusals(404)})
@@ -105,54 +80,17 @@ async def describe_stream(
     """Describe a stream: its configuration, where it stands and what is being done with it."""
     if at is not None:
         question = ResourceQuestion(scope, stream, look_back.moment(at), containers.count)
-        return as_document(_visible((await look_back(STREAM_AT, question)).document))
+        return as_json(_visible(await look_back(STREAM_AT, question)))
     full = await reads.stream_in_full(StreamId(scope, stream))
-    found, transactions = full.stream, full.transactions
-    segments = [] if found.state is StreamState.SEALED else found.active_segments()
-    waiting, watermark = found.waiting, found.watermark
-    return as_json(
-        StreamDescription(
-            scope=found.id.scope,
-            name=found.id.name,
-            state=found.state.value,
-            epoch=found.active_epoch.number,
-            created_at=found.created_at,
-            config=config_model(found.config),
-            segments=list(Shown(containers, StreamId(scope, stream)).models(segments)),
-            head_cut=cut_model(queries.head(found)),
-            truncated_bytes=found.cut_size,
-            workflow=workflow_model(full.workflow),
-            waiting=WaitingWorkflow(kind=waiting.kind, at=waiting.at) if waiting is not None else None,
-            unreachable=Reach(containers).stream(found),
-            transactions=TransactionCounts(
-                open=len(transactions.open), waiting=len(transactions.committing), aborting=len(transactions.aborting)
-            ),
-            subscribers=[
-                SubscriberModel(
-                    name=name,
-                    group_id=subscriber.group_id,
-                    generation=subscriber.generation,
-                    updated_at=subscriber.updated_at,
-                    cut=cut_model(subscriber.cut),
-                )
-                for name, subscriber in sorted(found.subscribers.items())
-                if may_read(reader_group_resource(*name.split("/", 1)))
-            ],
-            decisions=[decision_model(kind, decision) for kind, decision in last_decisions(found)],
-            allowed=_allowed(found, transactions.live),
-            mark_stream=mark_stream(found.id.name),
-            watermark=WatermarkModel(lower=watermark.lower, upper=watermark.upper, at=watermark.at)
-            if watermark is not None
-            else None,
-        ),
-        headers={"ETag": etag_of(found)},
-    )
+    shown = stream_shown(reads.view(full.stream.id.key), full.stream, containers.placement())
+    allowed = _allowed(full.stream, full.transactions.live)
+    return as_json(_visible(replace(shown, allowed=allowed)), headers={"ETag": etag_of(full.stream)})
 
 
-def _visible(document: dict[str, Any]) -> dict[str, Any]:
+def _visible(shown: StreamDescription) -> StreamDescription:
     """Without the subscribers that the caller may not see."""
-    subscribers = [s for s in document["subscribers"] if may_read(reader_group_resource(*s["name"].split("/", 1)))]
-    return {**document, "subscribers": subscribers}
+    seen = [one for one in shown.subscribers if may_read(reader_group_resource(*one.name.split("/", 1)))]
+    return replace(shown, subscribers=seen)
 
 
 @routes.put(
@@ -186,7 +124,7 @@ async def put_stream(
     if if_match is not None:
         present = matching(if_match, found, about)
         if if_match != "*":
-            update = replace(update, expected=present.config, creation_id=present.creation_id)
+            update = structs.replace(update, expected=present.config, creation_id=present.creation_id)
     elif found is None:
         if dry_run:
             return await dry(create, about)

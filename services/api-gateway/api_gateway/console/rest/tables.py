@@ -1,5 +1,6 @@
 """Key-value tables: list, describe, create, delete."""
 
+from dataclasses import replace
 from functools import partial
 
 from fastapi import Response
@@ -8,12 +9,11 @@ from pydantic import Field
 from api_gateway.console.etags import SHOWN, etag_of
 from api_gateway.console.looking_back import At, LookBack
 from api_gateway.console.paging import DEFAULT, After, Limit, Prefix, page_of
-from api_gateway.console.rest.actions import Allowed, action, judged, why_not_now
+from api_gateway.console.rest.actions import action, judged, why_not_now
 from api_gateway.console.rest.base import (
     INT64_MAX,
     Body,
     Model,
-    Moment,
     ScopeName,
     TableName,
     Taken,
@@ -22,19 +22,17 @@ from api_gateway.console.rest.base import (
     router,
 )
 from api_gateway.console.rest.replies import done
-from api_gateway.console.rest.unreachable import Reach, Unreachable, how_many
-from api_gateway.console.rest.workflow_models import RunningWorkflow, workflow_model
 from api_gateway.console.rest.workflows import on_workflow
 from api_gateway.edge.listing import Listing
 from api_gateway.edge.reads import missing_scope
-from api_gateway.edge.rest.answers import as_document, as_json
+from api_gateway.edge.rest.answers import as_json
 from api_gateway.edge.rest.failures import RefusedError
 from api_gateway.edge.rest.parts import ServedContainers, ServedReads, Submit
 from sluice.domain.config import MAX_KEY_LENGTH, MAX_SEGMENTS, TableConfig, check_table_config
 from sluice.domain.ids import TableId
 from sluice.domain.status import Status
 from sluice.domain.table.commands import CreateTable, DeleteTable
-from sluice.domain.table.state import Table
+from sluice.insight.tables import TableDescription, TableItem, table_item, table_shown
 from sluice.lookback.describing import TABLE as TABLE_AT
 from sluice.lookback.describing import ResourceQuestion
 from sluice.security.resources import table_resource
@@ -60,44 +58,6 @@ class TableSettings(Body):
     )
 
 
-class TablePartition(Model):
-    """A partition of a table: a table segment."""
-
-    id: int
-    low: float
-    high: float
-
-
-class TableDescription(Moment):
-    """A key-value table."""
-
-    scope: str
-    name: str
-    state: str = Field(description="CREATING, ACTIVE or DELETING.")
-    created_at: int = Field(description="When it was created, epoch ms.")
-    config: TableSettings
-    segments: list[TablePartition] = Field(description="Its partitions, by key range.")
-    unreachable: Unreachable | None = Field(
-        default=None, description="Partitions that can be neither written nor read; left out if all can."
-    )
-    workflow: RunningWorkflow | None = Field(default=None, description="What changes it at the moment.")
-    allowed: list[Allowed] | None = Field(
-        default=None,
-        description="Left out of the past. What the caller may do with it: delete; retry and cancel of its workflow.",
-    )
-
-
-class TableItem(Model):
-    """A key-value table in a list."""
-
-    name: str = Field(examples=["settings"])
-    state: str
-    partition_count: int
-    unreachable: int | None = Field(
-        default=None, description="How many of them can be neither written nor read; left out if all can."
-    )
-
-
 class TableList(Model):
     """A page of key-value tables, by name."""
 
@@ -116,20 +76,12 @@ async def list_tables(
 ) -> Response:
     """List the key-value tables of a scope, by name."""
     fetch = partial(reads.tables_in, scope)
-    listing = Listing(fetch, lambda one: one.id.name, partial(table_resource, scope), partial(_item, Reach(containers)))
+    shown = partial(table_item, placement=containers.placement())
+    listing = Listing(fetch, lambda one: one.id.name, partial(table_resource, scope), shown)
     page = await page_of(listing, limit, after, prefix)
     if page is None:
         raise missing_scope(scope)
     return as_json(TableList(items=page[0], next=page[1]))
-
-
-def _item(reach: Reach, table: Table) -> TableItem:
-    return TableItem(
-        name=table.id.name,
-        state=table.state.value,
-        partition_count=table.config.partitions,
-        unreachable=how_many(reach.table(table)),
-    )
 
 
 @routes.get(_ONE, operation_id="describeTable", response_model=TableDescription, responses={**SHOWN, **refusals(404)})
@@ -143,26 +95,15 @@ async def describe_table(
 ) -> Response:
     """Describe a key-value table."""
     if at is not None:
-        return as_document((await look_back(TABLE_AT, ResourceQuestion(scope, table, look_back.moment(at)))).document)
+        shown = await look_back(TABLE_AT, ResourceQuestion(scope, table, look_back.moment(at)))
+        return as_json(shown)
     found = await reads.table_or_none(TableId(scope, table))
     if found is None:
         raise RefusedError(404, f"key-value table {scope}/{table} does not exist", Status.TABLE_NOT_FOUND)
-    return as_json(
-        TableDescription(
-            scope=scope,
-            name=table,
-            state=found.state.value,
-            created_at=found.created_at,
-            config=_settings(found.config),
-            segments=[TablePartition(id=s.id, low=s.low, high=s.high) for s in found.segments],
-            unreachable=Reach(containers).table(found),
-            workflow=workflow_model(found.workflow),
-            allowed=judged(
-                [(remove_table, why_not_now(found.state)), *on_workflow(found)], {"scope": scope, "table": table}
-            ),
-        ),
-        headers={"ETag": etag_of(found)},
-    )
+    names = {"scope": scope, "table": table}
+    allowed = judged([(remove_table, why_not_now(found.state)), *on_workflow(found)], names)
+    shown = table_shown(found, containers.placement())
+    return as_json(replace(shown, allowed=allowed), headers={"ETag": etag_of(found)})
 
 
 @routes.put(
@@ -201,12 +142,3 @@ async def remove_table(reads: ServedReads, scope: ScopeName, table: TableName) -
     """Delete a key-value table with all that is in it."""
     id = TableId(scope, table)
     return DeleteTable(*id, await reads.creation_id(id.aggregate))
-
-
-def _settings(config: TableConfig) -> TableSettings:
-    return TableSettings.model_construct(
-        partition_count=config.partitions,
-        primary_key_length=config.primary_key_length,
-        secondary_key_length=config.secondary_key_length,
-        rollover_size_bytes=config.rollover_size_bytes,
-    )

@@ -11,8 +11,7 @@ from fastapi import Query, Response
 from pydantic import Field
 
 from api_gateway.console.looking_back import From, LookBack, To
-from api_gateway.console.rest.base import INT64_MAX, Cut, Model, ScopeName, StreamName, cut_model, refusals, router
-from api_gateway.console.rest.workflow_models import RunningWorkflow, workflow_model
+from api_gateway.console.rest.base import INT64_MAX, Cut, Model, ScopeName, StreamName, refusals, router
 from api_gateway.edge.errors import BadRequestError
 from api_gateway.edge.listing import may_read
 from api_gateway.edge.rest.parts import ServedClock, ServedReads, served
@@ -22,7 +21,9 @@ from sluice.domain.ids import StreamId
 from sluice.domain.stream import queries
 from sluice.domain.stream.restore import check_restored
 from sluice.domain.stream.state import Stream, StreamState
+from sluice.insight.shown import cut_shown, document
 from sluice.insight.topology import MAX_RECTANGLES, snapshot, topology
+from sluice.insight.workflows import RunningWorkflow, workflow_shown
 from sluice.security.resources import reader_group_resource
 
 routes = router("segments")
@@ -121,7 +122,7 @@ async def get_topology(
     full = await reads.stream_in_full(id)
     check_restored(full.stream)
     around = _around(full.stream)
-    around["workflow"] = _built(workflow_model(full.workflow))
+    around["workflow"] = document(workflow) if (workflow := workflow_shown(full.workflow)) is not None else None
     around["now"] = clock.now_ms()
     body = await worker.run(partial(_body, snapshot(full.stream), begin, end, most, around))
     return Response(body, media_type="application/json")
@@ -132,10 +133,10 @@ def _around(stream: Stream) -> dict[str, Any]:
     workflow, scaling = stream.workflow, stream.config.scaling
     return {
         "state": stream.state.value,
-        "head": cut_model(queries.head(stream)),
+        "head": cut_shown(queries.head(stream)),
         "headAt": workflow.since if workflow is not None and stream.state is StreamState.TRUNCATING else None,
         "subscribers": [
-            {"name": name, "updatedAt": subscriber.updated_at, "cut": cut_model(subscriber.cut)}
+            {"name": name, "updatedAt": subscriber.updated_at, "cut": cut_shown(subscriber.cut)}
             for name, subscriber in sorted(stream.subscribers.items())
             if may_read(reader_group_resource(*name.split("/", 1)))
         ],
@@ -143,10 +144,6 @@ def _around(stream: Stream) -> dict[str, Any]:
         if scaling.scale_type is ScaleType.FIXED
         else {"type": scaling.scale_type.word, "rate": scaling.target_rate},
     }
-
-
-def _built(model: Model | None) -> dict[str, Any] | None:
-    return model.model_dump(by_alias=True, exclude_none=True) if model is not None else None
 
 
 def _body(stream: Stream, begin: int, end: int, most: int, around: dict[str, Any]) -> bytes:

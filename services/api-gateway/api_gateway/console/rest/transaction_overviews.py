@@ -7,7 +7,6 @@ from pydantic import Field
 
 from api_gateway.console.paging import DEFAULT, Limit
 from api_gateway.console.rest.base import INT64_MAX, Model, ScopeName, StreamName, refusals, router
-from api_gateway.console.rest.workflow_models import RunningWorkflow, workflow_model
 from api_gateway.console.transaction_overviews import commit_queue, live_streams, most_waiting, outcomes
 from api_gateway.edge.errors import BadRequestError
 from api_gateway.edge.listing import may_read
@@ -15,6 +14,7 @@ from api_gateway.edge.rest.answers import as_json
 from api_gateway.edge.rest.capacity import SCAN
 from api_gateway.edge.rest.parts import ServedClock, ServedReads
 from sluice.domain.ids import StreamId
+from sluice.insight.workflows import RunningWorkflow, workflow_shown
 from sluice.security.resources import stream_resource
 
 routes = router("transactions")
@@ -157,7 +157,7 @@ async def commits(
     id = StreamId(scope, stream)
     await reads.stream_in_full(id)
     found = commit_queue(reads.view(id.key), id, clock.now_ms(), limit)
-    batch, workflow = found.batch, workflow_model(found.batch)
+    batch, workflow = found.batch, workflow_shown(found.batch)
     return as_json(
         CommitQueueModel(
             batch=CommitBatchModel(ids=list(batch.transactions), step=batch.step, since=batch.since, workflow=workflow)

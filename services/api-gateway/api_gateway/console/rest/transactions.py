@@ -19,9 +19,6 @@ from api_gateway.console.rest.base import (
     refusals,
     router,
 )
-from api_gateway.console.rest.segments_shown import Shown
-from api_gateway.console.rest.stream_models import SegmentModel
-from api_gateway.console.rest.workflow_models import RunningWorkflow, workflow_model
 from api_gateway.edge.containers import Containers
 from api_gateway.edge.reads import Reads
 from api_gateway.edge.rest.answers import as_json
@@ -41,6 +38,8 @@ from sluice.domain.transaction.commands import (
 )
 from sluice.domain.transaction.state import NO_TIME, EndedTransaction, Transaction, TransactionState
 from sluice.engine.fold import PartitionView
+from sluice.insight.streams import SegmentModel, segments_shown
+from sluice.insight.workflows import RunningWorkflow, workflow_shown
 
 routes = router("transactions")
 
@@ -162,7 +161,7 @@ async def _by_age(view: PartitionView, stream: StreamId, uuids: list[str]) -> li
 
 
 def _begun(parts: Parts, command: OpenTransaction, reply: Reply) -> TransactionBegun:
-    segments = list(Shown(parts[Containers], command.stream_id).models(reply.segments))
+    segments = segments_shown(command.stream_id, reply.segments, parts[Containers].placement())
     return TransactionBegun(id=reply.transaction, segments=segments)
 
 
@@ -248,5 +247,5 @@ def _model(found: Found, queue_position: int | None) -> TransactionModel:
         writer=found.writer or None,
         queue_position=queue_position,
         reason=reason,
-        workflow=workflow_model(found.workflow),
+        workflow=workflow_shown(found.workflow),
     )

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
-from api_gateway.console.rest.workflow_models import Wait
 from api_gateway.edge.containers import Containers
 from api_gateway.edge.reads import Reads
 from sluice.domain.decision import Reader
@@ -15,6 +14,7 @@ from sluice.domain.scope.state import Scope
 from sluice.domain.workflow import running
 from sluice.insight.progress import Progress, progress_of
 from sluice.insight.waits import segments_at_work, waits_for
+from sluice.insight.workflows import Wait
 from sluice.outages import in_words
 from sluice.pravega.routing import container_of
 

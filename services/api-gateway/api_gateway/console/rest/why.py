@@ -14,12 +14,10 @@ from api_gateway.console.rest.base import INT64_MAX, ScopeName, StreamName, refu
 from api_gateway.console.rest.config_models import retention_of
 from api_gateway.console.rest.why_models import (
     DecisionList,
-    DecisionModel,
     KeptBytesModel,
     WhatIfAnswer,
     WhatIfBody,
     WhatIfDecision,
-    decision_model,
 )
 from api_gateway.console.what_ifs import WhatIfs
 from api_gateway.edge.errors import BadRequestError
@@ -28,8 +26,8 @@ from api_gateway.edge.rest.answers import as_json
 from api_gateway.edge.rest.parts import ServedReads, served
 from sluice.domain.ids import StreamId
 from sluice.domain.stream.commands import DecisionKind
-from sluice.domain.stream.decisions import last_decisions
-from sluice.lookback.deciding import DECISIONS, Decisions, DecisionsQuestion, PastDecision
+from sluice.insight.decisions import last_decisions
+from sluice.lookback.deciding import DECISIONS, Decisions, DecisionsQuestion
 from sluice.lookback.filters import decision_code
 from sluice.lookback.what_if import WHAT_IF, WhatIfQuestion
 from sluice.policies.policy_parser import NO_TARGET
@@ -64,8 +62,7 @@ async def stream_decisions(
     if not from_:
         if kind or code or to:
             raise BadRequestError("to, kind and code need from: without it the last decisions are listed")
-        found = last_decisions(await reads.stream(id))
-        return as_json(DecisionList(items=[decision_model(kind, decision) for kind, decision in found]))
+        return as_json(DecisionList(items=last_decisions(await reads.stream(id))))
     question = _question(look_back, from_, to, kind, code, limit, after, id)
     return as_json(_page(await look_back(DECISIONS, question)))
 
@@ -109,26 +106,11 @@ def _question(
 
 def _page(found: Decisions) -> DecisionList:
     return DecisionList(
-        items=[_decision(one) for one in found.items if may_read(stream_resource(*one.stream))],
+        items=[one for one in found.items if one.stream is None or may_read(stream_resource(*StreamId.of(one.stream)))],
         next=token_of(".".join(map(str, found.next))) if found.next is not None else None,
         searched_to=found.searched_to,
         kept_from=found.kept_from,
         complete=found.complete,
-    )
-
-
-def _decision(one: PastDecision) -> DecisionModel:
-    return DecisionModel(
-        stream=str(one.stream),
-        kind=one.kind.value,
-        code=one.code,
-        reason=one.reason,
-        at=one.at,
-        recorded_at=one.recorded_at,
-        acts=one.acts or None,
-        numbers=one.numbers or None,
-        request=one.request or None,
-        carried_out=one.carried_out,
     )
 
 

@@ -5,36 +5,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from api_gateway.console.rest.base import INT32_MAX, INT64_MAX, Body, Model
-from api_gateway.console.rest.config_models import Retention
+from api_gateway.console.rest.config_models import RetentionBody
 from sluice.domain.config import MAX_SEGMENTS
-from sluice.domain.stream.commands import DecisionKind
-from sluice.domain.stream.state import RecordedDecision
-
-
-class DecisionModel(Model):
-    """A decision on scaling or retention. Of the last ones only kind, code, reason and time are at hand."""
-
-    stream: str | None = Field(default=None, examples=["demo/orders"])
-    kind: Literal["scale", "retention"]
-    code: str = Field(description="Which case it was.", examples=["split"])
-    reason: str = Field(description="Why, in words.")
-    at: int = Field(description="When it was taken, epoch ms.")
-    recorded_at: int | None = Field(default=None, description="When the journal took it, epoch ms.")
-    acts: bool | None = Field(default=None, description="Whether a scale or a truncation was requested for it.")
-    numbers: dict[str, int] | None = Field(
-        default=None,
-        description="What it rests on, by name with the unit.",
-        examples=[{"segments": 2, "segmentsAfter": 3, "hot": 1, "cold": 0, "targetEvents": 1000, "minSegments": 2}],
-    )
-    request: str | None = Field(default=None, description="The id of what was requested.")
-    carried_out: bool | None = Field(
-        default=None, description="Whether that was begun, or else refused; left out while neither is known."
-    )
-
-
-def decision_model(kind: DecisionKind, last: RecordedDecision) -> DecisionModel:
-    """The last decision of a kind, as the stream has it."""
-    return DecisionModel(kind=kind.value, code=last.code, reason=last.reason, at=last.at)
+from sluice.insight.decisions import DecisionModel
 
 
 class DecisionList(Model):
@@ -67,7 +40,7 @@ class WhatIfBody(Body):
     """Another policy, of one of both kinds, and since when."""
 
     scaling: OtherScalingBody | None = None
-    retention: Retention | None = None
+    retention: RetentionBody | None = None
     since: Annotated[int, Field(ge=0, le=INT64_MAX)] | str | None = Field(
         default=None,
         description="Epoch ms, ISO 8601 or `-24h`, 7 days ago at most; left out: a day ago.",

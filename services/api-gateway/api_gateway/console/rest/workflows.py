@@ -24,10 +24,7 @@ from api_gateway.console.rest.workflow_models import (
     CancelBody,
     RetriedItem,
     RetriedList,
-    RunningWorkflow,
-    WorkflowItem,
     WorkflowList,
-    running_workflow,
 )
 from api_gateway.edge.requests import Requests
 from api_gateway.edge.rest.answers import as_json
@@ -37,7 +34,6 @@ from api_gateway.edge.rest.parts import ServedClock, ServedContainers, ServedRea
 from api_gateway.edge.slices import Slices
 from sluice.domain.decision import Reader
 from sluice.domain.status import Status
-from sluice.domain.stream.state import Stream
 from sluice.domain.workflow import (
     NOTHING_RUNS,
     CancelWorkflow,
@@ -52,7 +48,7 @@ from sluice.engine.ports import Clock
 from sluice.engine.retry import longest_delay_s
 from sluice.exceptions import in_words
 from sluice.insight.progress import Progress, progress_of
-from sluice.insight.waits import queued_kind
+from sluice.insight.workflows import RunningWorkflow, WorkflowItem, work_shown
 
 log = logging.getLogger(__name__)
 
@@ -102,7 +98,7 @@ async def list_workflows(
     found: list[tuple[str, str]] = []
     async for aggregate, present, _view in reads.at_work():
         busy.append(aggregate)
-        shown = _shown(present)
+        shown = work_shown(present)
         order = aggregate if sort == "aggregate" else f"{shown.since:020d} {aggregate}"
         if order > behind and wanted.takes(aggregate, present, shown):
             found.append((order, aggregate))
@@ -119,31 +115,13 @@ async def list_workflows(
     return as_json(WorkflowList(items=items, next=following))
 
 
-def _shown(state: Any) -> RunningWorkflow:
-    """What is shown of the workflow that changes an aggregate of this state, or is queued to."""
-    workflow = running(state)
-    if workflow is not None:
-        return running_workflow(workflow)
-    assert isinstance(state, Stream) and state.waiting is not None
-    return RunningWorkflow(
-        id="",
-        kind=queued_kind(state.waiting.kind),
-        step="",
-        since=state.waiting.at,
-        attempts=0,
-        last_error="",
-        retry_requests=0,
-        cancelled=False,
-    )
-
-
 def _item(clock: Clock, waits: Waits, aggregate: str, state: Any, view: Reader) -> WorkflowItem:
-    shown, workflow, why_not = _shown(state), running(state), why_not_cancel(state)
+    shown, workflow, why_not = work_shown(state), running(state), why_not_cancel(state)
     next_attempt = None
     if progress_of(workflow) is Progress.FAILING:
         next_attempt = clock.now_ms() + round(1000 * longest_delay_s(shown.attempts))
     return WorkflowItem(
-        **dict(shown),
+        **vars(shown),
         aggregate=aggregate,
         state=progress_of(workflow),
         can_cancel=not why_not,
