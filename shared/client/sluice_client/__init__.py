@@ -16,6 +16,7 @@ from sluice.pravega import (
     TryLater,
 )
 from sluice.pravega.event_frames import MalformedEvents, StoredEvent, split_events
+from sluice.pravega.reader_group_config import GroupConfig, Retention
 from sluice.pravega.stream_cut import StreamCut
 from sluice_client.access import Access, is_secured
 from sluice_client.attempts import PASSING, Patience, patiently
@@ -44,6 +45,18 @@ from sluice_client.errors import (
 )
 from sluice_client.event_reading import Piece, read_piece
 from sluice_client.event_writer import EventWriter
+from sluice_client.groups.decisions import ReaderExists, ReaderOffline
+from sluice_client.groups.encoding import Checkpoint, EventPointer, Position
+from sluice_client.groups.group import (
+    CheckpointGivenUp,
+    ConfigDiffers,
+    ReaderGroup,
+    TooManyCheckpoints,
+    create_reader_group,
+    delete_reader_group,
+    open_reader_group,
+)
+from sluice_client.groups.synchronizer import GroupMissing
 from sluice_client.head import Start, find_start, start_at
 from sluice_client.opening import Client, open_client
 from sluice_client.revision import Revision
@@ -57,16 +70,22 @@ __all__ = [
     "PASSING",
     "Access",
     "AccessRefused",
+    "Checkpoint",
+    "CheckpointGivenUp",
     "Client",
     "ClientClosed",
     "ClientError",
     "Codec",
+    "ConfigDiffers",
     "Contended",
     "Controller",
     "ControllerApi",
     "EntryMalformed",
     "EntryTooLarge",
+    "EventPointer",
     "EventWriter",
+    "GroupConfig",
+    "GroupMissing",
     "JsonCodec",
     "KeyRange",
     "MalformedEvents",
@@ -75,7 +94,12 @@ __all__ = [
     "Patience",
     "Permanent",
     "Piece",
+    "Position",
+    "ReaderExists",
+    "ReaderGroup",
+    "ReaderOffline",
     "Refused",
+    "Retention",
     "RetentionPolicy",
     "RetentionType",
     "Revision",
@@ -105,14 +129,18 @@ __all__ = [
     "StreamMissing",
     "StreamNotSealed",
     "StreamSealed",
+    "TooManyCheckpoints",
     "Transaction",
     "TransactionEnded",
     "TransactionStatus",
     "TryLater",
     "Unavailable",
+    "create_reader_group",
+    "delete_reader_group",
     "find_start",
     "is_secured",
     "open_client",
+    "open_reader_group",
     "patiently",
     "read_piece",
     "split_events",

@@ -20,6 +20,7 @@ from sluice.stream_messages import stream_config_message, stream_config_of
 from sluice_client.channel import Answer, Request, Rpc
 from sluice_client.controller import ControllerApi
 from sluice_client.errors import ClientClosed, StreamMissing, StreamSealed
+from sluice_client.memory_groups import InMemoryGroups
 
 _HOST = Host("memory", 0)
 
@@ -64,10 +65,11 @@ class _Stream(msgspec.Struct):
         return self.epochs[-1]
 
 
-class _Service:
+class _Service(InMemoryGroups):
     """The RPCs, each under its name."""
 
     def __init__(self, store: SegmentStore) -> None:
+        super().__init__()
         self._store = store
         self._scopes: dict[str, dict[str, _Stream]] = {}
         self._numbers: dict[StreamId, int] = {}
@@ -244,6 +246,22 @@ class _Service:
                 ]
                 return pb.SuccessorResponse(segments=found)
         return pb.SuccessorResponse()
+
+    async def getSegmentsBetween(self, request: pb.StreamCutRange) -> pb.StreamCutRangeResponse:
+        stream = self._stream(request.streamInfo)
+        known = {segment.id: segment for epoch in stream.epochs for segment in epoch}
+        start, end = (
+            [known[id] for id, offset in cut.items() if offset >= 0]
+            for cut in (dict(getattr(request, "from")), dict(request.to))
+        )
+        # Over one key, the ids of segments are in the order of their time.
+        found = [
+            id
+            for id, segment in known.items()
+            if all(id >= first.id for first in start if _overlap(first, segment))
+            and all(id <= last.id for last in end if _overlap(last, segment))
+        ]
+        return pb.StreamCutRangeResponse(segments=[_id(request.streamInfo, id) for id in found])
 
     async def getURI(self, _request: pb.SegmentId) -> pb.NodeUri:
         return pb.NodeUri(endpoint=_HOST.address, port=_HOST.port)

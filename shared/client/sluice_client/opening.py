@@ -38,7 +38,8 @@ class Client:
         self.store = store
         """The data plane, for any segment; one attempt for each call, see `sluice.pravega`."""
         self.streams = StreamManager(controller, store, patience)
-        self._patience = patience
+        self.patience = patience
+        """How long requests go on trying."""
 
     async def revisioned_stream(self, scope: str, stream: str) -> RevisionedStream:
         """A stream that is there as a revisioned one, with a writer of its own.
@@ -50,11 +51,11 @@ class Client:
             raise StreamSealed(f"{scope}/{stream}")
         if len(segments) > 1:
             raise NotASingleSegment(f"{scope}/{stream}: {len(segments)} segments")
-        return RevisionedStream(self.store, segments[0], self._patience)
+        return RevisionedStream(self.store, segments[0], self.patience)
 
     def event_writer(self, scope: str, stream: str) -> EventWriter:
         """A writer of events to a stream, which need not be there before the first of them is stored."""
-        return EventWriter(self.store, lambda: self.controller.key_ranges(scope, stream), self._patience.deadline_s)
+        return EventWriter(self.store, lambda: self.controller.key_ranges(scope, stream), self.patience.deadline_s)
 
     async def begin_transaction(
         self, scope: str, stream: str, *, lease_s: float = DEFAULT_LEASE_S, writer_id: str = ""
@@ -86,7 +87,7 @@ class Client:
             id,
             ranges,
             lease_s=lease_s,
-            patience=self._patience,
+            patience=self.patience,
             writer_id=writer_id,
         )
 
