@@ -20,4 +20,4 @@ def test_a_block_of_the_tutorial_prints_what_the_page_says(block: str, printed: 
 
 
 def test_every_block_of_the_tutorial_says_what_it_prints() -> None:
-    assert len(BLOCKS) == PAGE.read_text().count("```python") == 2
+    assert len(BLOCKS) == PAGE.read_text().count("```python") > 0
