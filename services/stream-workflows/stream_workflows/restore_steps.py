@@ -115,20 +115,21 @@ class _Stores:
 async def _search(stores: _Stores, stream: Stream, repeated: Iterable[int]) -> list[int]:
     """The segments that came behind the back-up, by id: of the numbers that rolls repeat, and of those that come next.
 
-    Whatever is found, more is looked for behind it; and behind each restore that came since.
+    Whatever is found, more is looked for behind it, and by the next numbers in the epochs that were found, too; and
+    behind each restore that came since.
     """
     numbers, found = set(repeated), set[int]()
     for base in (0, *restore_of(stream).bases[:-1]):
-        epoch = base or stream.history.count
+        first = last = base or stream.history.count
         while True:
             number = max(stream.next_number, base, max(numbers) + 1)
-            wanted = candidates({*numbers, *range(number, number + MAX_NUMBERS_APART)}, epoch)
+            wanted = candidates({*numbers, *range(number, number + MAX_NUMBERS_APART)}, first, last)
             new = set(await stores.there(wanted)) - found
             if not new:
                 break
             found |= new
             numbers.update(map(number_of, new))
-            epoch = max(map(epoch_of, new))
+            last = max(last, *map(epoch_of, new))
     return sorted(found)
 
 

@@ -273,6 +273,18 @@ async def test_scales_between_rolls_are_found(before: System, tmp_path: Path) ->
     await assert_goes_on(after, writer)
 
 
+async def test_all_segments_of_a_wide_scale_are_found_though_a_roll_repeats_the_first(
+    before: System, tmp_path: Path
+) -> None:
+    writer, target = Writer(before), backed_up(before, tmp_path)
+    await before.scale(before.stream.active_segments(), equal_ranges(MAX_NUMBERS_APART + 8))
+    writer.write()
+    await before.roll()
+    writer.write()
+    after = await restored(before, target)
+    assert_all_is_read(after, writer.written)
+
+
 async def test_what_was_truncated_since_is_not_offered_to_readers(before: System, tmp_path: Path) -> None:
     writer = Writer(before)
     target = backed_up(before, tmp_path)

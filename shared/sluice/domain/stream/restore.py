@@ -61,9 +61,9 @@ def repeated_numbers(stream: Stream, epochs: Iterable[int]) -> set[int]:
     return {number_of(s) for epoch in rolled for s in history.epoch(epoch).segments}
 
 
-def candidates(numbers: Iterable[int], first: int) -> list[int]:
-    """The ids that segments of these numbers may have in epochs from number `first` on."""
-    epochs = range(first, first + MAX_EPOCHS_APART)
+def candidates(numbers: Iterable[int], first: int, last: int) -> list[int]:
+    """The ids that segments of these numbers may have in epochs from `first` on; `last` is the last known one."""
+    epochs = range(first, last + MAX_EPOCHS_APART)
     return [segment_id(epoch, number) for number in sorted(numbers) for epoch in epochs]
 
 
