@@ -18,12 +18,12 @@ from sluice.domain.stream.events import StreamRestored
 from sluice.domain.stream.queries import head
 from sluice.domain.stream.restore import (
     MAX_NUMBERS_APART,
+    bases_of,
     candidates,
     evolve_restored,
     last_segments,
     next_segments,
     repeated_numbers,
-    restore_of,
     was_changing,
 )
 from sluice.domain.stream.state import Stream
@@ -62,7 +62,7 @@ async def find_out(context: StepContext, stream: Stream) -> StreamRestored:
     live = transactions_of(context.reader(stream.id.key), stream.id)
     transactions = (*live.open, *live.committing, *live.aborting, *live.ranges)
     repeated = repeated_numbers(stream, map(epoch_of_transaction, transactions))
-    stores, base = _Stores(context, state), restore_of(state).bases[-1]
+    stores, base = _Stores(context, state), bases_of(state)[-1]
     known = await stores.ask(last_segments(state))
     if not was_changing(state) and all(info is not None and not info.sealed for info in known.values()):
         # Those of the back-up: an update may have been under way, or have come since.
@@ -119,7 +119,7 @@ async def _search(stores: _Stores, stream: Stream, repeated: Iterable[int]) -> l
     behind each restore that came since.
     """
     numbers, found = set(repeated), set[int]()
-    for base in (0, *restore_of(stream).bases[:-1]):
+    for base in (0, *bases_of(stream)[:-1]):
         first = last = base or stream.history.count
         while True:
             number = max(stream.next_number, base, max(numbers) + 1)

@@ -14,7 +14,7 @@ from sluice.domain.listings import Members, members_of
 from sluice.domain.model import DomainModel, encode_record
 from sluice.domain.segment import Segment, segment_id
 from sluice.domain.stream.history import Epoch
-from sluice.domain.stream.restore import restore_of
+from sluice.domain.stream.restore import bases_of
 from sluice.domain.stream.scale import equal_ranges
 from sluice.domain.stream.state import Stream, find_stream
 from sluice.engine.fold import GuardedReader, PartitionView
@@ -62,7 +62,7 @@ async def test_a_state_larger_than_a_record_comes_whole_to_all_that_start_meanwh
         await process.journal.loaded.wait()
         view = process.journal.reader(STREAM.key)
         found = find_stream(GuardedReader(view), STREAM)
-        assert found is not None and restore_of(found).bases
+        assert found is not None and bases_of(found)
         assert members(view).streams == members(log.view).streams
         found.state, found.workflow = log.stream.state, None
         assert DomainModel.encode_state(found) == before

@@ -37,7 +37,7 @@ from sluice.domain.stream.events import (
     StreamScaleStarted,
     SubscriberAdded,
 )
-from sluice.domain.stream.restore import finish_restore, restore_of
+from sluice.domain.stream.restore import bases_of, finish_restore
 from sluice.domain.stream.state import Stream, StreamState, find_stream
 from sluice.domain.table.commands import CreateTable
 from sluice.domain.table.decide import finish_create as finish_create_table
@@ -198,7 +198,7 @@ class Life:
 
     def settle(self) -> None:
         """The stream is found as it was."""
-        as_it_was = StreamRestored(*STREAM, at=0, base=restore_of(self.stream).bases[-1])
+        as_it_was = StreamRestored(*STREAM, at=0, base=bases_of(self.stream)[-1])
         self.apply(finish_restore(GuardedReader(self.view), Context(self.now), as_it_was))
 
     def scale(self) -> set[int]:

@@ -11,7 +11,7 @@ from unit.cli.memory import MemorySource
 from sluice.domain.config import ScalingPolicy, StreamConfig
 from sluice.domain.ids import StreamId
 from sluice.domain.model import DomainModel, decode_record
-from sluice.domain.stream.restore import restore_of
+from sluice.domain.stream.restore import bases_of
 from sluice.domain.stream.state import StreamState, find_stream
 from sluice.engine.fold import GuardedReader, PartitionView
 from sluice.engine.partition import partition_keys, partition_of
@@ -89,7 +89,7 @@ def test_a_restore_brings_the_streams_into_empty_topics(
     assert found["partitions"] == len(logs) == (partitions or 4) and found["repairs"] == []
     view = views(logs)[partition_of(ORDERS.key, len(logs))]
     stream = find_stream(GuardedReader(view), ORDERS)
-    assert stream is not None and stream.state is StreamState.RESTORING and restore_of(stream).bases == (found["base"],)
+    assert stream is not None and stream.state is StreamState.RESTORING and bases_of(stream) == (found["base"],)
     assert len(stream.active_epoch.segments) == 2
 
 
@@ -104,7 +104,7 @@ def test_a_restore_looks_where_another_one_numbered_from_if_that_can_have_been(
     assert not any(empty.logs.get(JOURNAL.name, []))
     found = cli("backup", "restore", tmp_path / "b", "--earlier", 64, "--earlier", 640, "--json").document
     stream = find_stream(GuardedReader(views(empty.logs[JOURNAL.name])[partition_of(ORDERS.key, 4)]), ORDERS)
-    assert stream is not None and restore_of(stream).bases == (64, 640, found["base"])
+    assert stream is not None and bases_of(stream) == (64, 640, found["base"])
 
 
 def test_a_restore_into_topics_with_records_is_refused(cli: Cli, empty: MemorySource, tmp_path: Path) -> None:

@@ -27,39 +27,32 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class Health:
-    """That of one process, which begins to know the others when it is opened."""
+    """That of one process, which begins to know the others when it is opened.
+
+    `checks` are of what it cannot serve without, `degraded` of what it can do without.
+    """
 
     def __init__(self, checks: Checks, degraded: Checks) -> None:
-        self._checks = checks
-        self._degraded = degraded
+        self.checks = checks
+        self.degraded = degraded
         self._known: tuple[Reads, Containers, LastHeartbeats] | None = None
 
     def open(self, reads: Reads, containers: Containers, heartbeats: LastHeartbeats) -> None:
         """From now on the others are known."""
         self._known = reads, containers, heartbeats
 
-    def own(self) -> dict[str, str | None]:
-        """What this process cannot serve without, each with what is wrong with it, if anything is."""
-        wrong = problems(self._checks)
-        return {name: wrong.get(name) for name in self._checks}
-
-    def lesser(self) -> dict[str, str | None]:
-        """What it can do without, in the same way."""
-        wrong = problems(self._degraded)
-        return {name: wrong.get(name) for name in self._degraded}
-
     def problems(self) -> str:
         """What is wrong with this process, in words; empty if nothing is."""
-        return "; ".join(_in_words({**self.own(), **self.lesser()}))
+        return "; ".join(_in_words(self.checks | self.degraded))
 
     def cannot(self) -> list[str]:
         """Why this process cannot serve, and which of the other services have no instance, in words."""
         others = self.others()
-        return _in_words(self.own()) + [f"{name}: no instance" for name in SERVICES if others[name].is_up is False]
+        return _in_words(self.checks) + [f"{name}: no instance" for name in SERVICES if others[name].is_up is False]
 
     def troubles(self) -> list[str]:
         """What this process does without, in words."""
-        return _in_words(self.lesser())
+        return _in_words(self.degraded)
 
     def others(self) -> dict[str, Part]:
         """The services and the segment stores, by name."""
@@ -85,5 +78,5 @@ class Health:
         return found
 
 
-def _in_words(found: dict[str, str | None]) -> list[str]:
-    return [f"{name}: {problem}" for name, problem in found.items() if problem is not None]
+def _in_words(checks: Checks) -> list[str]:
+    return [f"{name}: {problem}" for name, problem in problems(checks).items()]

@@ -11,7 +11,7 @@ from typing import Any
 
 from sluice.domain.cluster.state import Cluster
 from sluice.domain.scope.fences import ScopeFences
-from sluice.domain.stream.state import Restore, Stream, StreamState, StreamWorkflow
+from sluice.domain.stream.state import Stream, StreamState, StreamWorkflow
 from sluice.domain.table.state import Table, TableState
 from sluice.domain.transaction.batch import Commits
 from sluice.domain.transaction.commands import AbortReason
@@ -55,9 +55,8 @@ def _stream(state: Stream, bases: tuple[int, ...], now: int) -> Stream:
     state.state = StreamState.RESTORING
     deletes = workflow.deletes if workflow is not None else ()
     # What came behind a restore that had not ended was not found out yet.
-    before = workflow.restore.bases if workflow is not None and workflow.restore is not None else ()
-    restore = Restore((*before, *bases))
-    state.workflow = StreamWorkflow(WorkflowKind.RESTORE_STREAM, None, now, deletes=deletes, restore=restore)
+    before = workflow.bases if workflow is not None else ()
+    state.workflow = StreamWorkflow(WorkflowKind.RESTORE_STREAM, None, now, deletes=deletes, bases=(*before, *bases))
     return state
 
 

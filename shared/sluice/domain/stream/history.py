@@ -144,8 +144,7 @@ class History(msgspec.Struct, array_like=True, gc=False):
 
     def before(self, number: int) -> int:
         """The number of the last epoch before a number that is behind the first one."""
-        chunk = self._chunk_of(number - 1)
-        return chunk.numbers[chunk.at(number - 1)] if chunk else self._recent(number - 1).number
+        return self._at(number - 1).number
 
     def after(self, number: int) -> int:
         """The number of the first epoch behind a number that is before the newest one."""
@@ -163,18 +162,20 @@ class History(msgspec.Struct, array_like=True, gc=False):
     def epoch(self, number: int) -> Epoch:
         """The epoch of a number that there is."""
         chunk = self._chunk_of(number)
-        return chunk.epoch(number) if chunk else self._recent(number)
-
-    def _recent(self, number: int) -> Epoch:
-        return self.recent[self._recent_at(number)]
+        return chunk.epoch(number) if chunk else self._at(number)
 
     def reference(self, number: int) -> int:
-        chunk = self._chunk_of(number)
-        return chunk.references[chunk.at(number)] if chunk else self._recent(number).reference
+        return self._at(number).reference
 
     def created_at(self, number: int) -> int:
-        chunk = self._chunk_of(number)
-        return chunk.created_at[chunk.at(number)] if chunk else self._recent(number).created_at
+        return self._at(number).created_at
+
+    def _at(self, number: int) -> Epoch:
+        """The last epoch up to a number; without its segments, unless it is a recent one."""
+        if chunk := self._chunk_of(number):
+            at = chunk.at(number)
+            return Epoch(chunk.numbers[at], chunk.references[at], chunk.created_at[at], ())
+        return self.recent[self._recent_at(number)]
 
     def epoch_at(self, time: int) -> int:
         """The number of the newest epoch created at `time`, epoch ms, or before; -1 if there is none."""

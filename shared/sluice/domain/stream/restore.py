@@ -22,7 +22,7 @@ from sluice.domain.stream import cuts
 from sluice.domain.stream.events import StreamRestored
 from sluice.domain.stream.history import Epoch, History
 from sluice.domain.stream.scale import equal_ranges
-from sluice.domain.stream.state import Restore, Stream, StreamState, find_stream
+from sluice.domain.stream.state import Stream, StreamState, find_stream
 from sluice.domain.workflow import WorkflowKind, running_as
 
 MAX_EPOCHS_APART = 48
@@ -37,10 +37,10 @@ def check_restored(stream: Stream | None) -> None:
         raise StreamRestoringError(f"{stream.id} is being restored")
 
 
-def restore_of(stream: Stream) -> Restore:
-    """What the workflow of a stream that is being restored knows."""
-    assert stream.workflow is not None and stream.workflow.restore is not None
-    return stream.workflow.restore
+def bases_of(stream: Stream) -> tuple[int, ...]:
+    """Those of a stream that is being restored."""
+    assert stream.workflow is not None
+    return stream.workflow.bases
 
 
 def last_segments(stream: Stream) -> set[int]:
@@ -70,7 +70,7 @@ def candidates(numbers: Iterable[int], first: int, last: int) -> list[int]:
 def next_segments(stream: Stream, found: Iterable[int]) -> tuple[Segment, ...]:
     """The segments of the epoch behind everything, with the ranges that the back-up knew last."""
     newest = stream.history.segments_of(stream.history.count - 1)
-    base = restore_of(stream).bases[-1]
+    base = bases_of(stream)[-1]
     first = max(stream.next_number, base, _after(found))
     return tuple(Segment(segment_id(base, first + i), s.low, s.high) for i, s in enumerate(newest))
 

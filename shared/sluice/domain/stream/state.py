@@ -33,18 +33,15 @@ class StreamState(Enum):
     """A back-up knew it; what happened to it since is being found out, so nothing is said of its segments."""
 
 
-class Restore(msgspec.Struct, frozen=True, array_like=True):
-    """Each restore that was made behind the back-up had epochs go on at a number of its own; the last one is this."""
-
-    bases: tuple[int, ...]
-
-
 class StreamWorkflow(Workflow):
-    """`deletes` are the segments a truncation leaves behind, `replacement` what a scale or an update puts there."""
+    """`deletes` are the segments a truncation leaves behind, `replacement` what a scale or an update puts there.
+
+    Each restore that was made behind the back-up had epochs go on at one of the `bases`; the last is this one's.
+    """
 
     deletes: tuple[int, ...] = ()
     replacement: Replacement | None = None
-    restore: Restore | None = None
+    bases: tuple[int, ...] = ()
 
 
 YIELD_MS = 5_000

@@ -17,6 +17,7 @@ from api_gateway.edge.security.guard import Guard
 from api_gateway.pravega.rest.base import refusals, router
 from api_gateway.pravega.rest.models import HealthResult, Status
 from sluice.domain.errors import NotFoundError
+from sluice.telemetry.health import problems
 
 routes = router(is_vital=True)
 routes.tags = ["Pravega health"]
@@ -42,10 +43,11 @@ def _result(name: str, status: Status, details: dict[str, str], children: Mappin
 
 def root(health: Health) -> HealthResult:
     """Up if calls can be served, starting as long as this process is not ready for that."""
-    own, others = health.own(), health.others()
-    is_starting = any(problem is not None for problem in own.values())
+    own, others = health.checks | health.degraded, health.others()
+    wrong = problems(own)
+    is_starting = not wrong.keys().isdisjoint(health.checks)
     is_down = any(other.is_up is False for other in others.values())
-    children = {name: _own(name, problem) for name, problem in (own | health.lesser()).items()}
+    children = {name: _own(name, wrong.get(name)) for name in own}
     children |= {name: _result(name, _STATUSES[part.is_up], part.details, {}) for name, part in others.items()}
     found = _result("", "STARTING" if is_starting else "DOWN" if is_down else "UP", {}, children)
     return found.model_copy(update={"liveness": True})
