@@ -57,6 +57,24 @@ def test_the_picture_of_outcomes_says_its_counts_to_the_keyboard_and_as_a_table(
     assert any(cell in said for cell in rows.last.locator("td").nth(1).all_inner_texts())
 
 
+def test_a_stretch_of_time_that_is_drawn_over_is_all_that_is_shown_until_zero_is_pressed(
+    sample: InThread, visit: Open
+) -> None:
+    page = visit(sample.url).go("#/cluster")
+    picture = page.get_by_role("application", name="Which segment store held which container")
+    ticks = picture.locator(".axis span")
+    whole = ticks.all_inner_texts()
+    plot = picture.locator(".plot")
+    plot.hover(position={"x": 400, "y": 10})
+    expect(page.locator("figure", has=picture).locator("figcaption")).to_contain_text("container 0: store")
+    page.mouse.down()
+    plot.hover(position={"x": 450, "y": 10})
+    page.mouse.up()
+    expect(ticks).not_to_have_text(whole)
+    picture.press("0")
+    expect(ticks).to_have_text(whole)
+
+
 def test_a_moment_on_the_slider_is_taken_when_keys_rest_and_then_no_action_is_offered(
     sample: InThread, visit: Open
 ) -> None:

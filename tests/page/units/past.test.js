@@ -49,10 +49,10 @@ test('a timeline has bars between the records of a request, and folds what it se
   const trace = {request: 'r', steps, running: [], answer, searchedTo: 0, complete: true};
   const folded = timelineRows(trace, {now: 100, unfolded: false});
   const items = /** @type {any[]} */ (folded.rows.flatMap((row) => row.items));
-  const bars = items.filter((one) => one.bar).map(({bar, at, to}) => `${bar} ${at} ${to}`);
+  const bars = items.filter((one) => one.to).map(({look, at, to}) => `${look} ${at} ${to}`);
   assert.deepEqual(bars, ['waiting 0 12', 'step 12 80']);
   assert.deepEqual(
-    items.filter((one) => one.hollow).map((one) => one.at),
+    items.filter((one) => one.look.includes('hollow')).map((one) => one.at),
     [5],
   );
   assert.equal(folded.rows.at(-1)?.label, '1 follow-up');

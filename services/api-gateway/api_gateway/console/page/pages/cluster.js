@@ -9,13 +9,13 @@ import {Badge} from '../parts/badges.js';
 import {Cli} from '../parts/cli.js';
 import {Age, StoreLink, Time} from '../parts/link.js';
 import {Empty, Panel} from '../parts/panel.js';
-import {Picture} from '../parts/picture.js';
+import {Rows} from '../parts/rows.js';
 import {SearchState} from '../parts/search-state.js';
 import {useBounds, useSearch} from '../parts/searching.js';
 import {TimeSlider} from '../parts/slider.js';
 import {Choice, SPAN_WORDS, SPANS} from '../parts/choice.js';
 import {Plain} from '../parts/plain.js';
-import {bandRows, bands} from '../pictures/bands.js';
+import {bandRows} from '../pictures/bands.js';
 import {storeMarks} from '../pictures/stores.js';
 import {joinHoldings, joinMemberships, withGaps} from './holdings.js';
 import {PartitionsByTopic, partitionsOf} from './partitions.js';
@@ -147,7 +147,7 @@ function Containers({data, marks, query}) {
       ${data.assignedAt ? html` <span class="muted">Last changed <${Time} at=${data.assignedAt} />.</span>` : null}</p>
     <ul class="stores">${stores.map(({store, mark, held}) => {
       const says = held.length > 0 ? count(held.length, 'container') : data.stores.includes(store) ? 'idle' : 'gone';
-      return html`<li key=${store} class=${`${mark.colour.slice(2)} ${query.store === store ? 'chosen' : ''}`}>
+      return html`<li key=${store} class=${`${mark.hue} ${query.store === store ? 'chosen' : ''}`}>
         <i class="store-number">${mark.number}</i> <${StoreLink} store=${store} /> <span class="muted">
           ${says}</span></li>`;
     })}</ul>
@@ -156,7 +156,7 @@ function Containers({data, marks, query}) {
       const mark = one.store ? marks.get(one.store) : undefined;
       const says = `container ${one.container}: ${one.store ?? 'no store'}${one.problem ? `, ${one.problem}` : ''}`;
       const isChosen = String(one.container) === query.container || (query.store && one.store === query.store);
-      const style = `${mark?.colour.slice(2) ?? 'none'} ${one.problem ? 'silent' : ''} ${isChosen ? 'chosen' : ''}`;
+      const style = `${mark?.hue ?? 'none'} ${one.problem ? 'silent' : ''} ${isChosen ? 'chosen' : ''}`;
       return html`<li key=${one.container} title=${says} class=${style}>
         <b>${one.container}</b><span aria-hidden="true">${mark ? mark.number : '–'}${one.problem ? ' !' : ''}</span>
         <span class="away">${says}</span></li>`;
@@ -190,7 +190,8 @@ function Bands({search, bounds, marks}) {
   return html`
     ${
       model.rows.length > 0 &&
-      html`<${Picture} make=${bands} model=${model} table=${table} most=${BANDS_PX}
+      html`<${Rows} label="Which segment store held which container" model=${model} high=${20} table=${table}
+      most=${BANDS_PX}
       hint="Numbers are those of the stores above; hatched: no store held it. Drag to look closer, 0 shows all." />`
     }
     <${SearchState} search=${search} what="holding" forward>

@@ -14,10 +14,10 @@ import {Badge} from '../parts/badges.js';
 import {cli, Cli} from '../parts/cli.js';
 import {AggregateLink, RequestLink, Time} from '../parts/link.js';
 import {Empty, Panel} from '../parts/panel.js';
-import {Picture} from '../parts/picture.js';
+import {Rows} from '../parts/rows.js';
 import {Plain} from '../parts/plain.js';
 import {Choice} from '../parts/choice.js';
-import {isVoid, timeline, timelineRows} from '../pictures/timeline.js';
+import {isVoid, timelineRows} from '../pictures/timeline.js';
 /** @import {Filters} from '../core/types.d.ts' */
 /** @import {RequestHistory, StepModel} from 'api' */
 
@@ -121,7 +121,8 @@ function History({trace}) {
     ${
       trace.steps.length > 0
         ? html`
-      <${Picture} make=${timeline} model=${model} options=${{onOpen: setChosen}} hint=${HINT} />
+      <${Rows} label="The records of the request by topic and key" model=${model} high=${26} since hint=${HINT}
+        onOpen=${(/** @type {any} */ item) => item.step && setChosen(item.step)} />
       ${
         others.size > 0
           ? html`<p><button type="button" class="small" aria-expanded=${String(unfolded)}

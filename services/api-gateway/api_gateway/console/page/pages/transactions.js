@@ -15,12 +15,11 @@ import {split} from '../parts/decision-list.js';
 import {act, ActionButton, allowedOf} from '../parts/dialog.js';
 import {Age, StreamLink, Time} from '../parts/link.js';
 import {Panel} from '../parts/panel.js';
-import {Picture} from '../parts/picture.js';
+import {Rows} from '../parts/rows.js';
 import {column, Table} from '../parts/table.js';
-import {Stacks} from '../pictures/stacks.js';
+import {levels} from '../pictures/axis.js';
 /** @import {Filters} from '../core/types.d.ts' */
 /** @import {Column} from '../parts/types.d.ts' */
-/** @import {StackKind} from '../pictures/types.d.ts' */
 /** @import {OfStream} from './types.d.ts' */
 /** @import {CommitQueueModel, OutcomeCounts, StreamDescription, TransactionList, TransactionModel} from 'api' */
 /** @import {TransactionsSummary, WaitingStreamModel} from 'api' */
@@ -238,47 +237,53 @@ function Acts({scope, stream, row, description}) {
 }
 
 /** What an outcome is called in the answer, in words, and how it is drawn, from the bottom up. */
-/** @type {(StackKind & {name: Exclude<keyof OutcomeCounts, 'at'>})[]} */
+/** @type {{name: Exclude<keyof OutcomeCounts, 'at'>, label: string, look: string}[]} */
 const KINDS = [
-  {name: 'committed', label: 'committed', colour: '--hue-3'},
-  {name: 'abortedByUser', label: 'aborted by their user', colour: '--hue-1'},
-  {name: 'abortedByLease', label: 'lease ran out', colour: '--hue-2', hatched: true},
-  {name: 'abortedBySeal', label: 'stream sealed', colour: '--hue-6'},
-  {name: 'abortedByRestore', label: 'open in a back-up', colour: '--hue-5', hatched: true},
+  {name: 'committed', label: 'committed', look: 'hue-3'},
+  {name: 'abortedByUser', label: 'aborted by their user', look: 'hue-1'},
+  {name: 'abortedByLease', label: 'lease ran out', look: 'hue-2 hatched'},
+  {name: 'abortedBySeal', label: 'stream sealed', look: 'hue-6'},
+  {name: 'abortedByRestore', label: 'open in a back-up', look: 'hue-5 hatched'},
 ];
 
 /** @param {{data: TransactionsSummary}} props */
 function Outcomes({data}) {
+  const kinds = KINDS.map((kind) => ({
+    ...kind,
+    total: data.items.reduce((sum, one) => sum + one[kind.name], 0),
+  })).filter((kind) => kind.total > 0 || kind.name === 'committed');
   const model = useMemo(() => {
-    const counted = KINDS.map((kind) => ({...kind, total: data.items.reduce((sum, one) => sum + one[kind.name], 0)}));
-    const kinds = counted.filter((kind) => kind.total > 0 || kind.name === 'committed');
-    return {
-      from: data.from,
-      to: data.to,
-      bucketMs: data.bucketMs,
-      kinds,
-      stacks: data.items.map((one) => ({at: one.at, counts: kinds.map(({name}) => one[name])})),
-    };
+    const total = (/** @type {OutcomeCounts} */ one) => kinds.reduce((sum, {name}) => sum + one[name], 0);
+    const heights = levels(Math.max(...data.items.map(total), 1));
+    const share = (/** @type {number} */ counted) => `${(counted / heights[heights.length - 1]) * 100}%`;
+    const items = data.items.map((one) => ({
+      at: one.at,
+      to: one.at + data.bucketMs,
+      says: kinds.map(({name, label}) => `${one[name]} ${label}`).join(', '),
+      look: 'stack',
+      text: kinds.map(({name, look}) => html`<b key=${name} class=${look} style=${{height: share(one[name])}}></b>`),
+    }));
+    const behind = html`<i class="levels">${heights.map(
+      (level) => html`<i key=${level} style=${{bottom: share(level)}}>${number(level)}</i>`,
+    )}</i>`;
+    return {rows: [{label: '', items, behind}], from: data.from, to: data.to};
   }, [data]);
   const legend = html`<p class="legend">
-    ${model.kinds.map(
+    ${kinds.map(
       (kind) => html`<span key=${kind.name}>
-      <i class=${`swatch ${kind.colour.slice(2)} ${kind.hatched ? 'hatched' : ''}`}></i>${kind.label} <b class="num">
+      <i class=${`swatch ${kind.look}`}></i>${kind.label} <b class="num">
         ${number(kind.total)}</b></span>`,
     )}</p>`;
   const table = () => html`<table class="plain">
     <thead><tr><th scope="col">From</th>
-      ${model.kinds.map((kind) => html`<th key=${kind.name} scope="col" class="num">${kind.label}</th>`)}</tr></thead>
-    <tbody>${[...model.stacks].reverse().map(
-      (stack) => html`<tr key=${stack.at}>
-      <td><${Time} at=${stack.at} path="/journal" /></td>
-      ${stack.counts.map(
-        (/** @type {number} */ one, /** @type {number} */ index) => html`<td key=${index} class="num">
-        ${number(one)}</td>`,
-      )}</tr>`,
+      ${kinds.map((kind) => html`<th key=${kind.name} scope="col" class="num">${kind.label}</th>`)}</tr></thead>
+    <tbody>${[...data.items].reverse().map(
+      (one) => html`<tr key=${one.at}>
+      <td><${Time} at=${one.at} path="/journal" /></td>
+      ${kinds.map(({name}) => html`<td key=${name} class="num">${number(one[name])}</td>`)}</tr>`,
     )}</tbody></table>`;
   return html`
-    <${Picture} make=${makeStacks} model=${model} legend=${legend} table=${table}
+    <${Rows} label="How transactions ended" model=${model} high=${130} legend=${legend} table=${table}
       hint="Point at a bar, or go along them with the arrows." />
     ${
       data.firstAt
@@ -286,9 +291,4 @@ function Outcomes({data}) {
       may be forgotten.</p>`
         : null
     }`;
-}
-
-/** @param {HTMLElement} host @param {any} options */
-function makeStacks(host, options) {
-  return new Stacks(host, {label: 'How transactions ended', ...options});
 }

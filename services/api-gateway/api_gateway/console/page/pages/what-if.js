@@ -17,12 +17,12 @@ import {act, ActionButton, allowedOf} from '../parts/dialog.js';
 import {Time} from '../parts/link.js';
 import {Lines} from '../parts/lines.js';
 import {Empty, Failed, Panel, Skeleton} from '../parts/panel.js';
-import {Picture} from '../parts/picture.js';
+import {Rows} from '../parts/rows.js';
 import {patiently} from '../parts/searching.js';
 import {AGES, FACTORS, PAUSES, SEGMENTS, SIZES, SPANS, Slider, steps} from '../parts/sliders.js';
 import {Choice} from '../parts/choice.js';
 import {Plain} from '../parts/plain.js';
-import {laneRows, lanes} from '../pictures/lanes.js';
+import {laneRows} from '../pictures/lanes.js';
 /** @import {Filters} from '../core/types.d.ts' */
 /** @import {Exact, OfStream, Wanted} from './types.d.ts' */
 /** @import {Retention, Scaling, StreamConfiguration, StreamDescription, WhatIfAnswer, WhatIfBody} from 'api' */
@@ -204,7 +204,7 @@ function BothLanes({data}) {
         <${Code} code=${row.code} /></td><td>${row.reason}</td></tr>`,
       )}<//>`;
   };
-  return html`<${Picture} make=${lanes} model=${model} table=${table}
+  return html`<${Rows} label="What was decided, and what would have been" model=${model} high=${30} table=${table}
     hint=${`${data.kind === 'retention' ? '◀ truncated' : '▲ split  ▼ merge'}  ○ nothing done. ${HINT}`} />`;
 }
 

@@ -8,12 +8,13 @@ import './past-style.js';
 import {html, useEffect, useMemo, useRef, useState} from '../core/html.js';
 import {duration, exact, time} from '../core/format.js';
 import {at, moment, now, setAt} from '../core/time.js';
-import {tickPicture, tickRows, ticksOf} from '../pictures/ticks.js';
+import {tickRows, ticksOf} from '../pictures/ticks.js';
 import {say} from './announce.js';
 import {SearchState} from './search-state.js';
 import {useSearch} from './searching.js';
-import {Picture} from './picture.js';
+import {Rows} from './rows.js';
 /** @import {Filters} from '../core/types.d.ts' */
+/** @import {Item} from './types.d.ts' */
 
 const HOUR_MS = 3_600_000;
 const SPANS = [HOUR_MS, 6 * HOUR_MS, 24 * HOUR_MS, 168 * HOUR_MS];
@@ -75,8 +76,8 @@ function Choice({name, path, query}) {
         (one) => html`<button key=${one} type="button" class="small" aria-pressed=${String(one === span)}
         onClick=${() => setSpan(one)}>${duration(one)}</button>`,
       )}</span>
-    <${Picture} make=${tickPicture} model=${model}
-      options=${{onOpen: (/** @type {number} */ ms) => take(ms + 1), label: `What happened to ${name}`}}
+    <${Rows} label=${`What happened to ${name}`} model=${model} high=${22}
+      onOpen=${(/** @type {Item} */ tick) => take(tick.at + 1)}
       hint="Each tick is a record; press one to see how it was right after it." />
     <div class="track">
       <input type="range" min="0" max=${STEPS} value=${value} aria-label=${`Moment of ${name}`} aria-valuetext=${words}

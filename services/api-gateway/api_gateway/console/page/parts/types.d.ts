@@ -138,3 +138,57 @@ export interface TableProps<R = any> {
   /** gets the rows that are in the document, after each drawing */
   onVisible?: (rows: R[]) => void;
 }
+
+export interface Item {
+  /** epoch ms */
+  at: number;
+  /** where a bar ends, epoch ms; a mark has none */
+  to?: number;
+  /** what it is, in one line */
+  says: string;
+  /** classes of the style sheet */
+  look: string;
+  /** what stands in it */
+  text?: any;
+}
+
+export interface Row {
+  label: string;
+  /** by time; bars may lie one over another, marks over them */
+  items: Item[];
+  /** elements behind them */
+  behind?: any;
+}
+
+export interface RowsModel {
+  rows: Row[];
+  /** epoch ms */
+  from: number;
+  to: number;
+  /** times that are marked through all rows */
+  lines?: {at: number; label: string}[];
+  /** spans of which nothing is known */
+  gaps?: {from: number; to: number; label: string}[];
+}
+
+/** What has focus: a position in the rows, and the label of its row. */
+export type Lit = {row: number; item: number; label: string};
+
+export interface RowsProps {
+  /** what the picture shows, for readers of the screen */
+  label: string;
+  model: RowsModel;
+  /** how high a row is, px */
+  high: number;
+  /** whether times are those since the beginning, in place of a clock's */
+  since?: boolean;
+  /** pressed, or Enter */
+  onOpen?: (item: any) => void;
+  /** stands where nothing has focus */
+  hint?: string;
+  legend?: any;
+  /** draws the same as text, once it is opened */
+  table?: () => any;
+  /** the height from which it scrolls, px */
+  most?: number;
+}

@@ -82,6 +82,16 @@ export function spanText(ms) {
   return rest === 0 ? `${sign}${whole} ${name}` : `${sign}${whole} ${name} ${rest} ${lesser}`;
 }
 
+/** Round numbers for an axis from 0 to at least `most`. @param {number} most @returns {number[]} */
+export function levels(most) {
+  const wanted = Math.max(most, 1) / 3;
+  const size = 10 ** Math.floor(Math.log10(wanted));
+  const step = Math.max([1, 2, 5, 10].map((one) => one * size).find((one) => one >= wanted) ?? size * 10, 1);
+  const found = [0];
+  while (found[found.length - 1] < most) found.push(found.length * step);
+  return found;
+}
+
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
 /** @param {number} number */

@@ -15,7 +15,7 @@ export function storeMarks(stores) {
   return new Map(
     known.map((store, index) => [
       /** @type {string} */ (store),
-      {number: index + 1, colour: `--hue-${(index % COLOURS) + 1}`},
+      {number: index + 1, hue: `hue-${(index % COLOURS) + 1}`},
     ]),
   );
 }

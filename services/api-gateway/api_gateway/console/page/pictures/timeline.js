@@ -7,11 +7,9 @@
  */
 
 import {spanText} from './axis.js';
-import {Rows, shortened} from './rows.js';
-/** @import {RowsModel, RowsOptions} from './types.d.ts' */
+/** @import {RowsModel} from '../parts/types.d.ts' */
 /** @import {RequestHistory, StepModel} from 'api' */
 
-const ROW_PX = 26;
 const PREFIX = 'sluice.';
 
 /** @param {StepModel} step */
@@ -29,12 +27,12 @@ const decides = (step) => step.entry !== undefined && step.entry >= 0 && !isVoid
 
 /**
  * The bars of one request: waiting until it is decided, then each step until the next record of its workflow.
- * @param {StepModel[]} steps of that request, by time @param {string} id
+ * @param {StepModel[]} steps of that request, by time
  * @param {number} now epoch ms: where a bar ends that has not ended
  * @param {boolean} running whether its workflow is under way
  * @param {boolean} anyRuns whether any of the history's is: else what has no decision here never had one
  */
-function barsOf(steps, id, now, running, anyRuns) {
+function barsOf(steps, now, running, anyRuns) {
   const bars = [];
   const sent = steps.find((step) => step.what === 'requested' || step.what === 'follow-up');
   const entries = steps.filter(decides);
@@ -45,10 +43,8 @@ function barsOf(steps, id, now, running, anyRuns) {
       lane: laneOf(sent),
       at: sent.at,
       to: ends,
-      bar: 'waiting',
-      open: decided === undefined,
+      look: decided === undefined ? 'waiting open' : 'waiting',
       says: `${decided === undefined ? 'not decided yet' : 'waiting to be decided'}: ${spanText(ends - sent.at)}`,
-      request: id,
     });
   }
   entries.forEach((step, index) => {
@@ -56,15 +52,9 @@ function barsOf(steps, id, now, running, anyRuns) {
     if (next === undefined && !running) return;
     const ends = next?.at ?? now;
     const does = next === undefined ? 'under way' : `until ${next.types.join(', ')}`;
-    bars.push({
-      lane: laneOf(step),
-      at: step.at,
-      to: ends,
-      bar: 'step',
-      open: next === undefined,
-      says: `${step.types.join(', ')}, ${does}: ${spanText(ends - step.at)}`,
-      request: id,
-    });
+    const says = `${step.types.join(', ')}, ${does}: ${spanText(ends - step.at)}`;
+    const look = next === undefined ? 'step open' : 'step';
+    bars.push({lane: laneOf(step), at: step.at, to: ends, look, text: says, says});
   });
   return bars;
 }
@@ -93,16 +83,16 @@ export function timelineRows(trace, {now, unfolded}) {
   const foldedLane = `${followUps} follow-up${followUps === 1 ? '' : 's'}`;
   for (const [id, own] of byRequest) {
     const fold = id !== trace.request && !unfolded;
-    for (const bar of barsOf(own, id, end, running.length > 0 && id === trace.request, running.length > 0)) {
+    for (const bar of barsOf(own, end, running.length > 0 && id === trace.request, running.length > 0)) {
       if (!fold) put(bar.lane, bar);
-      else if (bar.bar === 'waiting') put(foldedLane, bar);
+      else if (bar.look.startsWith('waiting')) put(foldedLane, bar);
     }
     for (const step of own) {
       put(fold ? foldedLane : laneOf(step), {
         at: step.at,
         says: `${step.what}: ${step.says}`,
+        look: lookOf(step),
         step,
-        hollow: isVoid(step),
       });
     }
   }
@@ -113,60 +103,10 @@ export function timelineRows(trace, {now, unfolded}) {
   return {rows, from, to: Math.max(end, from + 1), lines, folded: unfolded ? 0 : followUps};
 }
 
-/** @param {HTMLElement} host @param {{onFocus?: (says: string) => void, onOpen?: (step: StepModel) => void}} options */
-export function timeline(host, options) {
-  const rows = new Rows(host, {
-    label: 'The records of the request by topic and key',
-    clock: 'since',
-    rowHeight: ROW_PX,
-    paint,
-    onFocus: (item) => options.onFocus?.(item === null ? '' : `${rows.when(item)}: ${item.says}`),
-    onOpen: (item) => {
-      const {step} = /** @type {any} */ (item);
-      if (step !== undefined) options.onOpen?.(step);
-    },
-  });
-  return {update: (/** @type {RowsModel} */ model) => rows.update(model), destroy: () => rows.destroy()};
-}
-
-/** @type {RowsOptions['paint']} */
-function paint(pen, item, box, theme) {
-  const {bar, open, hollow, step} = /** @type {any} */ (item);
-  const middle = box.y + box.height / 2;
-  if (bar !== undefined) {
-    const thick = bar === 'waiting' ? 4 : box.height - 4;
-    pen.globalAlpha = bar === 'waiting' ? 1 : 0.35;
-    pen.fillStyle = theme(bar === 'waiting' ? '--muted' : '--accent');
-    pen.fillRect(box.x, middle - thick / 2, box.width, thick);
-    pen.globalAlpha = 1;
-    if (open) {
-      pen.setLineDash([3, 3]);
-      pen.strokeStyle = theme('--warn');
-      pen.strokeRect(box.x + 0.5, middle - thick / 2 - 0.5, box.width, thick + 1);
-      pen.setLineDash([]);
-    }
-    const words = bar === 'step' ? shortened(pen, /** @type {any} */ (item).says, box.width - 16) : '';
-    if (words.length > 6) {
-      pen.fillStyle = theme('--text');
-      pen.fillText(words, box.x + 10, middle);
-    }
-    return;
-  }
-  const x = box.x + box.width / 2;
-  pen.fillStyle = theme(hollow ? '--surface' : colourOf(step));
-  pen.strokeStyle = theme(hollow ? '--warn' : colourOf(step));
-  pen.lineWidth = 1.5;
-  pen.beginPath();
-  if (step.topic.endsWith('journal')) pen.rect(x - 4.5, middle - 4.5, 9, 9);
-  else pen.arc(x, middle, 5, 0, 2 * Math.PI);
-  pen.fill();
-  pen.stroke();
-  pen.lineWidth = 1;
-}
-
-/** @param {StepModel} step */
-function colourOf(step) {
-  if (step.what === 'dead letter' || step.what === 'not decoded') return '--bad';
-  if (step.what === 'answered') return '--ok';
-  return '--accent';
+/** The classes of a record's mark. @param {StepModel} step */
+function lookOf(step) {
+  const form = step.topic.endsWith('journal') ? 'entry' : 'record';
+  if (isVoid(step)) return `${form} hollow`;
+  if (step.what === 'dead letter' || step.what === 'not decoded') return `${form} bad`;
+  return step.what === 'answered' ? `${form} ok` : form;
 }

@@ -1,91 +1,3 @@
-export type Tick = {at: number; says: string};
-
-export type Form = 'split' | 'merge' | 'both' | 'truncate' | 'none';
-
-export interface Item {
-  /** epoch ms */
-  at: number;
-  /** where a bar ends, epoch ms; a mark has none */
-  to?: number;
-  /** what it is, in one line */
-  says: string;
-}
-
-export interface Row {
-  label: string;
-  /** by time; bars may lie one over another, marks are painted behind them */
-  items: Item[];
-}
-
-export interface RowsModel {
-  rows: Row[];
-  /** epoch ms */
-  from: number;
-  to: number;
-  /** times that are marked through all rows */
-  lines?: {at: number; label: string}[];
-  /** spans of which nothing is known */
-  gaps?: {from: number; to: number; label: string}[];
-}
-
-export type Box = {x: number; y: number; width: number; height: number};
-
-export interface RowsOptions {
-  /** what the picture shows */
-  label: string;
-  clock: Clock;
-  /** CSS pixels */
-  rowHeight: number;
-  /** a mark's box is a square around its time */
-  paint: (pen: CanvasRenderingContext2D, item: Item, box: Box, theme: Theme, lit: boolean) => void;
-  /** by pointer or key */
-  onFocus?: (item: Item | null, row: Row | null) => void;
-  /** pressed, or Enter */
-  onOpen?: (item: Item, row: Row) => void;
-  /** another span of time is seen */
-  onView?: (from: number, to: number) => void;
-}
-
-/** `colour`: a custom property's name */
-export type StackKind = {name: string; label: string; colour: string; hatched?: boolean};
-
-/** `at`: where the span begins, epoch ms; a count for each kind */
-export type Stack = {at: number; counts: number[]};
-
-export interface StacksModel {
-  /** epoch ms */
-  from: number;
-  to: number;
-  bucketMs: number;
-  /** from the bottom up */
-  kinds: StackKind[];
-  /** by time; spans without any may be left out */
-  stacks: Stack[];
-}
-
-/** A colour of the style sheet by the name of its custom property: `theme('--line')`. */
-export type Theme = (name: string) => string;
-
-export interface Drawing {
-  /** what the picture shows, for those who cannot see it */
-  label: string;
-  /** CSS pixels that it takes at that width */
-  height: (width: number) => number;
-  draw: (pen: CanvasRenderingContext2D, width: number, height: number, theme: Theme) => void;
-  /** whether the key meant something */
-  key: (event: KeyboardEvent) => boolean;
-  /** the pointer is there; NaN: it has left */
-  hover: (x: number, y: number) => void;
-  press: (x: number, y: number) => void;
-  /** a stretch of x was drawn over */
-  select: (from: number, to: number) => void;
-  /** by a pinch or the wheel with Ctrl */
-  zoom: (x: number, factor: number) => void;
-  /** everything shall be seen */
-  reset: () => void;
-  focus: (focused: boolean) => void;
-}
-
 export interface Callbacks {
   /** the view has changed: what the address says */
   onAddress: (address: {x: string | null; view: string | null}) => void;
@@ -114,8 +26,8 @@ export interface Held {
 
 export type Clock = 'local' | 'utc' | 'since';
 
-/** `colour` is the name of a custom property */
-export type StoreMark = {number: number; colour: string};
+/** `hue` is a class of the style sheet */
+export type StoreMark = {number: number; hue: string};
 
 /** A cut: byte offset by segment id; -1 for a segment that it has not reached. */
 export type Cut = Map<string, number | bigint>;
