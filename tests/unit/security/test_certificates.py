@@ -15,9 +15,7 @@ from support.certificates import DAY, Authority, Pair, key_store
 from api_gateway.edge.security.authentication import authentication_of
 from api_gateway.settings import GatewaySettings
 from cluster_manager.settings import ClusterManagerSettings
-from sluice.memory.broker import MemoryBroker
-from sluice.memory.connections import MemoryConnections, MemoryGroups
-from sluice.runtime import Runtime
+from sluice.process import Process
 from sluice.security.contexts import ClientTls
 from sluice.security.tls import PROTOCOLS, following_client, watched_identity
 from sluice.security.watched import SecurityConfigError, Watched
@@ -208,10 +206,10 @@ async def test_a_service_says_for_how_long_its_certificates_count(
     """By metrics, and when one is due to be replaced by its readiness."""
     pair = Authority(tmp_path, ends=YEAR).issue("server", begins=begins, ends=ends)
     settings = ServiceSettings(tls_certificate=str(pair.certificate), tls_key=str(pair.key))
-    runtime = Runtime("service", settings, MemoryConnections(MemoryGroups(MemoryBroker())))
-    (name,) = (one.name for one in runtime.watched)
-    assert (runtime.degraded[name]() is not None) == is_due
-    assert not is_due or "server.pem expires on" in (runtime.degraded[name]() or "")
+    process = Process("service", settings)
+    (name,) = (one.name for one in process.watched)
+    assert (process.degraded[name]() is not None) == is_due
+    assert not is_due or "server.pem expires on" in (process.degraded[name]() or "")
     refresh_all()
     left, renewal = (
         REGISTRY.get_sample_value(f"sluice_certificate_{each}_seconds", {"certificate": name})

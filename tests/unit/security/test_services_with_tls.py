@@ -13,6 +13,7 @@ from unit.pravega.fake_store import created, fake_store
 from sluice.memory.broker import MemoryBroker
 from sluice.memory.connections import MemoryConnections, MemoryGroups
 from sluice.pravega.errors import SegmentStoreError
+from sluice.process import Process
 from sluice.runtime import Runtime
 from sluice.security.tls import PROTOCOLS, serving_context, watched_identity
 from sluice.settings import ServiceSettings
@@ -51,12 +52,12 @@ async def test_files_for_kafka_that_change_degrade_a_service_until_its_next_star
     file = tmp_path / "kafka.json"
     file.write_text('{"linger.ms": 5}')
     settings = ServiceSettings(kafka_conf=str(file))  # type: ignore[arg-type]
-    runtime = Runtime("service", settings, MemoryConnections(MemoryGroups(MemoryBroker())))
-    (watched,) = runtime.watched
+    process = Process("service", settings)
+    (watched,) = process.watched
     file.write_text('{"linger.ms": 6}')
     for _ in range(2):
         watched.look()
-        assert "read only when the service starts" in (runtime.degraded["files for Kafka"]() or "")
+        assert "read only when the service starts" in (process.degraded["files for Kafka"]() or "")
 
 
 def test_a_service_with_half_of_its_certificate_ends_with_status_2(tmp_path: Path) -> None:

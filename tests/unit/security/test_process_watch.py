@@ -9,9 +9,7 @@ from pathlib import Path
 import pytest
 from support.wait import SOON_S, eventually_async
 
-from sluice.memory.broker import MemoryBroker
-from sluice.memory.connections import MemoryConnections, MemoryGroups
-from sluice.runtime import Runtime
+from sluice.process import Process
 from sluice.security.watched import SecurityConfigError, Watched, keep_watching
 from sluice.settings import ServiceSettings
 
@@ -27,51 +25,51 @@ def number(content: bytes) -> int:
 
 
 @pytest.fixture
-async def runtime() -> AsyncIterator[Runtime]:
+async def process() -> AsyncIterator[Process]:
     """A service that follows its files."""
-    runtime = Runtime("service", ServiceSettings(), MemoryConnections(MemoryGroups(MemoryBroker())))
-    following = asyncio.create_task(keep_watching(runtime.watched, LOOK_S))
-    yield runtime
+    process = Process("service", ServiceSettings())
+    following = asyncio.create_task(keep_watching(process.watched, LOOK_S))
+    yield process
     following.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await following
 
 
-async def test_a_service_takes_the_new_version_of_a_file(runtime: Runtime, tmp_path: Path) -> None:
+async def test_a_service_takes_the_new_version_of_a_file(process: Process, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("1")
     watched = Watched("the number", [file], number)
-    runtime.watch(watched)
+    process.watch(watched)
     file.write_text("2", encoding="utf-8-sig")
     await eventually_async(lambda: watched.current == 2, SOON_S, "the new number is in use")
-    assert runtime.degraded["the number"]() is None
+    assert process.degraded["the number"]() is None
 
 
-async def test_a_service_is_degraded_while_a_new_version_is_refused(runtime: Runtime, tmp_path: Path) -> None:
+async def test_a_service_is_degraded_while_a_new_version_is_refused(process: Process, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("1")
     watched = Watched("the number", [file], number)
-    runtime.watch(watched)
+    process.watch(watched)
     file.write_text("two")
-    await eventually_async(runtime.degraded["the number"], SOON_S, "the service is degraded")
-    assert runtime.degraded["the number"]() == "an older version is in use: it is no number"
+    await eventually_async(process.degraded["the number"], SOON_S, "the service is degraded")
+    assert process.degraded["the number"]() == "an older version is in use: it is no number"
     assert watched.current == 1
     file.write_text("3")
     await eventually_async(lambda: watched.current == 3, SOON_S, "the next number is in use")
-    assert runtime.degraded["the number"]() is None
+    assert process.degraded["the number"]() is None
 
 
-async def test_a_file_that_fails_in_an_unexpected_way_ends_no_watching(runtime: Runtime, tmp_path: Path) -> None:
+async def test_a_file_that_fails_in_an_unexpected_way_ends_no_watching(process: Process, tmp_path: Path) -> None:
     strange, other = tmp_path / "strange", tmp_path / "other"
     strange.write_text('{"k": 1}')
     other.write_text("1")
     first = Watched("the document", [strange], lambda content: json.loads(content)["k"])
     second = Watched("the number", [other], number)
-    runtime.watch(first)
-    runtime.watch(second)
+    process.watch(first)
+    process.watch(second)
     strange.write_text("{}")
     other.write_text("2")
     await eventually_async(lambda: second.current == 2, SOON_S, "the other file is still looked at")
-    assert runtime.degraded["the document"]() == "an older version is in use: unexpected: KeyError"
+    assert process.degraded["the document"]() == "an older version is in use: unexpected: KeyError"
     strange.write_text('{"k": 3}')
     await eventually_async(lambda: first.current == 3, SOON_S, "the next version is in use")
