@@ -23,8 +23,9 @@ from sluice_client import Client, ScalingPolicy, SegmentInput, StoredEvent, Stre
 
 CASES = ((100, 1), (100, 8), (10_240, 1), (10_240, 8))
 """Bytes of an event, and segments of the stream."""
-_BYTES = {100: 20_000_000, 10_240: 200_000_000}
-_FLUSH_BYTES = 4_000_000
+_BYTES = {100: 10_000_000, 10_240: 100_000_000}
+_IN_FLIGHT = 10_000
+"""Of the PyPI writer, which waits for each event otherwise."""
 _KEYS = [f"key-{number}" for number in range(64)]
 _SCOPE = "rates"
 
@@ -112,7 +113,7 @@ async def _write(address: str, stream: str, size: int, count: int) -> Rate:
 
 async def _pypi_write(address: str, stream: str, size: int, count: int) -> Rate:
     manager = pravega_client.StreamManager(f"tcp://{address}")
-    writer, event = manager.create_writer(_SCOPE, stream), bytes(size)
+    writer, event = manager.create_writer(_SCOPE, stream, max_inflight_events=_IN_FLIGHT), bytes(size)
 
     async def work() -> None:
         for number in range(count):
@@ -157,9 +158,11 @@ async def _pypi_read(address: str, stream: str, _size: int, count: int) -> Rate:
     async def work() -> None:
         left = count
         while left > 0:
-            for event in await reader.get_segment_slice_async():
+            part = await reader.get_segment_slice_async()
+            for event in part:
                 event.data()
                 left -= 1
+            reader.release_segment(part)
 
     return await _timed(count, work)
 

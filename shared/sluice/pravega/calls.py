@@ -1,13 +1,14 @@
 """The operations of a segment store as requests and replies, over any channel that carries them.
 
-Concurrency: no state but the writers that are appending right now; one writer appends one event at a time, because an
-append frame names no segment and the store takes that of the writer's latest set-up on the connection.
+Concurrency: no state but the writers, those that append right now and where others did last; one writer has one append
+under way, because an append frame names no segment and the store takes that of the writer's latest set-up on the
+connection.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Protocol, TypeVar, cast
+from typing import NamedTuple, Protocol, TypeVar, cast
 from uuid import UUID
 
 from sluice.pravega import errors
@@ -23,11 +24,21 @@ from sluice.pravega.wire.fields import TableEntry, TableKey
 _R = TypeVar("_R", bound=Command)
 
 
+_MAX_WRITERS = 1000
+
+
 class RequestChannel(Protocol):
     """What carries requests to the segment store that has a segment."""
 
     async def call(self, request: Numbered, timeout_s: float) -> Command:
         """The reply to a request. Raises ConnectionFailure."""
+
+
+class _Block(NamedTuple):
+    """The last block of a writer: by which channel it was stored, under which number."""
+
+    channel: RequestChannel
+    number: int
 
 
 class SegmentCalls(ABC):
@@ -38,6 +49,7 @@ class SegmentCalls(ABC):
         self._token = tokens.for_request
         self._append_token = tokens.for_append
         self._appending: set[UUID] = set()
+        self._last_blocks: dict[UUID, _Block] = {}
 
     @abstractmethod
     async def _channel(self, segment: str) -> RequestChannel:
@@ -133,24 +145,43 @@ class SegmentCalls(ABC):
     async def append_events(self, name: str, writer_id: UUID, events: Sequence[bytes], last_event_number: int) -> None:
         """See SegmentStore."""
         request = _block_request(writer_id, events, last_event_number)
-        await self._append_once(name, writer_id, last_event_number, request)
+        await self._append_once(name, writer_id, last_event_number, request, is_block=True)
 
     async def _append_once(
-        self, name: str, writer_id: UUID, event_number: int, request: appends.ConditionalAppend | appends.AppendBlockEnd
+        self,
+        name: str,
+        writer_id: UUID,
+        event_number: int,
+        request: appends.ConditionalAppend | appends.AppendBlockEnd,
+        *,
+        is_block: bool = False,
     ) -> appends.DataAppended | None:
-        """Sends an append; None if what it appends is there already."""
+        """Sends an append; None if what it appends is there already.
+
+        A writer of blocks needs no other set-up on the connection by which its last block was stored.
+        """
         setup = appends.SetupAppend(next_request_id(), writer_id, name, await self._append_token(name))
         if writer_id in self._appending:
             errors.check(setup, Failure.WRITER_BUSY, name)
         self._appending.add(writer_id)
+        last = self._last_blocks.pop(writer_id, None)
         try:
             channel = await self._channel_for(setup, name)
-            stored = await self._send_expecting(channel, setup, name, appends.AppendSetup)
-            if stored.last_event_number >= event_number:
-                return None
-            return await self._send_expecting(channel, request, name, appends.DataAppended)
+            if last is None or last.channel is not channel or last.number >= event_number:
+                stored = await self._send_expecting(channel, setup, name, appends.AppendSetup)
+                if stored.last_event_number >= event_number:
+                    return None
+            appended = await self._send_expecting(channel, request, name, appends.DataAppended)
+            if is_block:
+                self._remember(writer_id, _Block(channel, event_number))
+            return appended
         finally:
             self._appending.discard(writer_id)
+
+    def _remember(self, writer_id: UUID, block: "_Block") -> None:
+        if len(self._last_blocks) >= _MAX_WRITERS:
+            self._last_blocks.clear()
+        self._last_blocks[writer_id] = block
 
     async def attribute(self, name: str, attribute_id: UUID) -> int | None:
         """See SegmentStore."""

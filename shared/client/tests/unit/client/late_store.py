@@ -43,6 +43,8 @@ class LateStore(InMemorySegmentStore):
         reply = await asyncio.shield(effect)
         if isinstance(reply, appends.AppendSetup):
             self._known[reply.writer_id] = reply.last_event_number
+        if isinstance(reply, appends.DataAppended):
+            self._known[reply.writer_id] = reply.event_number
         return reply
 
     async def settle(self) -> None:

@@ -108,6 +108,24 @@ async def test_what_waits_is_stored_when_it_is_much_and_at_the_end_of_the_block(
     assert _stored(store, "a") == [event] * 5
 
 
+async def test_a_writer_is_set_up_once_and_anew_only_after_a_failure() -> None:
+    store, requests = await _store("a"), list[str]()
+
+    def record(moment: str, request: str, _segment: str) -> None:
+        if moment == "before":
+            requests.append(request)
+            if request == "AppendBlockEnd" and requests.count(request) == 3:
+                raise ConnectionFailure(Failure.LOST)
+
+    store.fault = record
+    writer = _writer(store, [(1.0, "a")])
+    for number in range(3):
+        writer.add("hello", b"%d" % number)
+        await writer.flush()
+    assert _stored(store, "a") == [b"0", b"1", b"2"]
+    assert requests == ["SetupAppend", *["AppendBlockEnd"] * 3, "SetupAppend", "AppendBlockEnd"]
+
+
 async def test_an_event_that_cannot_be_stored_is_refused_and_stops_no_other() -> None:
     store = await _store("a")
     writer = _writer(store, [(1.0, "a")])
