@@ -11,23 +11,25 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import msgspec
 import pravega_client
 
 from bench.systems import private_system
-from sluice_client import Client, ScalingPolicy, SegmentInput, StoredEvent, StreamConfig, open_client
+from sluice_client import ScalingPolicy, SegmentInput, StoredEvent, StreamConfig, open_client
 
 CASES = ((100, 1), (100, 8), (10_240, 1), (10_240, 8))
 """Bytes of an event, and segments of the stream."""
 _BYTES = {100: 10_000_000, 10_240: 100_000_000}
 _IN_FLIGHT = 10_000
 """Of the PyPI writer, which waits for each event otherwise."""
+_AT_ONCE = 100
+"""So many events of a segment our side takes before anything else has its turn."""
 _KEYS = [f"key-{number}" for number in range(64)]
 _SCOPE = "rates"
+_SIDES = ("ours", "pypi")
 
 
 class Rate(msgspec.Struct, frozen=True):
@@ -46,7 +48,7 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.side is not None:
         side, what, stream, size, count = arguments.side
-        rate = asyncio.run(SIDES[side, what](arguments.address, stream, int(size), int(count)))
+        rate = asyncio.run(WORK[side, what](arguments.address, stream, int(size), int(count)))
         print(msgspec.json.encode(rate).decode())
     elif arguments.address is not None:
         _measure(arguments.address, arguments.rounds)
@@ -57,34 +59,40 @@ def main() -> int:
 
 
 def _measure(address: str, rounds: int) -> None:
-    print(f"{'bytes':>7}{'segments':>9}  {'':6}{'ours: events/s':>15}{'MB/s':>7}{'CPU us':>8}", end="")
+    print(f"{'bytes':>7}{'segments':>9}  {'':6}{'ours: events/s':>16}{'MB/s':>7}{'CPU us':>8}", end="")
     print(f"{'PyPI: events/s':>16}{'MB/s':>7}{'CPU us':>8}{'ratio':>7}")
     for size, segments in CASES:
         stream = f"s{secrets.token_hex(4)}"
         asyncio.run(_create(address, stream, segments))
         count = _BYTES[size] // size
         for what in ("write", "read"):
-            best = {
-                side: max((_apart(address, side, what, stream, size, count) for _ in range(rounds)), key=_events_per_s)
-                for side in ("ours", "pypi")
-            }
-            print(f"{size:>7}{segments:>9}  {what:6}", end="")
-            for side, rate in best.items():
-                width = 15 if side == "ours" else 16
-                per_s = _events_per_s(rate)
-                print(f"{per_s:>{width},.0f}{per_s * size / 1e6:>7.1f}{rate.cpu_s / rate.events * 1e6:>8.1f}", end="")
-            print(f"{_events_per_s(best['ours']) / _events_per_s(best['pypi']):>7.2f}", flush=True)
+            turns = [[_apart(address, side, what, stream, size, count) for side in _SIDES] for _ in range(rounds)]
+            ours, theirs = (max(rates, key=_events_per_s) for rates in zip(*turns, strict=True))
+            shown = f"{_shown(ours, size)}{_shown(theirs, size)}"
+            ratio = f"{_events_per_s(ours) / _events_per_s(theirs):>7.2f}" if theirs is not None else ""
+            print(f"{size:>7}{segments:>9}  {what:6}{shown}{ratio}", flush=True)
 
 
-def _events_per_s(rate: Rate) -> float:
-    return rate.events / rate.took_s
+def _events_per_s(rate: Rate | None) -> float:
+    return rate.events / rate.took_s if rate is not None else 0.0
 
 
-def _apart(address: str, side: str, what: str, stream: str, size: int, count: int) -> Rate:
+def _shown(rate: Rate | None, size: int) -> str:
+    if rate is None:
+        return f"{'died':>16}{'':15}"
+    per_s = _events_per_s(rate)
+    return f"{per_s:>16,.0f}{per_s * size / 1e6:>7.1f}{rate.cpu_s / rate.events * 1e6:>8.1f}"
+
+
+def _apart(address: str, side: str, what: str, stream: str, size: int, count: int) -> Rate | None:
+    """What one side did in a process of its own; None if the process died, as the package's does of a panic."""
     command = [sys.executable, "-m", "bench.client_rates", "--address", address]
     command += ["--side", side, what, stream, str(size), str(count)]
-    output = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300).stdout
-    return msgspec.json.decode(output.splitlines()[-1], type=Rate)
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=300)
+    if done.returncode != 0:
+        print(f"{side} {what}: {done.stderr[-500:]}", file=sys.stderr)
+        return None
+    return msgspec.json.decode(done.stdout.splitlines()[-1], type=Rate)
 
 
 async def _create(address: str, stream: str, segments: int) -> None:
@@ -124,31 +132,29 @@ async def _pypi_write(address: str, stream: str, size: int, count: int) -> Rate:
 
 
 async def _read(address: str, stream: str, _size: int, count: int) -> Rate:
-    async with open_client(address) as client, _inputs(client, stream) as (inputs, woken):
+    async with open_client(address) as client:
+        woken = asyncio.Event()
+        segments = await client.controller.segments(_SCOPE, stream)
+        inputs = [SegmentInput(client.store, segment, woken=woken) for segment in segments]
 
         async def work() -> None:
             left = count
             while left > 0:
                 woken.clear()
                 for source in inputs:
-                    while isinstance(source.take(), StoredEvent):
+                    for _ in range(_AT_ONCE):
+                        if not isinstance(source.take(), StoredEvent):
+                            break
                         left -= 1
+                await asyncio.sleep(0)
                 if left > 0 and not any(source.ready for source in inputs):
                     await woken.wait()
 
-        return await _timed(count, work)
-
-
-@asynccontextmanager
-async def _inputs(client: Client, stream: str) -> AsyncIterator[tuple[list[SegmentInput], asyncio.Event]]:
-    woken = asyncio.Event()
-    segments = await client.controller.segments(_SCOPE, stream)
-    inputs = [SegmentInput(client.store, segment, woken=woken) for segment in segments]
-    try:
-        yield inputs, woken
-    finally:
-        for source in inputs:
-            await source.close()
+        try:
+            return await _timed(count, work)
+        finally:
+            for source in inputs:
+                await source.close()
 
 
 async def _pypi_read(address: str, stream: str, _size: int, count: int) -> Rate:
@@ -167,7 +173,7 @@ async def _pypi_read(address: str, stream: str, _size: int, count: int) -> Rate:
     return await _timed(count, work)
 
 
-SIDES = {
+WORK = {
     ("ours", "write"): _write,
     ("ours", "read"): _read,
     ("pypi", "write"): _pypi_write,

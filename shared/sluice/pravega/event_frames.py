@@ -56,8 +56,14 @@ def read_header(data: bytes, at: int) -> int:
     """The length of the event whose header is at `at`. Raises MalformedPayload if it is not that of an event."""
     kind, length = _HEADER.unpack_from(data, at)
     if kind != _EVENT or length < 0:
-        raise MalformedPayload(f"event header of type {kind} and {length} bytes")
+        raise MalformedPayload(_refusal(kind, length))
     return int(length)
+
+
+def _refusal(kind: int, length: int) -> str:
+    if kind != _EVENT or length < 0:
+        return f"event header of type {kind} and {length} bytes"
+    return f"event of {length} bytes"
 
 
 def split_events(data: bytes, offset: int, max_event_bytes: int = _INT32_MAX) -> SplitEvents:
@@ -66,24 +72,23 @@ def split_events(data: bytes, offset: int, max_event_bytes: int = _INT32_MAX) ->
     Raises MalformedEvents if it begins with what can be no event, or one that is larger than it may be.
     """
     events: list[StoredEvent] = []
-    at = next_bytes = 0
-    while at < len(data):
+    at, size, next_bytes = 0, len(data), 0
+    unpack = _HEADER.unpack_from
+    while at < size:
         next_bytes = HEADER_BYTES
-        if len(data) - at < HEADER_BYTES:
+        begin = at + HEADER_BYTES
+        if begin > size:
             break
-        try:
-            length = read_header(data, at)
-            if length > max_event_bytes:
-                raise MalformedPayload(f"event of {length} bytes")
-        except MalformedPayload as error:
+        kind, length = unpack(data, at)
+        if kind != _EVENT or not 0 <= length <= max_event_bytes:
             if events:
                 break
-            raise MalformedEvents(offset, str(error)) from error
-        next_bytes = HEADER_BYTES + length
-        end = at + next_bytes
-        if end > len(data):
+            raise MalformedEvents(offset, _refusal(kind, length))
+        end = begin + length
+        if end > size:
+            next_bytes = HEADER_BYTES + length
             break
-        events.append(StoredEvent(data[at + HEADER_BYTES : end], offset + at, offset + end))
+        events.append(StoredEvent(data[begin:end], offset + at, offset + end))
         at, next_bytes = end, 0
     return SplitEvents(events, offset + at, next_bytes)
 
