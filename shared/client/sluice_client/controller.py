@@ -121,6 +121,13 @@ class ControllerApi(ABC):
             for found in answer.segments
         }
 
+    async def followers(self, segment: str) -> tuple[dict[str, set[int]], dict[str, tuple[float, float]]]:
+        """The same as readers of a group have it: successors with the ids of what they follow, and with their keys."""
+        answer = await self.call(lambda stub: stub.getSegmentsImmediatelyFollowing, segment_message(segment))
+        found = {name_of(entry.segment.segmentId): entry for entry in answer.segments}
+        ranges = {name: (entry.segment.minKey, entry.segment.maxKey) for name, entry in found.items()}
+        return {name: set(entry.value) for name, entry in found.items()}, ranges
+
     async def node_of(self, segment: str) -> Host:
         """The segment store that has a segment, or would have it: it need not exist."""
         answer = await self.call(lambda stub: stub.getURI, segment_message(segment))

@@ -57,6 +57,10 @@ class TransactionEnded(ClientError):
     """The transaction is not open any more."""
 
 
+class EventMissing(ClientError):
+    """The event was truncated away or deleted, or there never was one."""
+
+
 class EntryTooLarge(ClientError):
     """The entry is larger than 8 MiB."""
 

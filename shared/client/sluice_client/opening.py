@@ -13,11 +13,14 @@ from sluice.pravega import (
     LocatedSegmentStores,
     SegmentStore,
 )
+from sluice.pravega.event_frames import MalformedEvents
 from sluice_client.access import OPEN_ACCESS, Access, is_secured
 from sluice_client.attempts import Patience
 from sluice_client.controller import Controller, ControllerApi
-from sluice_client.errors import ClientClosed, NotASingleSegment, StreamSealed, Unavailable
+from sluice_client.errors import ClientClosed, EventMissing, NotASingleSegment, StreamSealed, Unavailable
+from sluice_client.event_reading import read_piece
 from sluice_client.event_writer import EventWriter, Ranges
+from sluice_client.groups.encoding import EventPointer
 from sluice_client.memory import InMemoryController
 from sluice_client.revisioned_stream import RevisionedStream
 from sluice_client.stream_manager import StreamManager
@@ -56,6 +59,17 @@ class Client:
     def event_writer(self, scope: str, stream: str) -> EventWriter:
         """A writer of events to a stream, which need not be there before the first of them is stored."""
         return EventWriter(self.store, lambda: self.controller.key_ranges(scope, stream), self.patience.deadline_s)
+
+    async def fetch_event(self, pointer: EventPointer) -> bytes:
+        """An event that a reader returned before. Raises EventMissing if it was truncated or deleted."""
+        segment, offset = pointer.segment, pointer.offset
+        try:
+            found = await read_piece(self.store, segment, offset, pointer.length, self.patience.deadline_s)
+        except MalformedEvents as error:
+            raise EventMissing(f"{pointer}") from error
+        if not found.events or found.events[0].start != offset:
+            raise EventMissing(f"{pointer}")
+        return found.events[0].data
 
     async def begin_transaction(
         self, scope: str, stream: str, *, lease_s: float = DEFAULT_LEASE_S, writer_id: str = ""

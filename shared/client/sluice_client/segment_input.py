@@ -20,9 +20,10 @@ from sluice.pravega.event_frames import EventSplitter, StoredEvent
 from sluice_client.attempts import Patience, patiently
 from sluice_client.errors import Unavailable
 
-_PIECE_BYTES = 1024 * 1024
-"""What one read asks for; a segment store gives twice as much at most."""
-_BUFFER_BYTES = 1024 * 1024
+_PIECE_BYTES = 2 * 1024 * 1024
+"""What one read asks for: as much as a segment store gives at most."""
+_BUFFER_BYTES = 2 * 1024 * 1024
+"""With more than this waiting no read is begun; so there are up to two pieces."""
 _TAIL_WAIT_S = 3600.0
 """How long a read is held at the end of a segment. A connection that breaks is found out much sooner."""
 _EVENT_WAIT_S = 30.0
@@ -58,6 +59,8 @@ class SegmentInput:
         self.segment = segment
         self.offset = offset
         """Where the next event begins that the caller has not taken."""
+        self.at_limit = False
+        """Whether the end is that of `limit`, and not that of the segment."""
         self._store = store
         self._limit = limit
         self._patience = patience
@@ -79,8 +82,12 @@ class SegmentInput:
 
     async def close(self) -> None:
         """Ends the reading; what was read ahead can still be taken."""
-        self._task.cancel()
+        self.stop()
         await asyncio.gather(self._task, return_exceptions=True)
+
+    def stop(self) -> None:
+        """The same without waiting for the end."""
+        self._task.cancel()
 
     @property
     def ended(self) -> bool:
@@ -134,7 +141,7 @@ class SegmentInput:
         splitter = EventSplitter(offset)
         while not self._finished:
             if self._limit is not None and splitter.offset >= self._limit:
-                self._finish()
+                self._finish(at_limit=True)
                 return
             try:
                 data = await self._piece(splitter)
@@ -182,7 +189,7 @@ class SegmentInput:
     def _extend(self, events: list[StoredEvent], end: int) -> None:
         if self._limit is not None and end > self._limit:
             events = [event for event in events if event.end <= self._limit]
-            self._finish()
+            self._finish(at_limit=True)
         if events:
             self._buffered_to = events[-1].end
             self._found += events
@@ -192,6 +199,6 @@ class SegmentInput:
         self._found.append(found)
         self._woken.set()
 
-    def _finish(self) -> None:
-        self._finished = True
+    def _finish(self, at_limit: bool = False) -> None:
+        self._finished, self.at_limit = True, at_limit
         self._woken.set()

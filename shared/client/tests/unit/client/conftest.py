@@ -8,12 +8,14 @@ from support.effort import load_profile
 from support.virtual_time import VirtualLoop
 
 IN_VIRTUAL_TIME = {
+    "test_event_reader",
     "test_revisioned_stream",
     "test_segment_input",
     "test_stream_manager",
     "test_synchronizer",
     "test_transaction",
 }
+
 
 load_profile()
 

@@ -1,0 +1,383 @@
+"""A reader of a reader group: it shares the segments of streams with others, of which some may be Java's.
+
+What it does beside reading is decided in `decisions` and written on condition that the group's state is still the one
+that was decided on. What it reads follows from that state: whenever the reader has seen a newer one, it reads what the
+group says that it holds, and nothing else. A write of which the outcome is not known, for its caller was cancelled or
+the store did not answer, has the state looked at before anything more is returned. Rules: reader-groups 4.
+
+Concurrency: a reader belongs to one task, which may be cancelled while it waits for an event, and loses none.
+"""
+
+import asyncio
+import logging
+import math
+import random
+import time
+from collections import deque
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+from uuid import uuid4
+
+import msgspec
+
+from sluice.pravega.event_frames import StoredEvent
+from sluice.pravega.reader_group_state import GroupState, UpdateDistanceToTail
+from sluice.pravega.stream_cut import Offsets
+from sluice_client.errors import ClientError
+from sluice_client.groups import decisions
+from sluice_client.groups.decisions import ReaderOffline, Updates, held_by
+from sluice_client.groups.encoding import EventPointer, Position
+from sluice_client.groups.state import COMPLETED, at_end_of_data, is_silent, pending
+from sluice_client.groups.synchronizer import GroupSynchronizer
+from sluice_client.opening import Client
+from sluice_client.segment_input import SegmentInput, Skipped
+
+_NO_END = 2**63 - 1
+"""The end of a segment that is read to its own end."""
+_LOOK_S = 0.1
+"""How often at most timers are looked at while events come."""
+_LONGEST_WAIT_S = 1.0
+_MAX_UNBROKEN = 100
+"""How many events are returned at most before other tasks have their turn."""
+
+_log = logging.getLogger(__name__)
+
+
+class Event(msgspec.Struct, frozen=True, gc=False):
+    """An event, and where it lies."""
+
+    data: bytes
+    segment: str
+    start: int
+    end: int
+
+    @property
+    def pointer(self) -> EventPointer:
+        """By which the event can be read once more, as long as it is not truncated away."""
+        return EventPointer(self.segment, self.start, self.end - self.start)
+
+
+class CheckpointReached(msgspec.Struct, frozen=True):
+    """All that this reader returned before is to be made durable: its next call says that it is."""
+
+    name: str
+
+
+Item = Event | CheckpointReached | Skipped
+
+
+class _Timers(msgspec.Struct):
+    """When each kind of work is due, on the clock of the event loop."""
+
+    refresh: float
+    acquire: float
+    release: float
+    lag: float
+    checkpoint: float
+
+
+class EventReader:
+    """Reads events; `EventReader.open` makes one. As an async context manager it leaves the group at the end.
+
+    Then all that it returned counts as processed; but after an error only what its last checkpoint has.
+    """
+
+    def __init__(self, client: Client, group: GroupSynchronizer, id: str) -> None:
+        self.id = id
+        self._client = client
+        self._group = group
+        self._clock = asyncio.get_running_loop().time
+        now = self._clock()
+        self._timers = _Timers(now, now, *[now + decisions.TIME_UNIT_S] * 3)
+        self._look_at = now
+        self._woken = asyncio.Event()
+        self._inputs: dict[str, SegmentInput] = {}
+        self._turns: deque[SegmentInput] = deque()
+        self._completed: Offsets = {}
+        self._returned: str | None = None
+        self._settling = False
+        self._uncertain = False
+        self._online = True
+        self._last_segment: str | None = None
+        self._unbroken = 0
+
+    @classmethod
+    async def open(cls, client: Client, group: GroupSynchronizer, id: str) -> Self:
+        """A reader that has joined the group under an id that no other reader has, and none had lately.
+
+        Raises ReaderExists, GroupMissing, ClientError.
+        """
+        await group.refresh()
+        await group.update(lambda state: decisions.join(state, id))
+        return cls(client, group, id)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not self._online:
+            await self._stop()
+        elif error is None:
+            await self.close()
+        else:
+            try:
+                await self.close_at(None)
+            except ClientError as failure:
+                error.add_note(f"{failure}")
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Item:
+        """The next item; ends when nothing is left to be read, and nothing will follow."""
+        item = await self.next()
+        if item is None:
+            raise StopAsyncIteration
+        return item
+
+    @property
+    def position(self) -> Position:
+        """Behind all that was returned: in each segment that the reader holds."""
+        return Position(self._positions(), self._group.state.ranges)
+
+    @property
+    def segments(self) -> list[str]:
+        """What the reader holds at the moment."""
+        return [*self._inputs, *self._completed]
+
+    @property
+    def at_end_of_data(self) -> bool:
+        """Whether nothing is left for any reader of the group, and nothing will follow."""
+        return at_end_of_data(self._group.state)
+
+    async def next(self, timeout_s: float = math.inf) -> Item | None:
+        """The next event, or a checkpoint to be made, or what was truncated before it was read.
+
+        None when nothing came within `timeout_s`, or nothing will come any more. Raises ReaderOffline when the group
+        has been told that this reader is no more; MalformedEvents, SegmentStoreError, ClientError, after which the
+        next call goes on.
+        """
+        until = self._clock() + timeout_s
+        self._unbroken += 1
+        if self._unbroken >= _MAX_UNBROKEN:
+            await asyncio.sleep(0)
+            self._unbroken = 0
+        while True:
+            if self._clock() >= self._look_at or self._returned is not None or self._uncertain:
+                checkpoint = await self._work()
+                if checkpoint is not None:
+                    return checkpoint
+            item = self._take()
+            if item is not None:
+                return item
+            now = self._clock()
+            if now >= until or self.at_end_of_data:
+                return None
+            await self._wait(min(until, self._look_at, now + _LONGEST_WAIT_S) - now)
+
+    async def close(self) -> None:
+        """Leaves the group: all that was returned counts as processed, and others go on behind it."""
+        await self.close_at(self.position)
+
+    async def close_at(self, position: Position | None) -> None:
+        """Leaves the group; others go on at this position, None: at this reader's last checkpoint."""
+        offsets = position.offsets if position is not None else {}
+        await self._stop()
+        if self._online:
+            await self._group.update(lambda state: decisions.leave(state, self.id, offsets))
+            self._online = False
+
+    # Events
+
+    def _take(self) -> Event | Skipped | None:
+        for _ in range(len(self._turns)):
+            source = self._turns[0]
+            self._turns.rotate(-1)
+            found = source.take()
+            if isinstance(found, StoredEvent):
+                self._last_segment = source.segment
+                return Event(found.data, source.segment, found.start, found.end)
+            if found is not None:
+                _log.warning("%s: truncated before it was read, from %d to %s", found.segment, found.start, found.end)
+                return found
+            if source.ended:
+                self._end(source)
+        return None
+
+    def _end(self, source: SegmentInput) -> None:
+        """Keeps a segment that was read to its end until the next checkpoint, which says so."""
+        self._completed[source.segment] = source.offset if source.at_limit else COMPLETED
+        self._drop(source.segment)
+
+    async def _wait(self, seconds: float) -> None:
+        self._woken.clear()
+        if any(source.ready for source in self._turns):
+            return
+        try:
+            async with asyncio.timeout(seconds):
+                await self._woken.wait()
+        except TimeoutError:
+            return
+
+    # The group
+
+    async def _work(self) -> CheckpointReached | None:
+        """Does what is due beside reading; a checkpoint that the user is to hear of comes first."""
+        timers, now = self._timers, self._clock()
+        if self._uncertain or now >= timers.refresh:
+            await self._refresh()
+        if self._returned is not None:
+            await self._confirm(self._returned)
+            self._returned, self._settling = None, True
+        checkpoint = await self._next_checkpoint()
+        if checkpoint is not None:
+            self._returned = checkpoint
+            return CheckpointReached(checkpoint)
+        if self._settling:
+            await self._settle()
+            self._settling = False
+        await self._acquire()
+        due = min(timers.refresh, timers.acquire, timers.checkpoint if self._interval_s else math.inf)
+        self._look_at = max(due, self._clock() + _LOOK_S)
+        return None
+
+    async def _refresh(self) -> None:
+        self._follow(await self._group.refresh())
+        self._uncertain = False
+        self._timers.refresh = self._clock() + self._group.state.config.refresh_ms / 1000
+        await self._group.compact_if_long(random.random())
+
+    async def _confirm(self, checkpoint: str) -> None:
+        positions = self._positions()
+        await self._update(lambda state: decisions.checkpoint(state, self.id, checkpoint, positions))
+
+    async def _next_checkpoint(self) -> str | None:
+        """The checkpoint that waits for this reader; makes those by itself of which the user need not hear."""
+        while (checkpoint := pending(self._group.state, self.id)) is not None:
+            self._put_off_checkpoint()
+            if not is_silent(checkpoint):
+                return checkpoint
+            await self._confirm(checkpoint)
+        if self._interval_s and self._clock() >= self._timers.checkpoint and not self._group.state.checkpoints.waiting:
+            id = str(uuid4())
+            await self._update(lambda state: decisions.begin_automatic_checkpoint(state, self.id, id))
+            self._put_off_checkpoint()
+            return await self._next_checkpoint()
+        return None
+
+    @property
+    def _interval_s(self) -> float:
+        return max(0.0, self._group.state.config.automatic_checkpoint_ms / 1000)
+
+    def _put_off_checkpoint(self) -> None:
+        self._timers.checkpoint = self._clock() + self._interval_s
+
+    async def _settle(self) -> None:
+        """What may be done only right after a checkpoint: saying what was read to its end, and giving one away."""
+        for segment in list(self._completed):
+            if not await self._complete(segment):
+                return
+        timers = self._timers
+        if self._clock() >= timers.release:
+            timers.acquire = timers.release = self._clock() + decisions.ATTEMPT_S
+            before = self._group.state
+            positions, lag = self._positions(), self._lag()
+            after = await self._update(lambda state: decisions.release(state, self.id, positions, lag))
+            self._put_off(after)
+            if after is not before and len(held_by(after, self.id)) < len(positions):
+                _log.info("%s: gave a segment to other readers", self.id)
+
+    async def _complete(self, segment: str) -> bool:
+        """Says that a segment was read to its end; False: another checkpoint has to be made first."""
+        ranges = dict(self._group.state.ranges)
+        if segment in self._group.state.end:
+            successors: dict[str, set[int]] = {}
+        else:
+            successors, following = await self._client.controller.followers(segment)
+            ranges |= following
+        known = {name: ranges[name] for name in (segment, *successors) if name in ranges}
+        await self._update(lambda state: decisions.complete(state, self.id, segment, successors, known))
+        if segment in self._completed:
+            return False
+        self._timers.acquire = self._clock()
+        return True
+
+    async def _acquire(self) -> None:
+        """Takes a share of the free segments if it is time; else says now and then how far this reader is."""
+        state, timers, now = self._group.state, self._timers, self._clock()
+        if now < timers.acquire:
+            return
+        if state.unassigned and pending(state, self.id) is None:
+            timers.acquire = timers.release = now + decisions.ATTEMPT_S
+            lag = self._lag()
+            self._put_off(await self._update(lambda state: decisions.acquire(state, self.id, lag)))
+            return
+        timers.acquire = now + decisions.acquire_after_s(state, self.id)
+        if now >= timers.lag:
+            await self._group.append([self._lag()])
+            timers.lag = now + decisions.lag_after_s(state)
+            timers.refresh = now
+
+    def _put_off(self, state: GroupState) -> None:
+        timers, now = self._timers, self._clock()
+        timers.acquire = now + decisions.acquire_after_s(state, self.id)
+        timers.release = now + decisions.release_after_s(state, self.id)
+        timers.lag = now + decisions.lag_after_s(state)
+
+    async def _update(self, decide: Callable[[GroupState], Updates]) -> GroupState:
+        """The state after what is decided on the newest one; the reader reads what it holds by that."""
+        self._uncertain = True
+        state = await self._group.update(decide)
+        self._follow(state)
+        self._uncertain = False
+        return state
+
+    def _follow(self, state: GroupState) -> None:
+        """Reads what the group says that this reader holds, from where it says, and nothing else."""
+        try:
+            held = held_by(state, self.id)
+        except ReaderOffline:
+            self._online = False
+            for segment in self.segments:
+                self._drop(segment)
+            self._completed = {}
+            raise
+        for segment in [segment for segment in self.segments if segment not in held]:
+            self._completed.pop(segment, None)
+            self._drop(segment)
+        for segment, offset in held.items():
+            if segment not in self._inputs and segment not in self._completed:
+                end = state.end.get(segment, _NO_END)
+                if offset < 0 or offset == end:
+                    self._completed[segment] = offset
+                else:
+                    self._begin(segment, offset, None if end == _NO_END else end)
+
+    def _begin(self, segment: str, offset: int, limit: int | None) -> None:
+        source = SegmentInput(
+            self._client.store, segment, offset, limit=limit, patience=self._client.patience, woken=self._woken
+        )
+        self._inputs[segment] = source
+        self._turns.append(source)
+
+    def _drop(self, segment: str) -> None:
+        source = self._inputs.pop(segment, None)
+        if source is not None:
+            source.stop()
+            self._turns.remove(source)
+
+    async def _stop(self) -> None:
+        inputs, self._inputs = self._inputs, {}
+        self._turns.clear()
+        for source in inputs.values():
+            await source.close()
+
+    def _positions(self) -> Offsets:
+        return {segment: source.offset for segment, source in self._inputs.items()} | self._completed
+
+    def _lag(self) -> UpdateDistanceToTail:
+        now_ms = time.time_ns() // 1_000_000
+        return decisions.lag_of(self.id, now_ms, self._last_segment, self._positions(), self._group.state.ranges)

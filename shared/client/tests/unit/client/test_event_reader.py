@@ -1,0 +1,298 @@
+"""Readers of a group on the twins in memory: what they return, and what the group knows of it. In virtual time."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from sluice.pravega import ConnectionFailure, Failure, InMemorySegmentStore
+from sluice.pravega.reader_group_config import GroupConfig
+from sluice.pravega.reader_group_state import CreateCheckpoint, GroupState
+from sluice_client import (
+    Client,
+    EventMissing,
+    ScalingPolicy,
+    Skipped,
+    StreamConfig,
+    StreamCut,
+    Unavailable,
+    open_client,
+)
+from sluice_client.groups import decisions
+from sluice_client.groups.decisions import ReaderExists, ReaderOffline
+from sluice_client.groups.reader import CheckpointReached, Event, EventReader, Item
+from sluice_client.groups.state import is_complete
+from sluice_client.groups.synchronizer import GroupSynchronizer
+
+FIRST, SECOND, THIRD = (f"sc/st/{number}.#epoch.{epoch}" for number, epoch in ((0, 0), (1, 0), (2, 1)))
+EARLY, LATE = "c", "hello"
+"""Keys of the first and of the second half of the ranges."""
+SOON_S = 60.0
+
+
+class Cluster:
+    """`sc/st` with two segments, and groups that read it."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        assert isinstance(client.store, InMemorySegmentStore)
+        self.store = client.store
+        self._writer = client.event_writer("sc", "st")
+
+    async def write(self, key: str, *events: bytes) -> None:
+        for event in events:
+            self._writer.add(key, event)
+        await self._writer.flush()
+
+    async def group(self, name: str = "g", **config: Any) -> GroupSynchronizer:
+        """A copy of a group's state; the group is made if it is not there."""
+        await self.client.streams.create_stream("sc", f"_RG{name}")
+        group = await GroupSynchronizer.open(self.client, "sc", name)
+        chosen = GroupConfig(starts={"sc/st": None}, **{"automatic_checkpoint_ms": 0, **config})
+        ends = chosen.ends.get("sc/st")
+        head = await self.client.streams.head("sc", "st")
+        await group.begin(GroupState(chosen, unassigned=head.offsets, end=dict(ends.offsets) if ends else {}))
+        return group
+
+    async def reader(self, id: str, **config: Any) -> EventReader:
+        return await EventReader.open(self.client, await self.group(**config), id)
+
+    async def state(self) -> GroupState:
+        return await (await self.group()).refresh()
+
+
+@pytest.fixture
+async def cluster() -> AsyncIterator[Cluster]:
+    async with open_client("memory:") as client:
+        await client.streams.create_scope("sc")
+        await client.streams.create_stream("sc", "st", StreamConfig(ScalingPolicy(min_segments=2)))
+        yield Cluster(client)
+
+
+async def _take(reader: EventReader, count: int) -> list[bytes]:
+    """The next events, whatever comes between."""
+    found: list[bytes] = []
+    async with asyncio.timeout(SOON_S):
+        while len(found) < count:
+            item = await reader.next()
+            found += [item.data] if isinstance(item, Event) else []
+    return found
+
+
+async def _all(reader: EventReader) -> list[Item]:
+    async with asyncio.timeout(SOON_S):
+        return [item async for item in reader]
+
+
+async def test_all_events_are_read_in_order_to_the_end_of_the_stream(cluster: Cluster) -> None:
+    await cluster.write(EARLY, b"1", b"2")
+    await cluster.write(LATE, b"3")
+    await cluster.client.streams.seal_stream("sc", "st")
+    async with await cluster.reader("r", automatic_checkpoint_ms=1000) as reader:
+        items = await _all(reader)
+        assert reader.at_end_of_data
+    events = [item for item in items if isinstance(item, Event)]
+    assert sorted(event.data for event in events) == [b"1", b"2", b"3"]
+    assert [event.data for event in events if event.segment == FIRST] == [b"1", b"2"]
+    assert any(isinstance(item, CheckpointReached) for item in items)
+
+
+async def test_nothing_came_in_time(cluster: Cluster) -> None:
+    async with await cluster.reader("r") as reader:
+        began = asyncio.get_running_loop().time()
+        assert await reader.next(timeout_s=5.0) is None
+        assert 5.0 <= asyncio.get_running_loop().time() - began < 6.0
+        await cluster.write(EARLY, b"1")
+        assert await _take(reader, 1) == [b"1"]
+
+
+async def test_an_event_is_read_once_more_by_its_pointer(cluster: Cluster) -> None:
+    await cluster.write(EARLY, b"before", b"this")
+    async with await cluster.reader("r") as reader:
+        items = [await reader.next() for _ in range(2)]
+    (event,) = (item for item in items if isinstance(item, Event) and item.data == b"this")
+    assert f"{event.pointer}" == f"{FIRST}:14-12"
+    assert await cluster.client.fetch_event(event.pointer) == b"this"
+    await cluster.store.truncate_segment(FIRST, 26)
+    with pytest.raises(EventMissing):
+        await cluster.client.fetch_event(event.pointer)
+
+
+async def test_two_readers_share_the_segments_and_read_each_event_once(cluster: Cluster) -> None:
+    one = await cluster.reader("one", automatic_checkpoint_ms=1000)
+    await cluster.write(EARLY, b"1")
+    await cluster.write(LATE, b"2")
+    read = await _take(one, 2)
+    two = await cluster.reader("two")
+    found: list[bytes] = []
+
+    async def read_on(reader: EventReader) -> None:
+        async for item in reader:
+            found.extend([item.data] if isinstance(item, Event) else [])
+
+    tasks = [asyncio.create_task(read_on(reader)) for reader in (one, two)]
+    await asyncio.sleep(15.0)
+    assert len(one.segments) == len(two.segments) == 1
+    for number in range(3, 20):
+        await cluster.write(f"key-{number}", b"%d" % number)
+    await cluster.client.streams.seal_stream("sc", "st")
+    async with asyncio.timeout(SOON_S):
+        await asyncio.gather(*tasks)
+    assert sorted(map(int, read + found)) == list(range(1, 20))
+
+
+async def test_successors_are_read_after_a_checkpoint_behind_what_they_replace(cluster: Cluster) -> None:
+    await cluster.write(EARLY, b"1")
+    await cluster.write(LATE, b"2")
+    await cluster.client.streams.scale([FIRST, SECOND], [(0.0, 1.0)])
+    await cluster.write(EARLY, b"3")
+    reader = await cluster.reader("r")
+    assert sorted(await _take(reader, 2)) == [b"1", b"2"]
+    assert await reader.next(timeout_s=10.0) is None
+    assert reader.position.offsets == {FIRST: -1, SECOND: -1}
+    await _checkpoint(cluster, reader, "c")
+    assert await _take(reader, 1) == [b"3"]
+    assert reader.segments == [THIRD]
+    assert (await cluster.state()).ranges[THIRD] == (0.0, 1.0)
+
+
+async def _checkpoint(cluster: Cluster, reader: EventReader, name: str) -> None:
+    """Has a checkpoint made, and waits until this reader returns it."""
+    group = await cluster.group()
+    await group.update(lambda _: [CreateCheckpoint(name)])
+    async with asyncio.timeout(SOON_S):
+        while await reader.next() != CheckpointReached(name):
+            pass
+
+
+async def test_a_checkpoint_is_complete_with_the_call_after_its_return(cluster: Cluster) -> None:
+    await cluster.write(EARLY, b"1")
+    reader = await cluster.reader("r")
+    await _take(reader, 1)
+    await _checkpoint(cluster, reader, "c")
+    assert not is_complete(await cluster.state(), "c")
+    assert await reader.next(timeout_s=0.0) is None
+    state = await cluster.state()
+    assert is_complete(state, "c") and state.checkpoints.positions["c"] == {FIRST: 9, SECOND: 0}
+    assert state.assigned["r"] == {FIRST: 9, SECOND: 0}
+
+
+async def test_a_silent_checkpoint_is_made_without_the_user(cluster: Cluster) -> None:
+    await cluster.write(EARLY, b"1")
+    reader = await cluster.reader("r")
+    await _take(reader, 1)
+    group = await cluster.group()
+    await group.update(lambda _: [CreateCheckpoint("x_SILENT_")])
+    assert await reader.next(timeout_s=10.0) is None
+    state = await cluster.state()
+    assert is_complete(state, "x_SILENT_") and state.checkpoints.positions["x_SILENT_"] == {FIRST: 9, SECOND: 0}
+    assert state.assigned["r"] == {FIRST: 0, SECOND: 0}
+
+
+@pytest.mark.parametrize(("how", "offset"), [("returned", 27), ("before", 18), ("checkpoint", 9), ("error", 9)])
+async def test_others_go_on_where_a_reader_left(cluster: Cluster, how: str, offset: int) -> None:
+    """With all that it returned; where it says; at its last checkpoint, also after an error."""
+    await cluster.write(EARLY, b"1")
+    reader = await cluster.reader("r")
+    await _take(reader, 1)
+    await _checkpoint(cluster, reader, "c")
+    await cluster.write(EARLY, b"2", b"3")
+    await _take(reader, 1)
+    before = reader.position
+    await _take(reader, 1)
+    if how == "error":
+        with pytest.raises(ZeroDivisionError):
+            await _fail_in(reader)
+    else:
+        await reader.close() if how == "returned" else await reader.close_at(before if how == "before" else None)
+    state = await cluster.state()
+    assert state.assigned == {} and state.unassigned == {FIRST: offset, SECOND: 0}
+
+
+async def _fail_in(reader: EventReader) -> None:
+    async with reader:
+        raise ZeroDivisionError
+
+
+async def test_a_reader_that_was_reported_offline_finds_out_and_returns_nothing_more(cluster: Cluster) -> None:
+    await cluster.write(EARLY, b"1")
+    reader = await cluster.reader("r")
+    await _take(reader, 1)
+    await (await cluster.group()).update(lambda state: decisions.leave(state, "r", {}))
+    await asyncio.sleep(3.0)
+    await cluster.write(EARLY, b"2")
+    for _ in range(2):
+        with pytest.raises(ReaderOffline):
+            await reader.next()
+    await reader.close()
+    async with await cluster.reader("s") as other:
+        assert await _take(other, 2) == [b"1", b"2"]
+
+
+async def test_two_readers_have_no_id_in_common(cluster: Cluster) -> None:
+    await cluster.reader("r")
+    with pytest.raises(ReaderExists):
+        await cluster.reader("r")
+
+
+async def test_what_was_truncated_is_said_and_reading_goes_on(cluster: Cluster) -> None:
+    await cluster.write(EARLY, b"1", b"2")
+    reader = await cluster.reader("r")
+    await cluster.store.truncate_segment(FIRST, 9)
+    items = [await reader.next() for _ in range(2)]
+    assert items[0] == Skipped(FIRST, 0, 9)
+    assert isinstance(items[1], Event) and items[1].data == b"2"
+
+
+async def test_a_bounded_group_ends_at_its_cut(cluster: Cluster) -> None:
+    await cluster.write(EARLY, b"1", b"2")
+    await cluster.write(LATE, b"3")
+    end = StreamCut("sc", "st", {FIRST: 9, SECOND: 0})
+    reader = await cluster.reader("r", ends={"sc/st": end}, automatic_checkpoint_ms=1000)
+    items = await _all(reader)
+    assert [item.data for item in items if isinstance(item, Event)] == [b"1"]
+    await cluster.write(LATE, b"4")
+    assert await reader.next(timeout_s=10.0) is None
+
+
+async def test_a_caller_that_is_cancelled_at_any_moment_loses_nothing(cluster: Cluster) -> None:
+    """Neither an event nor a segment, whatever its reader was just writing to the group."""
+    reader, found = await cluster.reader("r", automatic_checkpoint_ms=500), list[bytes]()
+    cluster.store.fault = lambda _moment, _request, _segment: asyncio.sleep(0.01)
+    for number in range(150):
+        if number % 5 == 0:
+            await cluster.write(f"key-{number}", b"%d" % number)
+        if number == 75:
+            await cluster.client.streams.scale([FIRST], [(0.0, 0.25), (0.25, 0.5)])
+        caller = asyncio.create_task(reader.next())
+        await asyncio.wait([caller], timeout=0.007 * (number % 29))
+        caller.cancel()
+        await asyncio.wait([caller])
+        item = None if caller.cancelled() else caller.result()
+        found += [item.data] if isinstance(item, Event) else []
+    await cluster.client.streams.seal_stream("sc", "st")
+    found += [item.data for item in await _all(reader) if isinstance(item, Event)]
+    assert sorted(map(int, found)) == list(range(0, 150, 5))
+
+
+async def test_a_store_that_is_away_is_an_error_and_reading_goes_on(cluster: Cluster) -> None:
+    await cluster.write(EARLY, b"1")
+    reader = await cluster.reader("r")
+    await _take(reader, 1)
+
+    def away(_moment: str, _request: str, _segment: str) -> None:
+        raise ConnectionFailure(Failure.CONNECT_FAILED)
+
+    cluster.store.fault = away
+    with pytest.raises(Unavailable):
+        await reader.next()
+    cluster.store.fault = None
+    await cluster.write(EARLY, b"2")
+    read: list[bytes] = []
+    while not read:
+        # The other segment, and the group, had no answer either.
+        with suppress(Unavailable):
+            read = await _take(reader, 1)
+    assert read == [b"2"]
