@@ -1,4 +1,4 @@
-"""A client for revisioned streams, shared state on top of them, and the events of ordinary streams.
+"""A client of Pravega: streams, events, transactions, reader groups, and state that many processes share.
 
 A revisioned stream is an ordinary stream with one segment; one appends to it on condition that no other client did
 since one last looked. From that follows a state that many processes share. See `docs/client-library.md`.
@@ -57,6 +57,7 @@ from sluice_client.groups.group import (
     delete_reader_group,
     open_reader_group,
 )
+from sluice_client.groups.reader import CheckpointReached, Event, EventReader, open_reader
 from sluice_client.groups.synchronizer import GroupMissing
 from sluice_client.head import Start, find_start, start_at
 from sluice_client.opening import Client, open_client
@@ -73,6 +74,7 @@ __all__ = [
     "AccessRefused",
     "Checkpoint",
     "CheckpointGivenUp",
+    "CheckpointReached",
     "Client",
     "ClientClosed",
     "ClientError",
@@ -83,8 +85,10 @@ __all__ = [
     "ControllerApi",
     "EntryMalformed",
     "EntryTooLarge",
+    "Event",
     "EventMissing",
     "EventPointer",
+    "EventReader",
     "EventWriter",
     "GroupConfig",
     "GroupMissing",
@@ -142,6 +146,7 @@ __all__ = [
     "find_start",
     "is_secured",
     "open_client",
+    "open_reader",
     "open_reader_group",
     "patiently",
     "read_piece",

@@ -36,6 +36,11 @@ class InMemoryController(ControllerApi):
         """Calls that come later end with ClientClosed."""
         self._closed = True
 
+    @property
+    def released(self) -> dict[tuple[str, str], dict[int, int]]:
+        """Up to where each subscriber, `scope/group`, needs a stream, `scope/stream`, no more; for tests to look at."""
+        return self._service.released
+
     async def call(self, rpc: Rpc[Request, Answer], request: Request) -> Answer:
         """See ControllerApi. Raises AttributeError for what the twin cannot do."""
         if self._closed:

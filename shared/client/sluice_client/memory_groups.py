@@ -12,6 +12,7 @@ class InMemoryGroups(ABC):
 
     def __init__(self) -> None:
         self._groups: dict[tuple[str, str], pb.ReaderGroupConfiguration] = {}
+        self.released: dict[tuple[str, str], dict[int, int]] = {}
 
     @abstractmethod
     async def createStream(self, request: pb.StreamConfig) -> pb.CreateStreamStatus:
@@ -74,6 +75,7 @@ class InMemoryGroups(ABC):
         scope, _, name = request.subscriber.partition("/")
         if request.generation != self._groups[scope, name].generation:
             return pb.UpdateSubscriberStatus(status=pb.UpdateSubscriberStatus.GENERATION_MISMATCH)
+        self.released[request.subscriber, f"{stream.scope}/{stream.stream}"] = dict(request.streamCut.cut)
         return pb.UpdateSubscriberStatus()
 
     def _subscribers(self, stream: pb.StreamInfo) -> list[str]:

@@ -21,15 +21,16 @@ from uuid import uuid4
 
 import msgspec
 
+from sluice.domain.names import is_user_name
 from sluice.pravega.event_frames import StoredEvent
 from sluice.pravega.reader_group_state import GroupState, UpdateDistanceToTail
 from sluice.pravega.stream_cut import Offsets
-from sluice_client.errors import ClientError
+from sluice_client.errors import ClientError, Refused
 from sluice_client.groups import decisions
 from sluice_client.groups.decisions import ReaderOffline, Updates, held_by
 from sluice_client.groups.encoding import EventPointer, Position
+from sluice_client.groups.group import ReaderGroup, open_reader_group
 from sluice_client.groups.state import COMPLETED, at_end_of_data, is_silent, pending
-from sluice_client.groups.synchronizer import GroupSynchronizer
 from sluice_client.opening import Client
 from sluice_client.segment_input import SegmentInput, Skipped
 
@@ -38,6 +39,8 @@ _NO_END = 2**63 - 1
 _LOOK_S = 0.1
 """How often at most timers are looked at while events come."""
 _LONGEST_WAIT_S = 1.0
+_REPAIR_S = 10.0
+"""How often at most a configuration that is being changed is looked for at the controller."""
 _MAX_UNBROKEN = 100
 """How many events are returned at most before other tasks have their turn."""
 
@@ -75,21 +78,23 @@ class _Timers(msgspec.Struct):
     release: float
     lag: float
     checkpoint: float
+    repair: float
 
 
 class EventReader:
-    """Reads events; `EventReader.open` makes one. As an async context manager it leaves the group at the end.
+    """Reads events; `open_reader` makes one. As an async context manager it leaves the group at the end.
 
     Then all that it returned counts as processed; but after an error only what its last checkpoint has.
     """
 
-    def __init__(self, client: Client, group: GroupSynchronizer, id: str) -> None:
+    def __init__(self, client: Client, group: ReaderGroup, id: str) -> None:
         self.id = id
         self._client = client
-        self._group = group
+        self._whole = group
+        self._group = group.shared
         self._clock = asyncio.get_running_loop().time
         now = self._clock()
-        self._timers = _Timers(now, now, *[now + decisions.TIME_UNIT_S] * 3)
+        self._timers = _Timers(now, now, *[now + decisions.TIME_UNIT_S] * 4)
         self._look_at = now
         self._woken = asyncio.Event()
         self._inputs: dict[str, SegmentInput] = {}
@@ -101,16 +106,6 @@ class EventReader:
         self._online = True
         self._last_segment: str | None = None
         self._unbroken = 0
-
-    @classmethod
-    async def open(cls, client: Client, group: GroupSynchronizer, id: str) -> Self:
-        """A reader that has joined the group under an id that no other reader has, and none had lately.
-
-        Raises ReaderExists, GroupMissing, ClientError.
-        """
-        await group.refresh()
-        await group.update(lambda state: decisions.join(state, id))
-        return cls(client, group, id)
 
     async def __aenter__(self) -> Self:
         return self
@@ -238,6 +233,7 @@ class EventReader:
             return CheckpointReached(checkpoint)
         if self._settling:
             await self._settle()
+            await self._whole.publish_last_checkpoint()
             self._settling = False
         await self._acquire()
         due = min(timers.refresh, timers.acquire, timers.checkpoint if self._interval_s else math.inf)
@@ -247,7 +243,12 @@ class EventReader:
     async def _refresh(self) -> None:
         self._follow(await self._group.refresh())
         self._uncertain = False
-        self._timers.refresh = self._clock() + self._group.state.config.refresh_ms / 1000
+        timers, now = self._timers, self._clock()
+        timers.refresh = now + self._group.state.config.refresh_ms / 1000
+        if self._group.state.updating and now >= timers.repair:
+            timers.repair = now + _REPAIR_S
+            await self._whole.repair()
+            self._follow(self._group.state)
         await self._group.compact_if_long(random.random())
 
     async def _confirm(self, checkpoint: str) -> None:
@@ -381,3 +382,15 @@ class EventReader:
     def _lag(self) -> UpdateDistanceToTail:
         now_ms = time.time_ns() // 1_000_000
         return decisions.lag_of(self.id, now_ms, self._last_segment, self._positions(), self._group.state.ranges)
+
+
+async def open_reader(client: Client, scope: str, group: str, id: str) -> EventReader:
+    """A reader that has joined a group under an id that no other reader has, nor had while it may still be alive.
+
+    Raises Refused for what can be no id, ReaderExists, GroupMissing.
+    """
+    if not is_user_name(id):
+        raise Refused(f"a reader by the id of {id!r}")
+    found = await open_reader_group(client, scope, group)
+    await found.shared.update(lambda state: decisions.join(state, id))
+    return EventReader(client, found, id)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sluice.pravega import ConnectionFailure, Failure, InMemorySegmentStore
-from sluice.pravega.reader_group_config import GroupConfig
+from sluice.pravega.reader_group_config import GroupConfig, Retention
 from sluice.pravega.reader_group_state import CreateCheckpoint, GroupState
 from sluice_client import (
     Client,
@@ -20,11 +20,11 @@ from sluice_client import (
     Unavailable,
     open_client,
 )
-from sluice_client.groups import decisions
 from sluice_client.groups.decisions import ReaderExists, ReaderOffline
-from sluice_client.groups.reader import CheckpointReached, Event, EventReader, Item
+from sluice_client.groups.group import ConfigDiffers, ReaderGroup, create_reader_group, open_reader_group
+from sluice_client.groups.reader import CheckpointReached, Event, EventReader, Item, open_reader
 from sluice_client.groups.state import is_complete
-from sluice_client.groups.synchronizer import GroupSynchronizer
+from sluice_client.memory import InMemoryController
 
 FIRST, SECOND, THIRD = (f"sc/st/{number}.#epoch.{epoch}" for number, epoch in ((0, 0), (1, 0), (2, 1)))
 EARLY, LATE = "c", "hello"
@@ -46,21 +46,19 @@ class Cluster:
             self._writer.add(key, event)
         await self._writer.flush()
 
-    async def group(self, name: str = "g", **config: Any) -> GroupSynchronizer:
-        """A copy of a group's state; the group is made if it is not there."""
-        await self.client.streams.create_stream("sc", f"_RG{name}")
-        group = await GroupSynchronizer.open(self.client, "sc", name)
+    async def group(self, **config: Any) -> ReaderGroup:
+        """The group of the test, made if it is not there."""
         chosen = GroupConfig(starts={"sc/st": None}, **{"automatic_checkpoint_ms": 0, **config})
-        ends = chosen.ends.get("sc/st")
-        head = await self.client.streams.head("sc", "st")
-        await group.begin(GroupState(chosen, unassigned=head.offsets, end=dict(ends.offsets) if ends else {}))
-        return group
+        with suppress(ConfigDiffers):
+            await create_reader_group(self.client, "sc", "g", chosen)
+        return await open_reader_group(self.client, "sc", "g")
 
-    async def reader(self, id: str, **config: Any) -> EventReader:
-        return await EventReader.open(self.client, await self.group(**config), id)
+    async def reader(self, reader: str, **config: Any) -> EventReader:
+        await self.group(**config)
+        return await open_reader(self.client, "sc", "g", reader)
 
     async def state(self) -> GroupState:
-        return await (await self.group()).refresh()
+        return (await self.group()).shared.state
 
 
 @pytest.fixture
@@ -159,9 +157,10 @@ async def test_successors_are_read_after_a_checkpoint_behind_what_they_replace(c
 
 
 async def _checkpoint(cluster: Cluster, reader: EventReader, name: str) -> None:
-    """Has a checkpoint made, and waits until this reader returns it."""
+    """Has a checkpoint made, which this reader returns next, because it is to look at the group's state again."""
     group = await cluster.group()
-    await group.update(lambda _: [CreateCheckpoint(name)])
+    await group.shared.update(lambda _: [CreateCheckpoint(name)])
+    await asyncio.sleep(group.shared.state.config.refresh_ms / 1000)
     async with asyncio.timeout(SOON_S):
         while await reader.next() != CheckpointReached(name):
             pass
@@ -184,11 +183,29 @@ async def test_a_silent_checkpoint_is_made_without_the_user(cluster: Cluster) ->
     reader = await cluster.reader("r")
     await _take(reader, 1)
     group = await cluster.group()
-    await group.update(lambda _: [CreateCheckpoint("x_SILENT_")])
+    await group.shared.update(lambda _: [CreateCheckpoint("x_SILENT_")])
     assert await reader.next(timeout_s=10.0) is None
     state = await cluster.state()
     assert is_complete(state, "x_SILENT_") and state.checkpoints.positions["x_SILENT_"] == {FIRST: 9, SECOND: 0}
     assert state.assigned["r"] == {FIRST: 0, SECOND: 0}
+
+
+async def test_the_controller_is_told_what_each_complete_checkpoint_has(cluster: Cluster) -> None:
+    """While one of two segments that were merged is read to its end, and the other is not, and when both are."""
+    controller = cluster.client.controller
+    assert isinstance(controller, InMemoryController)
+    await cluster.write(EARLY, b"1")
+    await cluster.write(LATE, b"2", b"3", b"4", b"5")
+    await cluster.client.streams.scale([FIRST, SECOND], [(0.0, 1.0)])
+    reader = await cluster.reader("r", retention=Retention.AUTOMATIC)
+    await _take(reader, 4)
+    third = 1 << 32 | 2
+    for name, cut in (("c", {0: 9, 1: 27, third: -1}), ("d", {1: 36, third: -1}), ("e", {third: 0})):
+        await _checkpoint(cluster, reader, name)
+        await reader.next(timeout_s=0.0)
+        assert controller.released["sc/g", "sc/st"] == cut
+        assert (await cluster.state()).checkpoints.published
+        await reader.next(timeout_s=0.0)
 
 
 @pytest.mark.parametrize(("how", "offset"), [("returned", 27), ("before", 18), ("checkpoint", 9), ("error", 9)])
@@ -220,7 +237,7 @@ async def test_a_reader_that_was_reported_offline_finds_out_and_returns_nothing_
     await cluster.write(EARLY, b"1")
     reader = await cluster.reader("r")
     await _take(reader, 1)
-    await (await cluster.group()).update(lambda state: decisions.leave(state, "r", {}))
+    await (await cluster.group()).reader_offline("r")
     await asyncio.sleep(3.0)
     await cluster.write(EARLY, b"2")
     for _ in range(2):
