@@ -107,6 +107,19 @@ class StateSynchronizer(Generic[State, Update]):
                 await asyncio.sleep(pause)
         raise Contended(f"attempts to update {self._stream.segment}")
 
+    async def begin(self, state: State) -> State:
+        """Writes a state as the first entry if there is none yet; returns the one that is there.
+
+        Java's copies have no initial state: to them updates before a state are corrupt. Raises what `fetch` raises.
+        """
+        async with self._turn():
+            await self._catch_up()
+            while self._revision.offset == 0 and not await self._write(
+                records.state_record(self._state_codec.encode(state))
+            ):
+                await self._catch_up()
+            return self._state
+
     async def append(self, updates: Sequence[Update]) -> None:
         """Writes updates whatever the state is by now; the copy gets them with the next call.
 

@@ -65,7 +65,7 @@ class GroupSynchronizer:
 
     async def begin(self, first: GroupState) -> GroupState:
         """Writes the first state if there is none; returns the one that is there."""
-        return self._present(await self._shared.update(lambda state: [] if state is not None else [first]))
+        return self._present(await self._shared.begin(first))
 
     async def compact_if_long(self, chance: float) -> None:
         """Shortens the stream if it has got long, and `chance`, between 0 and 1, is small enough."""

@@ -19,6 +19,7 @@ from sluice_client import (
     StateSynchronizer,
     Unavailable,
     records,
+    split_events,
 )
 
 SEGMENT = "s/t/0.#epoch.0"
@@ -72,6 +73,16 @@ async def test_what_one_writes_the_other_fetches(store: InMemorySegmentStore) ->
     assert await two.fetch() == (1, 2)
     assert two.state == one.state
     assert one.revision == two.revision == Revision(SEGMENT, store.segments[SEGMENT].length)
+
+
+async def test_a_stream_begins_with_the_first_state_that_is_written(store: InMemorySegmentStore) -> None:
+    one, two = synchronizer(store), synchronizer(store)
+    assert sorted(await asyncio.gather(one.begin((7,)), two.begin((8,)))) in ([(7,), (7,)], [(8,), (8,)])
+    first = one.state
+    assert await two.begin((9,)) == first and await two.update(lambda _: [1]) == (*first, 1)
+    assert await synchronizer(store).begin((9,)) == (*first, 1)
+    (begin, *_) = split_events(store.segments[SEGMENT].data, 0).events
+    assert records.state_in(begin.data) is not None
 
 
 async def test_every_decision_is_on_the_newest_state(store: InMemorySegmentStore, one: Synchronizer) -> None:
