@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from distributed_ingest.options import Common, Store, bytes_of, option, seconds_of, source_command
+from distributed_ingest.options import Common, Store, option, source_command
 from sluice_cli import completion
 from sluice_cli.command import command, group
 from sluice_cli.session import Session
 
 if TYPE_CHECKING:
-    from distributed_ingest.feed import Feed, Scene
+    from distributed_ingest.records import RecordForm
 
 app = group("Bring files, objects, a Kafka topic, HTTP endpoints or TCP lines into a stream, on one node or on many.")
 
@@ -44,17 +44,12 @@ def folder(
     """
     from pathlib import Path
 
-    from distributed_ingest.folder import Folder
     from distributed_ingest.launch import Plan, launch
 
-    root, window_bytes = Path(path).expanduser().resolve(), bytes_of(window)
-    scan_s, settle_s = seconds_of(scan_every), seconds_of(settle)
-
-    def feed(scene: "Scene") -> "Feed":
-        return Folder(scene, root, pattern, window_bytes=window_bytes, ahead=ahead, scan_s=scan_s, settle_s=settle_s)
-
-    plan = Plan("folder", (str(root),), stream, records, ("lines", "whole"), "none", {"pattern": pattern})
-    launch(session, common, plan, feed, once=once)
+    origin = str(Path(path).expanduser().resolve())
+    settings = {"window": window, "ahead": str(ahead), "scanEvery": scan_every, "settle": settle}
+    plan = Plan("folder", (origin,), stream, records, ("lines", "whole"), "none", {"pattern": pattern}, settings)
+    launch(session, common, plan, once=once)
 
 
 @source_command(app, "s3")
@@ -80,20 +75,12 @@ def s3(
     It goes on with what is added behind that; what comes later with a key before that is not read.
     """
     from distributed_ingest.launch import Plan, launch
-    from distributed_ingest.s3 import S3, bucket_of
-
-    bucket_of(url)
-    window_bytes, scan_s, settle_s = bytes_of(window), seconds_of(scan_every), seconds_of(settle)
-
-    def feed(scene: "Scene") -> "Feed":
-        return S3(
-            scene, url, endpoint,
-            objects=objects, window_bytes=window_bytes, ahead=ahead, scan_s=scan_s, settle_s=settle_s,
-        )  # fmt: skip
 
     options = {"endpoint": endpoint} if endpoint else {}
-    plan = Plan("s3", (url,), stream, records, ("lines", "items", "whole"), "none", options)
-    launch(session, common, plan, feed, once=once)
+    settings = {"window": window, "ahead": str(ahead), "scanEvery": scan_every, "settle": settle}
+    settings |= {"objects": str(objects)}
+    plan = Plan("s3", (url,), stream, records, ("lines", "items", "whole"), "none", options, settings)
+    launch(session, common, plan, once=once)
 
 
 @source_command(app, "kafka")
@@ -106,15 +93,10 @@ def kafka(
     begin: Annotated[str, option("--from", "Where partitions begin that were never read.", "start|end")] = "start",
 ) -> None:
     """Copy the records of a Kafka topic; its partitions are dealt to the nodes."""
-    from distributed_ingest.kafka import Kafka
-    from distributed_ingest.launch import Plan, chosen, launch
+    from distributed_ingest.launch import Plan, launch
 
-    latest = chosen("--from", begin, ("start", "end")) == "end"
-
-    def feed(scene: "Scene") -> "Feed":
-        return Kafka(scene, session.kafka, topic, latest=latest)
-
-    launch(session, common, Plan("kafka", (topic,), stream, "whole", ("whole",), "record"), feed, once=once)
+    settings = {"kafka": session.kafka, "from": begin}
+    launch(session, common, Plan("kafka", (topic,), stream, "whole", ("whole",), "record", {}, settings), once=once)
 
 
 @source_command(app, "http")
@@ -138,17 +120,14 @@ def http(
     With --once each is fetched once, with --cursor until nothing new comes. Bodies that have not changed, by ETag,
     Last-Modified or content, are not copied.
     """
-    from distributed_ingest.http import Http, name_of
+    from distributed_ingest.http import name_of
     from distributed_ingest.launch import Plan, launch
 
-    every_s = seconds_of(every)
-
-    def feed(scene: "Scene") -> "Feed":
-        return Http(scene, urls, every_s=every_s, cursor_field=cursor, cursor_start=cursor_start)
-
     options = {"cursor": cursor, "cursorStart": cursor_start} if cursor else {}
-    plan = Plan("http", tuple(map(name_of, urls)), stream, records, ("lines", "items", "whole"), "source", options)
-    launch(session, common, plan, feed, once=once)
+    forms: tuple[RecordForm, ...] = ("lines", "items", "whole")
+    origins, settings = tuple(map(name_of, urls)), {"every": every}
+    plan = Plan("http", origins, stream, records, forms, "source", options, settings, urls)
+    launch(session, common, plan, once=once)
 
 
 @source_command(app, "tcp")
@@ -164,15 +143,22 @@ def tcp(
     A sender gets no replies: lines that a node has received and not yet written are lost if it is killed.
     """
     from distributed_ingest.launch import Plan, launch
-    from distributed_ingest.tcp import Tcp, address_of
-
-    address_of(address)
-
-    def feed(scene: "Scene") -> "Feed":
-        return Tcp(scene, address, listen=listen)
 
     options = {"listen": "yes"} if listen else {}
-    launch(session, common, Plan("tcp", (address,), stream, "lines", ("lines",), "source", options), feed, once=False)
+    launch(session, common, Plan("tcp", (address,), stream, "lines", ("lines",), "source", options), once=False)
+
+
+@source_command(app, "join")
+def join(
+    session: Session,
+    common: Common,
+    job: Annotated[str, typer.Argument(metavar="NAME", show_default=False)],
+    once: Once = False,
+) -> None:
+    """Take part in a job of the store, by what its document says: the controller, too, unless that is given."""
+    from distributed_ingest.launch import join
+
+    join(session, common, job, once=once)
 
 
 @command(app, "status")

@@ -1,13 +1,15 @@
 """What a job is: a source, a stream, and how records are cut and keyed; the same for all nodes that take part.
 
-Its documents are `ingest/<name>/job`, the board under `ingest/<name>/board/`, positions under
-`ingest/<name>/progress/`, and the sum of what was written in `ingest/<name>/totals`. A process that brings another
-definition for the same name is refused: positions mean something only together with it.
+Its documents are `ingest/<name>/job`, with the settings of the node that came first beside the definition, the board
+under `ingest/<name>/board/`, positions under `ingest/<name>/progress/`, and the sum of what was written in
+`ingest/<name>/totals`. A process that brings another definition for the same name is refused: positions mean something
+only together with it. One that brings nothing but the name begins with what the document says.
 """
 
 import hashlib
 import logging
 import re
+from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
@@ -21,7 +23,10 @@ log = logging.getLogger(__name__)
 
 ROOT = "ingest"
 Kind = Literal["folder", "s3", "kafka", "http", "tcp"]
+Settings = Mapping[str, str]
+"""How a node reads, not what: by the names of options. No secret is among them."""
 PAUSES_S = (0.25, 0.5, 1.0)
+_SETTINGS = "settings"
 _NAME = re.compile(r"[A-Za-z0-9._~-]{1,200}")
 
 
@@ -69,27 +74,43 @@ def checked_name(name: str) -> str:
     return name
 
 
-async def register(store: DocumentStore, job: Job) -> None:
+async def stored(store: DocumentStore, name: str) -> tuple[Job, Settings]:
+    """Return a job as it was begun. Raises RefusedError if there is none, CoordinationError."""
+    found = await store.get(f"{ROOT}/{name}/job")
+    if found is None:
+        raise RefusedError(
+            f"there is no job {name} in this store", "`sluice ingest status --store URL` lists those of a store"
+        )
+    settings = msgspec.convert(found.body.get(_SETTINGS, {}), dict[str, str])
+    return Job(name, msgspec.convert(found.body, Definition)), settings
+
+
+async def register(store: DocumentStore, job: Job, settings: Settings) -> None:
     """Note what the job is, or find that it is that. Raises RefusedError if it is something else, CoordinationError.
 
     A store that gives no answer is called again a few times: an index that another node has just made is not ready yet.
     """
     await tried(
-        lambda: _register(store, job), StoreUnavailableError, PAUSES_S, lambda error: log.debug("not yet: %s", error)
+        lambda: _register(store, job, settings),
+        StoreUnavailableError,
+        PAUSES_S,
+        lambda error: log.debug("not yet: %s", error),
     )
 
 
-async def _register(store: DocumentStore, job: Job) -> None:
+async def _register(store: DocumentStore, job: Job, settings: Settings) -> None:
     id, body = f"{ROOT}/{job.name}/job", msgspec.json.decode(msgspec.json.encode(job.definition))
     found = await store.get(id)
     if found is None:
         try:
-            await store.put(id, body, None)
+            await store.put(id, {**body, _SETTINGS: dict(settings)}, None)
             return
         except ConflictError:
             found = await store.get(id)
-    if found is not None and found.body != body:
-        keys = sorted(key for key in {**found.body, **body} if found.body.get(key) != body.get(key))
+    if found is not None and {**found.body, _SETTINGS: None} != {**body, _SETTINGS: None}:
+        keys = sorted(
+            key for key in {**found.body, **body}.keys() - {_SETTINGS} if found.body.get(key) != body.get(key)
+        )
         there = ", ".join(f"{key} {_text(found.body.get(key))}" for key in keys)
         here = ", ".join(f"{key} {_text(body.get(key))}" for key in keys)
         raise RefusedError(

@@ -6,9 +6,9 @@ A command is declared with `source_command`: a function of the session, the comm
 import dataclasses
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Concatenate, ParamSpec
+from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar
 
 import typer
 
@@ -20,6 +20,7 @@ from sluice_cli.session import Session
 from sluice_cli.units import size_of
 
 P = ParamSpec("P")
+T = TypeVar("T", bound=str)
 
 MIN_LEASE_S = 1.0
 
@@ -88,6 +89,14 @@ def bytes_of(text: str) -> int:
     if size <= 0:
         raise UsageError(f"{text!r} is no size", "give a size like 8MiB")
     return size
+
+
+def chosen(option: str, value: str, among: Sequence[T]) -> T:
+    """Return the choice that a value is. Raises UsageError."""
+    for each in among:
+        if value == each:
+            return each
+    raise UsageError(f"{value!r} is nothing for {option}", f"give one of {', '.join(among)}")
 
 
 def source_command(

@@ -23,7 +23,7 @@ import msgspec
 
 from distributed_ingest.display import Display
 from distributed_ingest.feed import Feed, Reach, Scene
-from distributed_ingest.job import Job, register
+from distributed_ingest.job import Job, Settings, register
 from distributed_ingest.outlet import Outlet
 from distributed_ingest.records import KeyRule
 from distributed_ingest.sink import Sink
@@ -85,10 +85,13 @@ class Timing:
 class Run:
     """One process. `sink` is opened for as long as it runs; `make_feed` makes what it reads from.
 
+    `settings`: how it reads, for nodes that are given nothing but the job's name.
+
     `once_s`: with `--once`, for how long nothing may move before it gives up; else None.
     """
 
     job: Job
+    settings: Settings
     store_url: str
     timing: Timing
     workers: int
@@ -107,7 +110,7 @@ class Run:
         stopping = _Stopping()
         async with AsyncExitStack() as stack:
             store = await stack.enter_async_context(opened(self.store_url, self.timing.store_timeout_s))
-            await register(store, self.job)
+            await register(store, self.job, self.settings)
             totals = Totals(store, self.job.totals)
             outlet = Outlet(await stack.enter_async_context(self.sink), KeyRule(self.job.definition.key), tally)
             scene = Scene(store, self.job, outlet, self.once_s is not None, self.timing.settle_s, self.display.say)

@@ -168,6 +168,56 @@ def test_a_proxy_that_cannot_be_used_is_refused_by_its_variable(
     assert "Traceback" not in error and "cret" not in error
 
 
+def test_a_node_that_knows_only_store_and_job_begins_from_the_jobs_document(
+    ingest: Ingest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    controllers: list[str] = []
+
+    @asynccontextmanager
+    async def cluster(controller: str) -> AsyncIterator[Client]:
+        controllers.append(controller)
+        async with open_client("memory:") as client:
+            await client.controller.create_scope("demo")
+            await client.controller.create_stream("demo", "lines")
+            yield client
+
+    monkeypatch.setattr("distributed_ingest.launch.open_client", cluster)
+    inbox, store = (
+        tmp_path / "inbox",
+        ("--store", f"file:{tmp_path / 'store.json'}", "--once", "--json", "--lease", "1s"),
+    )
+    inbox.mkdir()
+    (inbox / "a.log").write_text("one\ntwo\n")
+    command = (
+        "folder",
+        str(inbox),
+        "demo/lines",
+        "--pattern",
+        "*.log",
+        "--controller",
+        "tcp://there:1",
+        "--name",
+        "job",
+    )
+    assert ingest(*command, *store)[0] == 0
+    (inbox / "b.log").write_text("three\n")
+    (inbox / "b.txt").write_text("not of the job\n")
+    monkeypatch.setattr(session, "open_api", lambda _base: pytest.fail("it knows of no API"))
+    code, out, error = ingest("join", "job", *store)
+    assert (code, json.loads(out)["records"], controllers) == (0, 1, ["tcp://there:1"] * 2), error
+    code, _, error = ingest("join", "none", *store)
+    assert code == 1 and "there is no job none" in error
+    code, _, error = ingest("join", "job", "--key", "source", *store)
+    assert code == 2 and "the job has its name and its key" in error
+
+
+def test_a_job_whose_urls_are_secret_cannot_be_joined_by_its_name(ingest: Ingest, tmp_path: Path) -> None:
+    url = f"http://me:hunter2@127.0.0.1:{free_port()}/data"
+    ingest("http", url, "demo/lines", "--once", "--every", "10ms", "--lease", "1s", "--name", "job")
+    code, _, error = ingest("join", "job")
+    assert code == 1 and "URLs of the job hold a secret" in error and "hunter2" not in error
+
+
 def test_no_password_is_shown_or_kept(ingest: Ingest, tmp_path: Path) -> None:
     urls = [f"http://me:hunter2@127.0.0.1:{free_port()}/data", f"http://127.0.0.1:{free_port()}/?api_key=hunter2"]
     ended, out, error = ingest("http", *urls, "demo/lines", "--once", "--json", "--every", "10ms", "--lease", "1s")
@@ -192,7 +242,7 @@ def filled(path: Path, *, lives: bool) -> str:
 
     async def fill() -> None:
         async with open_store(url) as store:
-            await register(store, Job("one", Definition("kafka", ("topic",), "demo/lines", "whole", "record")))
+            await register(store, Job("one", Definition("kafka", ("topic",), "demo/lines", "whole", "record")), {})
             await store.put("ingest/one/totals", {"records": 12_345, "bytes": 2048}, None)
             await store.put("ingest/one/progress/partition-0", {"by": "x", "position": {"next": 7}}, None)
             leases = Leases(store, LeaseSettings(), owner="here-1")

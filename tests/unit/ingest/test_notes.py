@@ -155,12 +155,12 @@ def definition(**changed: Any) -> Definition:
 
 async def test_a_name_means_one_job(store: Shaky) -> None:
     job = Job("one", definition())
-    await register(store, job)
-    await register(store, job)
+    await register(store, job, {})
+    await register(store, job, {})
     with pytest.raises(RefusedError, match=r'it has origins \["/data"\]; this command has origins \["/other"\]'):
-        await register(store, Job("one", definition(origins=("/other",))))
+        await register(store, Job("one", definition(origins=("/other",))), {})
     with pytest.raises(RefusedError, match="key"):
-        await register(store, Job("one", definition(key="source")))
+        await register(store, Job("one", definition(key="source")), {})
 
 
 async def test_a_store_that_is_not_ready_is_called_again(store: Shaky, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,11 +176,11 @@ async def test_a_store_that_is_not_ready_is_called_again(store: Shaky, monkeypat
 
     monkeypatch.setattr(store, "get", get)
     unready = 2
-    await register(store, Job("one", definition()))
+    await register(store, Job("one", definition()), {})
     assert calls == 3 and await store.get("ingest/one/job") is not None
     calls, unready = 0, 3
     with pytest.raises(StoreUnavailableError):
-        await register(store, Job("one", definition()))
+        await register(store, Job("one", definition()), {})
 
 
 def test_names() -> None:
