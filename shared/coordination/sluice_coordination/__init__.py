@@ -1,4 +1,4 @@
-"""Work shared among processes that meet only in documents with versions: locks, a leader, a node list, a task board.
+"""Work shared among processes that meet only in documents with versions: locks, semaphores, a leader, nodes, tasks.
 
 No node calls another. Every decision is a write on the version of a document that was seen, so that of two nodes that
 decide at once one gets a conflict. See `docs/coordination.md`; each module says why it is as it is.
@@ -25,7 +25,9 @@ from sluice_coordination.held_lock import HeldLock, Leases
 from sluice_coordination.lease import LeaseSettings
 from sluice_coordination.lock import Leader, Lock
 from sluice_coordination.node import Node, NodeSettings
+from sluice_coordination.semaphore import Semaphore
 from sluice_coordination.sources import PartitionedSource, SingleSource, Situation, Source, Window, WindowSource
+from sluice_coordination.status import Status, status_of, statuses
 from sluice_coordination.store import DocumentStore, open_store
 from sluice_coordination.task import Task
 from sluice_coordination.task_board import NodeEntry, SourceState, TaskBoard
@@ -46,10 +48,12 @@ __all__ = [
     "NodeEntry",
     "NodeSettings",
     "PartitionedSource",
+    "Semaphore",
     "SingleSource",
     "Situation",
     "Source",
     "SourceState",
+    "Status",
     "StoreFailedError",
     "StoreHeldError",
     "StoreUnavailableError",
@@ -67,4 +71,6 @@ __all__ = [
     "Window",
     "WindowSource",
     "open_store",
+    "status_of",
+    "statuses",
 ]

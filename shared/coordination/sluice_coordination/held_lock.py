@@ -13,6 +13,7 @@ import random
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 from sluice_coordination.clock import SYSTEM_CLOCK, Clock, sleep_until
 from sluice_coordination.document import Body, Document, Version
@@ -23,7 +24,8 @@ from sluice_coordination.store import DocumentStore
 
 log = logging.getLogger(__name__)
 
-_OF_THE_LOCK = {"holder", "expire", "lease_ms", "owner"}
+_STATUS = "status"
+_OF_THE_LOCK = {"holder", "expire", "lease_ms", "owner", _STATUS}
 
 
 class Leases:
@@ -96,6 +98,7 @@ class HeldLock:
         self._document = document
         self._sent = sent
         self._ended = False
+        self._report: Body = {}
         self._writing = asyncio.Lock()
         self._timeout: asyncio.Timeout | None = None
 
@@ -146,6 +149,10 @@ class HeldLock:
             self._timeout = None
         self._require()
 
+    def report(self, status: Any) -> None:
+        """Say what the holder does, as JSON; it stands in the document after the next renewal, see `status.py`."""
+        self._report = {_STATUS: status}
+
     async def update(self, changes: Body) -> None:
         """Renew the lock and change fields of its document in the same write.
 
@@ -155,7 +162,7 @@ class HeldLock:
         async with self._writing:
             self.check()
             sent = clock.now()
-            await self._write({**settings.fields(self.holder, clock.wall_ms()), **changes})
+            await self._write({**settings.fields(self.holder, clock.wall_ms()), **self._report, **changes})
             self._sent = sent
         if self._timeout is not None and not self._timeout.expired():
             self._timeout.reschedule(clock.loop_time(self._stops_at))

@@ -13,6 +13,7 @@ from sluice_coordination.errors import LockLostError
 from sluice_coordination.held_lock import HeldLock, Leases
 from sluice_coordination.lease import LeaseSettings
 from sluice_coordination.lock import Lock
+from sluice_coordination.semaphore import Semaphore
 
 SETTINGS = LeaseSettings(lease_s=10, margin_s=2, drift=0.01, retry_s=0.3)
 STORE_TIMEOUT_S = 1.0
@@ -40,16 +41,18 @@ class TwoHolders(AssertionError):
 
 
 class Contest:
-    """Processes that want the same lock, again and again, hold it for a while, and are watched."""
+    """Processes that want the same lock, or one of some permits, hold it for a while again and again; watched."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, permits: int) -> None:
         self.world = world
+        self.permits = permits
         self.holds: list[tuple[Process, HeldLock]] = []
         self.inside: dict[str, Process] = {}
         self.taken_at: list[float] = []
         self.fences: list[Any] = []
         self.processes: list[Process] = []
         self.met: list[str] = []
+        self.most = 0
 
     def enter(self, name: str) -> Process:
         process = self.world.process(name)
@@ -58,15 +61,17 @@ class Contest:
         return process
 
     def look(self) -> None:
-        """Note if there are two. Who is dead or frozen counts as holder for as long as it would believe to be one."""
+        """Note if there are too many. Who is dead or frozen counts as holder as long as it would believe to be one."""
+        self.most = max(self.most, len(self.inside))
         live = [process.name for process, held_lock in self.holds if held_lock.left_s > 0]
         inside = [name for name, process in self.inside.items() if process.is_running]
-        if len(live) > 1 or len(inside) > 1:
+        if max(len(live), len(inside)) > self.permits:
             self.met.append(f"{live} {inside} at {self.world.loop.time()}")
         self.holds = [(process, held_lock) for process, held_lock in self.holds if held_lock.left_s > 0]
 
     async def _want(self, process: Process) -> None:
-        lock = Lock(Leases(process.store, SETTINGS, process.clock), "lock")
+        leases = Leases(process.store, SETTINGS, process.clock)
+        lock = Lock(leases, "lock") if self.permits == 1 else Semaphore(leases, "semaphore", self.permits)
         while True:
             try:
                 async with lock.held() as held_lock:
@@ -118,7 +123,8 @@ async def play(world: World, contest: Contest, plan: list[tuple[str, float, int,
     after = [at for at in contest.taken_at if at > healed_s]
     # A lease that a dead holder has just renewed, one that began to be watched late, a turn, and answers.
     assert after and after[0] - healed_s <= 2 * SETTINGS.lease_s + 2 * TURN_S + 3, (begin_s, healed_s, after)
-    assert contest.fences == sorted(set(contest.fences))
+    # Each permit of a semaphore has fences of its own.
+    assert contest.permits > 1 or contest.fences == sorted(set(contest.fences))
 
 
 async def befall(world: World, contest: Contest, kind: str, at: float, number: int, amount: float) -> None:
@@ -143,11 +149,18 @@ async def befall(world: World, contest: Contest, kind: str, at: float, number: i
         world.network.away = False
 
 
-def run(seed: int, plan: list[tuple[str, float, int, float]], lost: float, answer_lost: float, slow: float) -> Contest:
+def run(
+    seed: int,
+    plan: list[tuple[str, float, int, float]],
+    lost: float,
+    answer_lost: float,
+    slow: float,
+    permits: int = 1,
+) -> Contest:
     with simulation(seed) as loop:
         world = World(loop, seed, SETTINGS.drift, STORE_TIMEOUT_S)
         world.network.lost, world.network.answer_lost, world.network.slow = lost, answer_lost, slow
-        contest = Contest(world)
+        contest = Contest(world, permits)
         loop.run_until_complete(play(world, contest, plan))
         return contest
 
@@ -158,6 +171,19 @@ def test_there_are_never_two_holders_and_always_one_again(
     seed: int, plan: list[tuple[str, float, int, float]], lost: float, answer_lost: float, slow: float
 ) -> None:
     run(seed, plan, lost, answer_lost, slow)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32), faults, chances, chances, chances)
+def test_a_semaphore_never_has_more_holders_than_permits_and_always_one_again(
+    seed: int, plan: list[tuple[str, float, int, float]], lost: float, answer_lost: float, slow: float
+) -> None:
+    run(seed, plan, lost, answer_lost, slow, permits=2)
+
+
+def test_without_faults_all_permits_of_a_semaphore_are_used() -> None:
+    contest = run(1, [], 0.0, 0.0, 0.0, permits=3)
+    assert contest.most == 3 and len(contest.taken_at) >= 20
 
 
 def test_without_faults_the_lock_goes_round() -> None:

@@ -12,6 +12,7 @@ BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.
 PRINTED = {
     "colours/sky": "another process was faster: The document is not at the version",
     "locks/import": "mine for 7.",
+    "Semaphore(": "feeder-1 True {'left': 100}",
     "count-words": "[0, 2, 4, 6, 8]\nThe function of the task raised an error.",
     "next_window": "True",
 }

@@ -14,11 +14,14 @@ from sluice_coordination import (
     Leases,
     Lock,
     Node,
+    Semaphore,
+    Status,
     StoreUnavailableError,
     Task,
     TaskContext,
     Version,
     WindowSource,
+    statuses,
 )
 from sluice_coordination.document import Body
 from sluice_coordination.functions import Json
@@ -85,6 +88,43 @@ async def test_a_lost_answer_sets_nothing_back() -> None:
         await held_lock.update({"reached": 2})
     await held_lock.update({})
     assert (await body_of(store, "lock"))["reached"] == 2
+
+
+async def test_a_report_stands_in_the_document_with_the_next_renewal_and_goes_with_the_lock() -> None:
+    store, now_ms = Faulty(), 1_000
+    async with Lock(Leases(store, QUICK.lease, owner="feeder-1"), "status/feeder-1").held() as held_lock:
+        held_lock.report({"left": 7})
+
+        async def reported() -> bool:
+            return (await body_of(store, "status/feeder-1")).get("status") == {"left": 7}
+
+        await eventually_async(reported, 20, "it is written with a renewal")
+        found = await store.under("status/")
+        assert statuses(found, now_ms) == {"status/feeder-1": Status("feeder-1", True, {"left": 7})}
+        late_ms = found["status/feeder-1"].body["expire"]
+        assert statuses(found, late_ms) == {"status/feeder-1": Status("feeder-1", False, {"left": 7})}
+    assert await store.under("status/") == {}
+    await store.put("status/other", {"no": "lock"}, None)
+    assert statuses(await store.under("status/"), now_ms) == {}
+
+
+async def test_a_semaphore_lets_in_as_many_as_it_has_permits() -> None:
+    store, inside, most = MemoryStore(), 0, 0
+    semaphores = [Semaphore(Leases(store, LEASE, LoopClock()), "imports", 2) for _ in range(2)]
+
+    async def use(number: int) -> None:
+        nonlocal inside, most
+        async with semaphores[number % 2].held() as permit:
+            inside += 1
+            most = max(most, inside)
+            await asyncio.sleep(1)
+            permit.check()
+            inside -= 1
+
+    await asyncio.gather(*(use(number) for number in range(8)))
+    assert most == 2 and await store.under("imports") == {}
+    with pytest.raises(ValueError, match="no semaphore: 0 permits"):
+        Semaphore(Leases(store, LEASE), "none", 0)
 
 
 async def test_who_is_cancelled_while_it_takes_a_lock_gives_it_back() -> None:
