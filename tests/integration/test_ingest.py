@@ -193,7 +193,7 @@ def test_the_tutorial(shell: Shell) -> None:
         summaries = [one.summary(), two.summary()]
     assert sum(summary["records"] for summary in summaries) == 20_011
     assert all(summary["finished"] and not summary["problems"] for summary in summaries)
-    assert re.search(r"folder-\S+ +folder +\S+/lines +0 +0 +20,011", shell.done(status)), shell.done(status)
+    assert re.search(r"folder-\S+ +folder +\S+/lines +0 +0 +- +20,011", shell.done(status)), shell.done(status)
     assert re.search(r"written +[1-9]", shell.done(kafka))
     assert re.search(r"written +[1-9]", shell.done(http))
     with shell.running(*tcp.split()[2:], "--json") as listening:

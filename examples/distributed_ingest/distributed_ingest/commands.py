@@ -166,11 +166,12 @@ def status(
     session: Session,
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Of one job; else of all.")] = None,
     store: Store = None,
+    watch: Annotated[bool, option("--watch", "Show it again and again, until Ctrl-C.")] = False,
 ) -> None:
-    """Show the jobs of a store: where they stand, who takes part, what is under way."""
-    from distributed_ingest.inspection import status
+    """Show the jobs of a store: who takes part, each task with its owner and its lag, as reported last."""
+    from distributed_ingest import inspection
 
-    status(session, name, store)
+    (inspection.watch if watch else inspection.status)(session, name, store)
 
 
 @command(app, "reset")

@@ -11,6 +11,14 @@ from distributed_ingest.job import Job
 from distributed_ingest.outlet import Outlet
 from sluice_coordination import DocumentStore, Functions, Source, SourceState
 
+Lag = dict[str, int | str]
+"""What a task reports with its lock: `left`, so many of `unit` are not in the stream yet."""
+
+
+def lag(left: int, unit: str) -> Lag:
+    """Return the report of a task."""
+    return {"left": left, "unit": unit}
+
 
 @dataclass(frozen=True)
 class Reach:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from distributed_ingest.feed import Reach, Scene
+from distributed_ingest.feed import Reach, Scene, lag
 from distributed_ingest.outlet import BATCH_BYTES
 from distributed_ingest.patience import PAUSES_S, tried, until_answered
 from distributed_ingest.records import MAX_EVENT_BYTES, Event, LineSplitter
@@ -155,6 +155,7 @@ class Folder:
         progress = _InWindow(*(found.body.get(_REACHED, (0, 0)) if found is not None else (0, 0)))
         todo = _slices(slices)
         while progress.number < len(todo):
+            context.held_lock.report(lag(progress.left(todo), "bytes"))
             await self._copy_slice(context, todo[progress.number], progress)
             progress.next_slice()
 

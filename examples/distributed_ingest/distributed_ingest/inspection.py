@@ -1,8 +1,11 @@
 """`sluice ingest status` and `reset`: what a store says of jobs, and forgetting one."""
 
 import asyncio
+import sys
 import time
+from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -14,10 +17,23 @@ from sluice_cli.errors import RefusedError, UsageError
 from sluice_cli.output import Output
 from sluice_cli.session import Session
 from sluice_cli.units import show_size
-from sluice_coordination import ConflictError, Document, DocumentStore, SourceState
+from sluice_coordination import ConflictError, Document, DocumentStore, SourceState, Status, statuses
 
 _TIMEOUT_S = 2.0
+WATCH_S = 2.0
+_CLEAR = "\x1b[H\x1b[2J"
 _ROUNDS = 5
+
+
+def watch(session: Session, name: str | None, store: str | None) -> None:
+    """Print it every two seconds, until Ctrl-C. Raises CommandError."""
+    with suppress(KeyboardInterrupt):
+        while True:
+            if sys.stdout.isatty():
+                sys.stdout.write(_CLEAR)
+            status(session, name, store)
+            sys.stdout.flush()
+            time.sleep(WATCH_S)
 
 
 def status(session: Session, name: str | None, store: str | None) -> None:
@@ -32,9 +48,9 @@ def status(session: Session, name: str | None, store: str | None) -> None:
     else:
         session.items(
             jobs,
-            ("job", "kind", "stream", ">nodes", ">under way", ">records", ">bytes"),
+            ("job", "kind", "stream", ">nodes", ">under way", ">lag", ">records", ">bytes"),
             lambda j: (
-                j["job"], j["kind"], j["stream"], len(j["nodes"]), len(j["underWay"]),
+                j["job"], j["kind"], j["stream"], len(j["nodes"]), _under_way(j), _lags(j["tasks"]),
                 f"{j['written']['records']:,}", show_size(j["written"]["bytes"]),
             ),
             empty="there is no job",
@@ -53,7 +69,8 @@ def reset(session: Session, name: str, store: str | None, *, force: bool) -> Non
 def jobs_of(documents: Mapping[str, Document], now_ms: int) -> list[dict[str, Any]]:
     """Return what documents say of each job, by name.
 
-    `nodes` are those that say they live, by clocks on walls; `underWay` tasks that a node holds.
+    `nodes` are those that say they live, by clocks on walls; `tasks` those on the board, with the `node` that holds
+    each, if one does, and what it has reported last as `lag`.
     """
     return [
         _job(Job(name, msgspec.convert(documents[f"{ROOT}/{name}/job"].body, Definition)), documents, now_ms)
@@ -68,18 +85,40 @@ def _job(job: Job, documents: Mapping[str, Document], now_ms: int) -> dict[str, 
 
     totals = documents.get(job.totals)
     counts = Counts() if totals is None else msgspec.convert(totals.body, Counts)
-    held = {id: body for id, body in under(f"{job.board}/part/").items() if body.get("expire", 0) > now_ms}
     sources = {name: msgspec.convert(body, SourceState) for name, body in under(f"{job.board}/source/").items()}
+    prefix = f"{job.board}/part/"
+    reported = statuses({id: found for id, found in documents.items() if id.startswith(prefix)}, now_ms)
+    keys = {f"{prefix}{name}/{key}" for name, state in sources.items() for key in state.tasks} | reported.keys()
     return {
         "job": job.name,
         **msgspec.to_builtins(job.definition),
         "written": msgspec.to_builtins(counts),
         "nodes": sorted(t for t, body in under(f"{job.board}/node/").items() if body.get("expire", 0) > now_ms),
-        "waiting": sum(len(state.tasks) for state in sources.values()) - len(held),
-        "underWay": [{"task": id, "node": body.get("owner", "")} for id, body in sorted(held.items())],
+        "tasks": [_task(id.removeprefix(prefix), reported.get(id)) for id in sorted(keys)],
         "positions": {part: body["position"] for part, body in sorted(under(job.progress()).items())}
         | {name: state.position for name, state in sources.items() if name == "folder"},
     }
+
+
+def _task(name: str, found: Status | None) -> dict[str, Any]:
+    return {
+        "task": name,
+        "node": found.owner if found is not None and found.lives else "",
+        "lag": found.report if found is not None else None,
+    }
+
+
+def _under_way(job: dict[str, Any]) -> int:
+    return sum(task["node"] != "" for task in job["tasks"])
+
+
+def _lags(tasks: list[dict[str, Any]]) -> str:
+    """Return what tasks have left, of each unit."""
+    left = Counter[str]()
+    for task in tasks:
+        if task["lag"]:
+            left[task["lag"]["unit"]] += task["lag"]["left"]
+    return ", ".join(show_size(n) if unit == "bytes" else f"{n:,} {unit}" for unit, n in left.items()) or "-"
 
 
 def _draw(out: Output, job: dict[str, Any]) -> None:
@@ -92,11 +131,13 @@ def _draw(out: Output, job: dict[str, Any]) -> None:
             ("records", f"{written['records']:,}, {show_size(written['bytes'])}, as the nodes have reported"),
             ("left out", written["skipped"] or None),
             ("nodes", ", ".join(job["nodes"]) or "none"),
-            ("tasks", f"{len(job['underWay'])} under way, {job['waiting']} waiting"),
+            ("tasks", f"{_under_way(job)} under way, {len(job['tasks']) - _under_way(job)} waiting"),
+            ("lag", _lags(job["tasks"])),
         ]
     )
-    if job["underWay"]:
-        out.table(("task", "node"), [(task["task"], task["node"]) for task in job["underWay"]], empty="")
+    if job["tasks"]:
+        rows = [(task["task"], task["node"] or "waits", _lags([task])) for task in job["tasks"]]
+        out.table(("task", "node", ">lag"), rows, empty="")
 
 
 async def _read(url: str, prefix: str) -> dict[str, Document]:

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from distributed_ingest.feed import Reach, Scene
+from distributed_ingest.feed import Lag, Reach, Scene, lag
 from distributed_ingest.ledger import Ledger, positions
 from distributed_ingest.outlet import BATCH_BYTES
 from distributed_ingest.records import MAX_EVENT_BYTES, Event
@@ -148,7 +148,9 @@ class Kafka:
                     await self._look_at_topic()
                 if self._id != topic_id:
                     raise TopicRenewedError(self._topic)
-                for number in await self._deliver(context, messages, ledgers):
+                refused = await self._deliver(context, messages, ledgers)
+                context.held_lock.report(await call(functools.partial(_lag, consumer, self._topic, ledgers)))
+                for number in refused:
                     low, high = await call(functools.partial(_marks, consumer, self._topic, number))
                     at = await self._go_on(number, ledgers[number], low, high)
                     await call(functools.partial(_restart, consumer, TopicPartition(self._topic, number, at)))
@@ -317,6 +319,15 @@ def _marks(consumer: Consumer, topic: str, number: int) -> tuple[int, int]:
     if marks is None:
         raise KafkaException(KafkaError(KafkaError._TIMED_OUT))  # noqa: SLF001 - its public name
     return marks
+
+
+def _lag(consumer: Consumer, topic: str, ledgers: "Mapping[int, _Offset]") -> Lag:
+    """Return how many offsets are left, as far as the consumer has been told of the ends."""
+    left = 0
+    for number, ledger in ledgers.items():
+        _, high = consumer.get_watermark_offsets(TopicPartition(topic, number), cached=True)
+        left += max(0, high - (ledger.next or 0))
+    return lag(left, "offsets")
 
 
 def _restart(consumer: Consumer, at: TopicPartition) -> None:

@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator, Sequence
 import msgspec
 
 from distributed_ingest.bucket import Bucket, BucketError, ObjectMissingError, S3Bucket, Stored
-from distributed_ingest.feed import Reach, Scene
+from distributed_ingest.feed import Reach, Scene, lag
 from distributed_ingest.outlet import BATCH_BYTES
 from distributed_ingest.records import MAX_EVENT_BYTES, Event, LineSplitter, records_of
 from sluice_cli.errors import UnreachableError, UsageError
@@ -147,8 +147,9 @@ class S3:
 
     # --- the part of any node
 
-    async def _copy(self, context: TaskContext, after: str, last: str, objects: int) -> None:  # noqa: ARG002
-        """Copy the objects behind one key, up to another."""
+    async def _copy(self, context: TaskContext, after: str, last: str, objects: int) -> None:
+        """Copy the objects behind one key, up to another; they become part of the stream all at once."""
+        context.held_lock.report(lag(objects, "objects"))
         try:
             await self._scene.outlet.deliver_once(context, self._scene.store, self._batches(after, last))
         except BucketError as error:

@@ -245,10 +245,14 @@ def filled(path: Path, *, lives: bool) -> str:
             await register(store, Job("one", Definition("kafka", ("topic",), "demo/lines", "whole", "record")), {})
             await store.put("ingest/one/totals", {"records": 12_345, "bytes": 2048}, None)
             await store.put("ingest/one/progress/partition-0", {"by": "x", "position": {"next": 7}}, None)
+            state = {"tasks": {key: {"function": "read"} for key in ("1-0", "1-1")}, "position": None}
+            await store.put("ingest/one/board/source/kafka", {**state, "complete": False}, None)
             leases = Leases(store, LeaseSettings(), owner="here-1")
             for id in ("ingest/one/board/node/here-1", "ingest/one/board/part/kafka/1-0"):
                 held_lock = await leases.take(id, None)
                 assert held_lock is not None
+                held_lock.report({"left": 1234, "unit": "offsets"})
+                await held_lock.update({})
                 if not lives:
                     await held_lock.release()
 
@@ -259,18 +263,37 @@ def filled(path: Path, *, lives: bool) -> str:
 def test_status(ingest: Ingest, tmp_path: Path) -> None:
     url = filled(tmp_path / "store.json", lives=True)
     code, out, _ = ingest("status", "--store", url)
-    assert code == 0 and " ".join(out.strip().split("\n")[-1].split()) == "one kafka demo/lines 1 1 12,345 2 KiB"
+    assert (
+        code == 0
+        and " ".join(out.strip().split("\n")[-1].split()) == "one kafka demo/lines 1 1 1,234 offsets 12,345 2 KiB"
+    )
     assert "kafka topic" in ingest("status", "one", "--store", url)[1]
     found = json.loads(ingest("status", "one", "--store", url, "--json")[1])
     assert found["positions"] == {"partition-0": {"next": 7}} and found["nodes"] == ["here-1"]
-    assert found["underWay"] == [{"task": "kafka/1-0", "node": "here-1"}]
+    own = {"task": "kafka/1-0", "node": "here-1", "lag": {"left": 1234, "unit": "offsets"}}
+    assert found["tasks"] == [own, {"task": "kafka/1-1", "node": "", "lag": None}]
+    said = " ".join(ingest("status", "one", "--store", url)[1].split())
+    assert "1 under way, 1 waiting" in said and "kafka/1-0 here-1 1,234 offsets kafka/1-1 waits -" in said
+
+
+def test_status_is_shown_again_until_ctrl_c(ingest: Ingest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    url, pauses = filled(tmp_path / "store.json", lives=True), list[float]()
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("distributed_ingest.inspection.time.sleep", pause)
+    code, out, _ = ingest("status", "--watch", "--store", url)
+    assert code == 0 and out.count("demo/lines") == 2 and pauses == [2.0, 2.0]
 
 
 def test_reset(ingest: Ingest, tmp_path: Path) -> None:
     url = filled(tmp_path / "store.json", lives=True)
     code, _, error = ingest("reset", "one", "--store", url)
     assert code == 1 and "nodes take part in one: here-1" in error
-    assert ingest("reset", "one", "--store", url, "--force")[:2] == (0, "forgotten one, 5 documents\n")
+    assert ingest("reset", "one", "--store", url, "--force")[:2] == (0, "forgotten one, 6 documents\n")
     assert ingest("reset", "one", "--store", url)[0] == 1
     url = filled(tmp_path / "other.json", lives=False)
     assert ingest("reset", "one", "--store", url)[0] == 0

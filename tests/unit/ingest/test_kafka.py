@@ -13,7 +13,7 @@ from distributed_ingest.ledger import positions
 from harness import eventually_async
 from sluice.kafka_config.clients import NOTHING
 from sluice_cli.errors import RefusedError
-from sluice_coordination import NodeEntry
+from sluice_coordination import LeaseSettings, NodeEntry, NodeSettings, statuses
 
 TOPIC = "orders"
 NOTES = "ingest/job/progress/"
@@ -119,7 +119,7 @@ class MemoryConsumer:
         there = dict.fromkeys(range(len(self._topic.logs)))
         return SimpleNamespace(topics={name: SimpleNamespace(error=None, partitions=there)})
 
-    def get_watermark_offsets(self, partition: Any, timeout: float) -> tuple[int, int]:
+    def get_watermark_offsets(self, partition: Any, timeout: float = 0.0, cached: bool = False) -> tuple[int, int]:
         return self._topic.first, len(self._topic.logs[partition.partition])
 
     def close(self) -> None:
@@ -164,6 +164,20 @@ async def test_every_record_once_by_two_nodes_and_nothing_when_repeated(world: W
     wanted = topic.fill(10)
     await world.run_to_completion(feed(world))
     assert sorted(world.sink.texts) == sorted(wanted)
+
+
+async def test_a_task_reports_how_many_offsets_are_left(world: World, topic: MemoryTopic) -> None:
+    topic.fill(2500)
+    world.sink.closes_after = 3
+    settings = NodeSettings(workers=1, look_s=0.02, lease=LeaseSettings(lease_s=5.0, margin_s=2.0))
+    async with world.node(feed(world), settings):
+
+        async def reported() -> bool:
+            parts = await world.store.under("ingest/job/board/part/kafka/")
+            return [each.report for each in statuses(parts, 0).values()] == [{"left": 1500, "unit": "offsets"}]
+
+        await eventually_async(reported, SOON_S, "it is reported with the renewal of its lock")
+        world.sink.open.set()
 
 
 async def test_a_node_that_joins_gets_its_share(world: World, topic: MemoryTopic) -> None:

@@ -5,12 +5,13 @@ from collections import Counter
 from collections.abc import AsyncIterator
 
 import pytest
-from unit.ingest.world import World
+from unit.ingest.world import SOON_S, World
 
 from distributed_ingest.bucket import BucketError, ObjectMissingError, Stored
 from distributed_ingest.s3 import S3, Reached, bucket_of
+from harness import eventually_async
 from sluice_cli.errors import UnreachableError, UsageError
-from sluice_coordination import Window
+from sluice_coordination import Window, statuses
 
 URL = "s3://bucket/logs"
 PAGE = 7
@@ -79,6 +80,12 @@ async def test_a_window_whose_node_dies_is_written_once_by_the_next_one(world: W
     copying = feed(world, bucket)
     async with world.node(copying):
         await world.until(lambda: bool(world.sink.transactions), "it has begun")
+
+        async def reported() -> bool:
+            parts = await world.store.under("ingest/job/board/part/s3/")
+            return [each.report for each in statuses(parts, 0).values()] == [{"left": 3, "unit": "objects"}]
+
+        await eventually_async(reported, SOON_S, "it has reported what is left")
     world.sink.open.set()
     await world.run_to_completion(feed(world, bucket))
     assert len(world.sink.texts) == 6 and [each.state for each in world.sink.transactions] == ["ABORTED", "COMMITTED"]
