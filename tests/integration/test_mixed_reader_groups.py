@@ -9,6 +9,7 @@ from signal import SIGKILL
 import pytest
 from integration.test_java_client import build
 from support.controller import unique
+from support.wait import eventually_async
 
 from harness import System
 from sluice_client import (
@@ -16,10 +17,15 @@ from sluice_client import (
     Client,
     Event,
     EventReader,
+    GroupConfig,
+    ReaderGroup,
+    Retention,
     ScalingPolicy,
     StreamConfig,
+    create_reader_group,
     open_client,
     open_reader,
+    open_reader_group,
 )
 from sluice_local import java
 from sluice_local.settings import LocalSettings
@@ -144,3 +150,42 @@ async def test_java_and_python_share_a_group_while_its_stream_is_scaled(system: 
             for key in KEYS:
                 read = [event for event in reading.by(reader) if event.startswith(f"{key} ")]
                 assert read == sorted(read)
+
+
+async def _is_published(group: ReaderGroup) -> bool:
+    """Whether the controller has taken what the last checkpoint has."""
+    checkpoints = (await group.shared.refresh()).checkpoints
+    return bool(checkpoints.last) and checkpoints.published
+
+
+async def test_what_a_killed_reader_held_is_read_by_the_others(system: System) -> None:
+    """It blocks every checkpoint until it is reported; then the others begin at its last one."""
+    scope = unique("sc")
+    async with open_client(system.grpc_address) as client:
+        await client.streams.create_scope(scope)
+        await client.streams.create_stream(scope, "st", StreamConfig(ScalingPolicy(min_segments=4)))
+        reading, traffic = Reading(), Traffic(client, scope)
+        await traffic.write(100)
+        config = GroupConfig(
+            starts={f"{scope}/st": None}, refresh_ms=200, automatic_checkpoint_ms=500, retention=Retention.AUTOMATIC
+        )
+        assert await create_reader_group(client, scope, "g", config)
+        group = await open_reader_group(client, scope, "g")
+        async with _java_reader(system, reading, scope, "g", "java") as killed:
+            python = await open_reader(client, scope, "g", "python")
+            task = asyncio.create_task(reading.read(python))
+            await reading.until(lambda: reading.has_all(traffic) and len(python.segments) == 2)
+            killed.kill()
+            await killed.wait()
+        await traffic.write(100)
+        await group.reader_offline("java")
+        await reading.until(lambda: reading.has_all(traffic) and len(python.segments) == 4)
+        await eventually_async(lambda: _is_published(group), DEADLINE_S, "the last checkpoint is not published")
+        task.cancel()
+        await asyncio.wait([task])
+        await traffic.write(100)
+        await group.reader_offline("python")
+        async with _java_reader(system, reading, scope, "g", "other"):
+            await reading.until(lambda: reading.has_all(traffic))
+            await client.streams.seal_stream(scope, "st")
+        assert reading.by("other")
