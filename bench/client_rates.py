@@ -18,15 +18,21 @@ import msgspec
 import pravega_client
 
 from bench.systems import private_system
-from sluice_client import ScalingPolicy, SegmentInput, StoredEvent, StreamConfig, open_client
+from sluice_client import (
+    Event,
+    GroupConfig,
+    ScalingPolicy,
+    StreamConfig,
+    create_reader_group,
+    open_client,
+    open_reader,
+)
 
 CASES = ((100, 1), (100, 8), (10_240, 1), (10_240, 8))
 """Bytes of an event, and segments of the stream."""
 _BYTES = {100: 10_000_000, 10_240: 100_000_000}
 _IN_FLIGHT = 10_000
 """Of the PyPI writer, which waits for each event otherwise."""
-_AT_ONCE = 100
-"""So many events of a segment our side takes before anything else has its turn."""
 _KEYS = [f"key-{number}" for number in range(64)]
 _SCOPE = "rates"
 _SIDES = ("ours", "pypi")
@@ -133,28 +139,18 @@ async def _pypi_write(address: str, stream: str, size: int, count: int) -> Rate:
 
 async def _read(address: str, stream: str, _size: int, count: int) -> Rate:
     async with open_client(address) as client:
-        woken = asyncio.Event()
-        segments = await client.controller.segments(_SCOPE, stream)
-        inputs = [SegmentInput(client.store, segment, woken=woken) for segment in segments]
+        group = f"g{secrets.token_hex(4)}"
+        await create_reader_group(client, _SCOPE, group, GroupConfig(starts={f"{_SCOPE}/{stream}": None}))
+        async with await open_reader(client, _SCOPE, group, "r") as reader:
 
-        async def work() -> None:
-            left = count
-            while left > 0:
-                woken.clear()
-                for source in inputs:
-                    for _ in range(_AT_ONCE):
-                        if not isinstance(source.take(), StoredEvent):
-                            break
-                        left -= 1
-                await asyncio.sleep(0)
-                if left > 0 and not any(source.ready for source in inputs):
-                    await woken.wait()
+            async def work() -> None:
+                left = count
+                async for item in reader:
+                    left -= isinstance(item, Event)
+                    if left == 0:
+                        return
 
-        try:
             return await _timed(count, work)
-        finally:
-            for source in inputs:
-                await source.close()
 
 
 async def _pypi_read(address: str, stream: str, _size: int, count: int) -> Rate:

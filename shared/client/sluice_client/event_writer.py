@@ -135,7 +135,9 @@ class EventWriter:
                 raise StreamSealed("it has no segment to write to")
             for position, data in self._new:
                 segment = segment_at(position, self._ranges)
-                lane = self._lanes.setdefault(segment, _Lane(segment))
+                lane = self._lanes.get(segment)
+                if lane is None:
+                    lane = self._lanes[segment] = _Lane(segment)
                 lane.waiting.append((position, data))
             self._new = []
         return any(lane.waiting for lane in self._lanes.values())
