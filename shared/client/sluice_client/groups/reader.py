@@ -281,15 +281,11 @@ class EventReader:
         for segment in list(self._completed):
             if not await self._complete(segment):
                 return
-        timers = self._timers
-        if self._clock() >= timers.release:
-            timers.acquire = timers.release = self._clock() + decisions.ATTEMPT_S
-            before = self._group.state
-            positions, lag = self._positions(), self._lag()
-            after = await self._update(lambda state: decisions.release(state, self.id, positions, lag))
-            self._put_off(after)
-            if after is not before and len(held_by(after, self.id)) < len(positions):
-                _log.info("%s: gave a segment to other readers", self.id)
+        timers, now = self._timers, self._clock()
+        positions, lag = self._positions(), self._lag()
+        if now >= timers.release and decisions.release(self._group.state, self.id, positions, lag):
+            timers.acquire = timers.release = now + decisions.ATTEMPT_S
+            self._put_off(await self._update(lambda state: decisions.release(state, self.id, positions, lag)))
 
     async def _complete(self, segment: str) -> bool:
         """Says that a segment was read to its end; False: another checkpoint has to be made first."""

@@ -9,10 +9,11 @@ import pytest
 
 from sluice.pravega import ConnectionFailure, Failure, InMemorySegmentStore
 from sluice.pravega.reader_group_config import GroupConfig, Retention
-from sluice.pravega.reader_group_state import CreateCheckpoint, GroupState
+from sluice.pravega.reader_group_state import CreateCheckpoint, GroupState, UpdatingConfig
 from sluice_client import (
     Client,
     EventMissing,
+    Refused,
     ScalingPolicy,
     Skipped,
     StreamConfig,
@@ -22,6 +23,7 @@ from sluice_client import (
 )
 from sluice_client.groups.decisions import ReaderExists, ReaderOffline
 from sluice_client.groups.group import ConfigDiffers, ReaderGroup, create_reader_group, open_reader_group
+from sluice_client.groups.messages import config_message
 from sluice_client.groups.reader import CheckpointReached, Event, EventReader, Item, open_reader
 from sluice_client.groups.state import is_complete
 from sluice_client.memory import InMemoryController
@@ -248,10 +250,30 @@ async def test_a_reader_that_was_reported_offline_finds_out_and_returns_nothing_
         assert await _take(other, 2) == [b"1", b"2"]
 
 
-async def test_two_readers_have_no_id_in_common(cluster: Cluster) -> None:
+async def test_a_reader_is_out_when_its_group_is_reset(cluster: Cluster) -> None:
+    reader, group = await cluster.reader("r"), await cluster.group()
+    await group.reset(await group.config())
+    with pytest.raises(ReaderOffline):
+        await reader.next(SOON_S)
+
+
+async def test_a_reset_that_died_half_way_is_completed_by_a_reader(cluster: Cluster) -> None:
+    reader, group = await cluster.reader("r"), await cluster.group()
+    await group.shared.update(lambda _: [UpdatingConfig(True)])
+    request = config_message("sc", "g", await group.config())
+    await cluster.client.controller.call(lambda stub: stub.updateReaderGroup, request)
+    with pytest.raises(ReaderOffline):
+        await reader.next(SOON_S)
+    state = await cluster.state()
+    assert state.config.generation == 1 and not state.updating
+
+
+async def test_two_readers_have_no_id_in_common_and_some_can_be_none(cluster: Cluster) -> None:
     await cluster.reader("r")
     with pytest.raises(ReaderExists):
         await cluster.reader("r")
+    with pytest.raises(Refused, match="a/b"):
+        await cluster.reader("a/b")
 
 
 async def test_what_was_truncated_is_said_and_reading_goes_on(cluster: Cluster) -> None:
