@@ -7,15 +7,11 @@ functions.
 import base64
 import binascii
 import sys
-from collections.abc import Iterator
-from itertools import takewhile
-from typing import Annotated, TypeVar
+from typing import Annotated
 
-import msgspec
 from fastapi import Query
 
 from api_gateway.edge.errors import BadRequestError
-from api_gateway.edge.listing import Listing
 from sluice.validation import form
 
 MAX_ITEMS = 1000
@@ -30,37 +26,7 @@ After = Annotated[
     ),
 ]
 
-Prefix = Annotated[
-    str,
-    Query(
-        max_length=1000,
-        pattern=form("^[A-Za-z0-9._-]*$", "letters, digits and ._-"),
-        description="Only names that begin like this.",
-    ),
-]
-
 DEFAULT = 100
-
-T = TypeVar("T")
-Shown = TypeVar("Shown")
-
-
-async def page_of(
-    listing: Listing[T, Shown], limit: int, after: str, prefix: str
-) -> tuple[list[Shown], str | None] | None:
-    """The items with the prefix on the page that the token begins, and the token behind them; None for a missing scope.
-
-    Raises BadRequestError.
-    """
-
-    async def fetch(behind: str) -> Iterator[T] | None:
-        items = await listing.fetch(begin_of(behind, prefix))
-        return takewhile(lambda item: listing.name(item).startswith(prefix), items) if items is not None else None
-
-    page = await msgspec.structs.replace(listing, fetch=fetch).page(position_in(after), limit)
-    if page is None:
-        return None
-    return page.items, token_of(page.behind) if page.behind is not None else None
 
 
 def begin_of(after: str, prefix: str) -> str:

@@ -1,6 +1,6 @@
 """What the routes of this interface have in common: the router, the form of models, what a refusal looks like."""
 
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
@@ -25,6 +25,13 @@ class Model(BaseModel):
     """camelCase in JSON; a property that is None is left out."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True)
+
+
+class Page(Model, Generic[Item]):
+    """A page of a list."""
+
+    items: list[Item]
+    next: str | None = Field(default=None, description="Where the next page begins; left out at the end.")
 
 
 class Body(Model):

@@ -15,7 +15,7 @@ from api_gateway.console.dead_letters import (
     SettledAlreadyError,
 )
 from api_gateway.console.paging import DEFAULT, After, Limit, numbers_in, token_of
-from api_gateway.console.rest.base import INT32_MAX, INT64_MAX, Model, refusals, router
+from api_gateway.console.rest.base import INT32_MAX, INT64_MAX, Model, Page, refusals, router
 from api_gateway.edge.rest.answers import as_json
 from api_gateway.edge.rest.failures import RefusedError
 from api_gateway.edge.rest.parts import served
@@ -44,11 +44,8 @@ class DeadLetterItem(Model):
     settled: Literal["dropped", "replayed"] | None = Field(default=None, description="What became of it, if anything.")
 
 
-class DeadLetterList(Model):
+class DeadLetterList(Page[DeadLetterItem]):
     """A page of dead letters, the latest first."""
-
-    items: list[DeadLetterItem]
-    next: str | None = Field(default=None, description="Where the next page begins; left out at the end.")
 
 
 class DeadLetterSettlement(Model):

@@ -11,7 +11,6 @@ from pydantic import Field
 
 from api_gateway.console.etags import SHOWN, IfMatch, config_changed, etag_of, matching
 from api_gateway.console.looking_back import At, LookBack
-from api_gateway.console.paging import DEFAULT, After, Limit, Prefix, page_of
 from api_gateway.console.rest.actions import Action, action, judged, why_not_now
 from api_gateway.console.rest.base import (
     INT32_MAX,
@@ -20,16 +19,18 @@ from api_gateway.console.rest.base import (
     Cut,
     GroupName,
     Model,
+    Page,
     ScopeName,
     changed,
     cut_of,
     refusals,
     router,
 )
+from api_gateway.console.rest.listed import WantedNames, listed
 from api_gateway.console.rest.replies import done
 from api_gateway.console.rest.workflows import on_workflow
 from api_gateway.edge.listing import Listing, may_read
-from api_gateway.edge.reads import Reads, missing_scope
+from api_gateway.edge.reads import Reads
 from api_gateway.edge.rest.answers import as_json
 from api_gateway.edge.rest.failures import RefusedError
 from api_gateway.edge.rest.parts import ServedReads, Submit
@@ -98,26 +99,18 @@ class GroupItem(Model):
     streams: list[str] = Field(description="What it reads, as scope/stream.")
 
 
-class GroupList(Model):
+class GroupList(Page[GroupItem]):
     """A page of reader groups, by name."""
-
-    items: list[GroupItem]
-    next: str | None = Field(default=None, description="Where the next page begins; left out at the end.")
 
 
 @routes.get(
     "/scopes/{scope}/readergroups", operation_id="listGroups", response_model=GroupList, responses=refusals(404)
 )
-async def list_groups(
-    reads: ServedReads, scope: ScopeName, prefix: Prefix = "", limit: Limit = DEFAULT, after: After = ""
-) -> Response:
+async def list_groups(reads: ServedReads, page: WantedNames, scope: ScopeName) -> Response:
     """List the reader groups of a scope, by name."""
     fetch = partial(reads.groups_in, scope)
     listing = Listing(fetch, lambda one: one.id.name, partial(reader_group_resource, scope), _item)
-    page = await page_of(listing, limit, after, prefix)
-    if page is None:
-        raise missing_scope(scope)
-    return as_json(GroupList(items=page[0], next=page[1]))
+    return await listed(GroupList, listing, page, scope)
 
 
 def _item(group: ReaderGroup) -> GroupItem:

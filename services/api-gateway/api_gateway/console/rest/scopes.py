@@ -6,9 +6,9 @@ from fastapi import Query, Response
 from pydantic import Field
 
 from api_gateway.console.looking_back import At, LookBack
-from api_gateway.console.paging import DEFAULT, After, Limit, Prefix, page_of
 from api_gateway.console.rest.actions import action
-from api_gateway.console.rest.base import Model, ScopeName, Taken, changed, refusals, router
+from api_gateway.console.rest.base import Model, Page, ScopeName, Taken, changed, refusals, router
+from api_gateway.console.rest.listed import WantedNames, listed
 from api_gateway.console.rest.replies import done
 from api_gateway.edge.listing import Listing
 from api_gateway.edge.rest.answers import as_json
@@ -30,20 +30,15 @@ class ScopeItem(Model):
     name: str = Field(examples=["demo"])
 
 
-class ScopeList(Model):
+class ScopeList(Page[ScopeItem]):
     """A page of scopes, by name."""
-
-    items: list[ScopeItem]
-    next: str | None = Field(default=None, description="Where the next page begins; left out at the end.")
 
 
 @routes.get("/scopes", operation_id="listScopeNames", response_model=ScopeList, responses=refusals())
-async def list_scopes(reads: ServedReads, prefix: Prefix = "", limit: Limit = DEFAULT, after: After = "") -> Response:
+async def list_scopes(reads: ServedReads, page: WantedNames) -> Response:
     """List the scopes, the internal one included."""
     listing = Listing(reads.scopes, str, scope_resource, lambda name: ScopeItem(name=name))
-    page = await page_of(listing, limit, after, prefix)
-    assert page is not None, "there are always scopes"
-    return as_json(ScopeList(items=page[0], next=page[1]))
+    return await listed(ScopeList, listing, page)
 
 
 @routes.get("/scopes/{scope}", operation_id="describeScope", response_model=ScopeDescription, responses=refusals(404))

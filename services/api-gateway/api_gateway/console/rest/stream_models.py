@@ -4,23 +4,17 @@ from typing import Annotated
 
 from pydantic import AllowInfNan, Field
 
-from api_gateway.console.rest.base import INT64_MAX, Body, Cut, Model
+from api_gateway.console.rest.base import INT64_MAX, Body, Cut, Model, Page
 from sluice.insight.shown import text
 from sluice.insight.streams import SegmentModel, StreamItem
 
 
-class StreamList(Model):
+class StreamList(Page[StreamItem]):
     """A page of streams, by name."""
 
-    items: list[StreamItem]
-    next: str | None = Field(default=None, description="Where the next page begins; left out at the end.")
 
-
-class SegmentList(Model):
+class SegmentList(Page[SegmentModel]):
     """A page of segments, by key range."""
-
-    items: list[SegmentModel]
-    next: str | None = Field(default=None, description="Where the next page begins; left out at the end.")
 
 
 class Successor(SegmentModel):

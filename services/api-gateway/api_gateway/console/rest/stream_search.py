@@ -14,7 +14,7 @@ from pydantic import Field
 
 from api_gateway.console.lookback import while_caller_waits
 from api_gateway.console.paging import DEFAULT, After, Limit, position_in, token_of
-from api_gateway.console.rest.base import Model, refusals, router
+from api_gateway.console.rest.base import Page, refusals, router
 from api_gateway.edge.listing import MAX_EXAMINED, may_read
 from api_gateway.edge.reads import Names, Reads, missing_scope, streams_after, streams_with_tag
 from api_gateway.edge.rest.answers import as_json
@@ -68,11 +68,8 @@ class FoundStream(StreamItem):
     )
 
 
-class FoundStreams(Model):
+class FoundStreams(Page[FoundStream]):
     """A page of streams. It may be short, or empty, before the end: only without `next` it is the last one."""
-
-    items: list[FoundStream]
-    next: str | None = Field(default=None, description="Where the next page begins; left out at the end.")
 
 
 class _Wanted(msgspec.Struct, frozen=True):

@@ -10,18 +10,18 @@ from msgspec import structs
 
 from api_gateway.console.etags import SHOWN, IfMatch, etag_of, matching
 from api_gateway.console.looking_back import At, LookBack
-from api_gateway.console.paging import DEFAULT, After, Limit, Prefix, page_of
 from api_gateway.console.rest.actions import Action, action, judged
 from api_gateway.console.rest.base import ScopeName, StreamName, Taken, changed, cut_of, refusals, router
 from api_gateway.console.rest.config_models import StreamSettings, config_of
 from api_gateway.console.rest.dry_runs import AnyAnswer, DryRun, DryRunQuery
+from api_gateway.console.rest.listed import WantedNames, listed
 from api_gateway.console.rest.replies import done
 from api_gateway.console.rest.scaling import ABOUT, scale_stream
 from api_gateway.console.rest.stream_models import StreamList, TruncateBody
 from api_gateway.console.rest.transactions import abort_transaction, commit_transaction
 from api_gateway.console.rest.workflows import on_workflow
 from api_gateway.edge.listing import Listing, may_read
-from api_gateway.edge.reads import missing_scope, streams_after, streams_with_tag
+from api_gateway.edge.reads import streams_after, streams_with_tag
 from api_gateway.edge.rest.answers import as_json
 from api_gateway.edge.rest.failures import RefusedError
 from api_gateway.edge.rest.parts import ServedContainers, ServedReads, Submit
@@ -46,13 +46,11 @@ _ONE = "/scopes/{scope}/streams/{stream}"
 )
 async def list_streams(
     reads: ServedReads,
+    page: WantedNames,
     containers: ServedContainers,
     scope: ScopeName,
     tag: Annotated[str | None, Query(max_length=255, description="Only streams with exactly this tag.")] = None,
     internal: Annotated[bool, Query(description="Also streams that Sluice keeps for itself, `_…`.")] = False,
-    prefix: Prefix = "",
-    limit: Limit = DEFAULT,
-    after: After = "",
 ) -> Response:
     """List the streams of a scope, by name."""
     wanted = streams_after if tag is None else partial(streams_with_tag, tag)
@@ -62,10 +60,7 @@ async def list_streams(
 
     shown = partial(stream_item, placement=containers.placement())
     listing = Listing(fetch, lambda one: one.id.name, partial(stream_resource, scope), shown)
-    page = await page_of(listing, limit, after, prefix)
-    if page is None:
-        raise missing_scope(scope)
-    return as_json(StreamList(items=page[0], next=page[1]))
+    return await listed(StreamList, listing, page, scope)
 
 
 @routes.get(_ONE, operation_id="describeStream", response_model=StreamDescription, responses={**SHOWN, **refusals(404)})

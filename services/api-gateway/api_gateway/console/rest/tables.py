@@ -8,12 +8,11 @@ from pydantic import Field
 
 from api_gateway.console.etags import SHOWN, etag_of
 from api_gateway.console.looking_back import At, LookBack
-from api_gateway.console.paging import DEFAULT, After, Limit, Prefix, page_of
 from api_gateway.console.rest.actions import action, judged, why_not_now
 from api_gateway.console.rest.base import (
     INT64_MAX,
     Body,
-    Model,
+    Page,
     ScopeName,
     TableName,
     Taken,
@@ -21,10 +20,10 @@ from api_gateway.console.rest.base import (
     refusals,
     router,
 )
+from api_gateway.console.rest.listed import WantedNames, listed
 from api_gateway.console.rest.replies import done
 from api_gateway.console.rest.workflows import on_workflow
 from api_gateway.edge.listing import Listing
-from api_gateway.edge.reads import missing_scope
 from api_gateway.edge.rest.answers import as_json
 from api_gateway.edge.rest.failures import RefusedError
 from api_gateway.edge.rest.parts import ServedContainers, ServedReads, Submit
@@ -58,30 +57,22 @@ class TableSettings(Body):
     )
 
 
-class TableList(Model):
+class TableList(Page[TableItem]):
     """A page of key-value tables, by name."""
-
-    items: list[TableItem]
-    next: str | None = Field(default=None, description="Where the next page begins; left out at the end.")
 
 
 @routes.get("/scopes/{scope}/tables", operation_id="listTables", response_model=TableList, responses=refusals(404))
 async def list_tables(
     reads: ServedReads,
+    page: WantedNames,
     containers: ServedContainers,
     scope: ScopeName,
-    prefix: Prefix = "",
-    limit: Limit = DEFAULT,
-    after: After = "",
 ) -> Response:
     """List the key-value tables of a scope, by name."""
     fetch = partial(reads.tables_in, scope)
     shown = partial(table_item, placement=containers.placement())
     listing = Listing(fetch, lambda one: one.id.name, partial(table_resource, scope), shown)
-    page = await page_of(listing, limit, after, prefix)
-    if page is None:
-        raise missing_scope(scope)
-    return as_json(TableList(items=page[0], next=page[1]))
+    return await listed(TableList, listing, page, scope)
 
 
 @routes.get(_ONE, operation_id="describeTable", response_model=TableDescription, responses={**SHOWN, **refusals(404)})

@@ -13,6 +13,7 @@ from api_gateway.console.rest.base import (
     INT64_MAX,
     Body,
     Model,
+    Page,
     ScopeName,
     StreamName,
     TransactionUuid,
@@ -66,11 +67,8 @@ class TransactionModel(Model):
     workflow: RunningWorkflow | None = Field(default=None, description="Its abort, if that is under way.")
 
 
-class TransactionList(Model):
+class TransactionList(Page[TransactionModel]):
     """A page of transactions: the earliest first of those that live, the latest first of those that have ended."""
-
-    items: list[TransactionModel]
-    next: str | None = Field(default=None, description="Where the next page begins; left out at the end.")
 
 
 class LeaseBody(Body):

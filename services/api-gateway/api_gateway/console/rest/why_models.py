@@ -4,20 +4,18 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from api_gateway.console.rest.base import INT32_MAX, INT64_MAX, Body, Model
+from api_gateway.console.rest.base import INT32_MAX, INT64_MAX, Body, Model, Page
 from api_gateway.console.rest.config_models import RetentionBody
 from sluice.domain.config import MAX_SEGMENTS
 from sluice.insight.decisions import DecisionModel
 
 
-class DecisionList(Model):
+class DecisionList(Page[DecisionModel]):
     """Decisions. Without a span: the last new one of each kind, and the last that acts if that is another one.
 
     With one, all that were recorded in it, the latest first.
     """
 
-    items: list[DecisionModel]
-    next: str | None = Field(default=None, description="Where the next page begins; left out at the end.")
     searched_to: int | None = Field(
         default=None, description="The moment back to which all that fit are here, epoch ms; left out without a span."
     )

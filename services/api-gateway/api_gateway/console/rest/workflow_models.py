@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from api_gateway.console.rest.base import Body, Model
+from api_gateway.console.rest.base import Body, Model, Page
 from sluice.insight.workflows import WorkflowItem
 from sluice.validation import form
 
@@ -21,11 +21,8 @@ Aggregate = Annotated[
 ]
 
 
-class WorkflowList(Model):
+class WorkflowList(Page[WorkflowItem]):
     """A page of running workflows, by aggregate."""
-
-    items: list[WorkflowItem]
-    next: str | None = Field(default=None, description="Where the next page begins; left out at the end.")
 
 
 class AggregateBody(Body):
