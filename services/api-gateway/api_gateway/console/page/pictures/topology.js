@@ -1,8 +1,8 @@
 /**
- * The picture of a stream: its segments over time, or epochs, and keys, on two canvases without a framework.
+ * The picture of a stream: its segments over time, or epochs, and keys.
  *
- * The lower canvas has what changes with data and view, the upper one what follows the pointer and the focus; so
- * pointing at something redraws a few outlines and no rectangle. A picture draws at most once a frame. What is beside
+ * A canvas has what changes with data and view; what follows the pointer and the focus are elements over it. So
+ * pointing at something moves a few outlines and draws no rectangle. A picture draws at most once a frame. What is beside
  * it (controls, legend, card, table) is the page's: it gets words and rectangles by callbacks, and says what to show.
  */
 
@@ -27,13 +27,14 @@ const NO_KIN = {before: [], after: []};
 
 export class Topology {
   /**
-   * @param {{base: HTMLCanvasElement, over: HTMLCanvasElement, map: HTMLCanvasElement}} canvases `over` lies upon
-   *   `base` and can have the focus
+   * @param {{base: HTMLCanvasElement, over: HTMLElement, lights: HTMLElement, map: HTMLCanvasElement}} hosts `over`
+   *   lies upon `base` and can have the focus; `lights` is in it
    * @param {Callbacks} callbacks @param {{x?: string | null, view?: string | null}} address
    */
-  constructor({base, over, map}, callbacks, address) {
+  constructor({base, over, lights, map}, callbacks, address) {
     this.base = base;
     this.over = over;
+    this.lights = lights;
     this.callbacks = callbacks;
     this.address = address;
     this.minimap = new Minimap(map, (view) => this.look(view));
@@ -205,7 +206,7 @@ export class Topology {
     const {theme} = this;
     if (this.stale) {
       const begin = performance.now();
-      const context = this.#context(this.base, ratio);
+      const context = this.#context(ratio);
       drawAxes(context, model, view, theme, this.utc);
       const visible = placed(model, view, ratio);
       this.marks = marksOf(model, view, this.extras, this.overlays);
@@ -220,7 +221,7 @@ export class Topology {
       }
       this.minimap.draw(view);
     }
-    drawLit(this.#context(this.over, ratio), model, view, this.lit, theme);
+    drawLit(this.lights, model, view, this.lit);
   }
 
   /** What lies under the pointer is lit and told. @param {number} px @param {number} py */
@@ -348,8 +349,9 @@ export class Topology {
     this.draw();
   }
 
-  /** A cleared context, in pixels of the page. @param {HTMLCanvasElement} canvas @param {number} ratio */
-  #context(canvas, ratio) {
+  /** A cleared context, in pixels of the page. @param {number} ratio */
+  #context(ratio) {
+    const canvas = this.base;
     const width = Math.round(this.over.clientWidth * ratio);
     const height = Math.round(this.over.clientHeight * ratio);
     if (canvas.width !== width || canvas.height !== height) {

@@ -1,4 +1,4 @@
-/** The picture on the page: its canvases, and what is said where the pointer is. */
+/** The picture on the page: its canvas with what lies over it, and what is said where the pointer is. */
 import {html, useEffect, useId, useRef, useSignal} from '../../core/html.js';
 import {liveState, paused} from '../../core/live.js';
 import {now, utc} from '../../core/time.js';
@@ -16,6 +16,7 @@ export function Stage(props) {
   const {model, mode, facts: known, extras, overlays, live, canDivide, pinned, sought, address, label} = props;
   const base = useRef(null);
   const over = useRef(null);
+  const lights = useRef(null);
   const map = useRef(null);
   const picture = useRef(/** @type {Topology | null} */ (null));
   const current = useRef(props);
@@ -26,7 +27,7 @@ export function Stage(props) {
 
   useEffect(() => {
     const made = new Topology(
-      /** @type {any} */ ({base: base.current, over: over.current, map: map.current}),
+      /** @type {any} */ ({base: base.current, over: over.current, lights: lights.current, map: map.current}),
       {
         onAddress: (next) => current.current.onAddress(next),
         onPin: (rect) => current.current.onPin(rect),
@@ -81,10 +82,11 @@ export function Stage(props) {
   const turn = focused.value.turn % 2;
   return html`<div class="picture-stage">
     <canvas ref=${base} aria-hidden="true"></canvas>
-    <canvas ref=${over} tabindex="0" role="application" aria-roledescription="picture" aria-label=${label}
+    <div ref=${over} class="over" tabindex="0" role="application" aria-roledescription="picture" aria-label=${label}
       aria-activedescendant=${focused.value.text ? `${id}-${turn}` : undefined} aria-describedby=${`${id}-keys`}>
       <span id=${`${id}-${turn}`} role="img" aria-label=${focused.value.text || 'nothing has the focus'}></span>
-    </canvas>
+      <div ref=${lights} class="lights" aria-hidden="true"></div>
+    </div>
     <span id=${`${id}-keys`}
       class="away">Arrows lead left and right through time, up and down through keys. Enter opens a segment, plus and
         minus zoom, 0 shows all. The same as a table: the button Table.</span>
