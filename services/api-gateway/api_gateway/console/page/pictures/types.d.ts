@@ -239,6 +239,3 @@ export type Stair = {
 export type Span = {overlay: Overlay; x0: number; x1: number; lines: string[]};
 
 export type Marks = {flags: Flag[]; stairs: Stair[]; held: Span[]; bands: Span[]; watermark: Span | null};
-
-/** What a surface does at each event of its canvas. */
-export type Listeners = {[T in keyof HTMLElementEventMap]?: (event: HTMLElementEventMap[T]) => void};
