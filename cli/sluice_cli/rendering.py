@@ -181,6 +181,7 @@ def _draw_stream(out: Output, stream: dict[str, Any]) -> None:
             ("under way", workflow_text(stream.get("workflow"))),
             ("waiting", _waiting(stream.get("waiting"))),
             ("transactions", ", ".join(f"{counts[kind]} {kind}" for kind in ("open", "waiting", "aborting"))),
+            ("ended", f"{counts['ended']} are remembered, each for {show_duration(counts['endedKeptMs'])} or more"),
             *(("subscriber", f"{s['name']} at {cut_text(s['cut']) or 'no cut yet'}") for s in stream["subscribers"]),
             *((f"{d['kind']} decision", f"{d['code']}: {d['reason']}") for d in stream["decisions"]),
             ("mark stream", stream["markStream"]),

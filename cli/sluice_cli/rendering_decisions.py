@@ -5,7 +5,7 @@ from typing import Any
 
 from sluice.lookback.times import show_time
 from sluice_cli.output import Output
-from sluice_cli.units import show_size
+from sluice_cli.units import segment_text, show_size
 
 DECISION_COLUMNS = ("at", "stream", "kind", "decision", "reason", "carried out", "request")
 
@@ -20,6 +20,28 @@ def decision_row(decision: dict[str, Any]) -> tuple[object, ...]:
         decision.get("reason"),
         "" if carried_out is None else "yes" if carried_out else "no",
         decision.get("request"),
+    )
+
+
+def draw_reported(out: Output, found: dict[str, Any]) -> None:
+    """Loads of segments, then what retention has to choose from."""
+    columns = ("segment", "load", "since", "last report")
+    rows = (
+        (segment_text(one["segment"]), one["load"], show_time(one["since"]), show_time(one["reportedAt"]))
+        for one in found["loads"]
+    )
+    out.table(columns, rows, empty="no segment is hot or cold")
+    cuts = found["retentionSet"]
+    times = cuts["at"]
+    reach = f"{len(times)} cuts, from {show_time(times[0])} to {show_time(times[-1])}" if times else "no cuts"
+    sizes = f"{show_size(cuts['bytes'][0])} to {show_size(cuts['bytes'][-1])}" if times else ""
+    out.fields(
+        (
+            ("last report on load", show_time(found.get("loadReportedAt")) or "none in 7 days"),
+            ("last report on retention", show_time(found.get("retentionReportedAt")) or "none in 7 days"),
+            ("retention set", reach),
+            ("bytes behind the head", sizes),
+        )
     )
 
 

@@ -46,6 +46,7 @@ def test_a_decision_has_its_reason_and_its_request_opens_the_trace(scaled: tuple
     expect(decided).to_have_count(1)
     for words in ("split", REASON, "200 events/s", "carried out"):
         expect(decided).to_contain_text(words)
+    expect(page.get_by_text("No segment is hot or cold; no report on load came in 7 d.")).to_be_visible()
     decided.get_by_role("link", name=request).click()
     expect(page.get_by_role("heading", name=f"Request {request}")).to_be_visible()
     steps = page.locator("table.steps tbody tr")

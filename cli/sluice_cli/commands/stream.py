@@ -184,6 +184,14 @@ def statistics(
     session.show(found, lambda out, document: draw_statistics(out, stream, document))
 
 
+@command(app, "reports")
+def reports(session: Session, stream: Stream) -> None:
+    """Show what decisions rest on: hot and cold segments, the retention set, when the last reports came."""
+    from sluice_cli.rendering_decisions import draw_reported
+
+    session.show(session.rest.get(path(stream, "reports")), draw_reported)
+
+
 @command(app, "truncate")
 def truncate(
     session: Session,

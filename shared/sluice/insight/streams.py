@@ -10,7 +10,7 @@ from sluice.domain.names import mark_stream
 from sluice.domain.segment import Segment, epoch_of, number_of, segment_name
 from sluice.domain.stream.queries import head
 from sluice.domain.stream.state import Stream, StreamState
-from sluice.domain.transaction.index import transactions_of
+from sluice.domain.transaction.index import KEPT_MS, MAX_KEPT, transactions_of
 from sluice.domain.workflow import running
 from sluice.insight.decisions import DecisionModel, last_decisions
 from sluice.insight.placement import Placement, Unreachable
@@ -71,6 +71,11 @@ class TransactionCounts(Shown):
     open: int = text("Open.")
     waiting: int = text("Waiting to be committed.")
     aborting: int = text("Being aborted.")
+    ended: int = text("Ended and remembered.")
+    ended_kept_ms: int = text(
+        f"For how long one that has ended is remembered at least, unless {MAX_KEPT} newer ones have ended; at most "
+        "twice as long."
+    )
 
 
 class SubscriberModel(Shown):
@@ -152,7 +157,11 @@ def stream_shown(view: Reader, stream: Stream, placement: Placement) -> StreamDe
         waiting=WaitingWorkflow(kind=waiting.kind, at=waiting.at) if waiting is not None else None,
         unreachable=_unreachable(stream, placement),
         transactions=TransactionCounts(
-            open=len(transactions.open), waiting=len(transactions.committing), aborting=len(transactions.aborting)
+            open=len(transactions.open),
+            waiting=len(transactions.committing),
+            aborting=len(transactions.aborting),
+            ended=len(transactions.older) + len(transactions.newest) - transactions.of_deleted,
+            ended_kept_ms=KEPT_MS,
         ),
         subscribers=[
             SubscriberModel(

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sluice.lookback import deciding, describing, history, rate_history, searching, tracing_job, what_if
+from sluice.lookback import deciding, describing, history, rate_history, reported, searching, tracing_job, what_if
 from sluice.lookback.jobs import Job
 
 JOBS: dict[str, Job[Any, Any]] = {
@@ -20,6 +20,7 @@ JOBS: dict[str, Job[Any, Any]] = {
         searching.JOURNAL_SEARCH,
         tracing_job.TRACE,
         deciding.DECISIONS,
+        reported.REPORTED,
         what_if.WHAT_IF,
     )
 }

@@ -4,25 +4,21 @@ It is what retention-spark's batch job says, which replays the same reports by t
 from 7 days before the span on, so that what is known of the stream when the span begins is what was known then.
 """
 
-from collections.abc import Iterator
-
 import msgspec
 
 from sluice.domain.config import RetentionPolicy
 from sluice.domain.ids import StreamId
 from sluice.domain.stream.commands import DecisionKind
-from sluice.engine.partition import partition_of
 from sluice.insight.decisions import DecisionModel
 from sluice.kafka.topics import RETENTION, SCALE
 from sluice.lookback.deciding import DecisionsQuestion, decisions
 from sluice.lookback.errors import InvalidTextError, TimeIsOverError
 from sluice.lookback.jobs import Job, JobContext
-from sluice.lookback.source import Span
-from sluice.policies.replay import OtherScaling, Policy, Record, is_about
+from sluice.lookback.reported import MAX_SPAN_MS, reports_on
+from sluice.policies.replay import OtherScaling, Policy
 from sluice.policies.rules import Rules
 from sluice.policies.what_if import MAX_ITEMS, WhatIf, WhatIfItem, WhatIfReplay
 
-MAX_SPAN_MS = 7 * 24 * 3600 * 1000
 ON_ITS_WAY_MS = 60_000
 """A question for 7 days is one that has waited for its turn, too."""
 
@@ -48,7 +44,7 @@ def what_if(context: JobContext, question: WhatIfQuestion) -> WhatIf:
     if not until - MAX_SPAN_MS - ON_ITS_WAY_MS <= question.since <= until:
         raise InvalidTextError("what-if looks back 7 days at most, and not ahead", "give a later time")
     replay = WhatIfReplay(question.rules, policy, question.since, until)
-    for record in _reports(context, question.stream, policy, question.since):
+    for record in reports_on(context, question.stream, _topic(policy), question.since - MAX_SPAN_MS):
         replay.observe(record)
     happened, complete = _happened(context, question, until)
     found = replay.result([_shown(one) for one in happened])
@@ -57,16 +53,8 @@ def what_if(context: JobContext, question: WhatIfQuestion) -> WhatIf:
     return found
 
 
-def _reports(context: JobContext, stream: StreamId, policy: Policy, since: int) -> Iterator[Record]:
-    topic = (RETENTION if isinstance(policy, RetentionPolicy) else SCALE).name
-    partition = partition_of(stream.key, context.source.partitions(topic))
-    spans = context.source.spans([topic], max(since - MAX_SPAN_MS, 0), partitions=[partition])
-    for item in context.source.read(spans):
-        if isinstance(item, Span) or item.key != stream.key:
-            continue
-        record = Record(item.at, item.value or b"")
-        if is_about(record, stream.name):
-            yield record
+def _topic(policy: Policy) -> str:
+    return (RETENTION if isinstance(policy, RetentionPolicy) else SCALE).name
 
 
 def _happened(context: JobContext, question: WhatIfQuestion, until: int) -> tuple[list[DecisionModel], bool]:

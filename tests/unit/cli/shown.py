@@ -25,7 +25,7 @@ STREAM: dict[str, Any] = {
     "config": {**CONFIG, "retention": {"type": "time", "min": 3_600_000, "max": 172_800_000}},
     "segments": SEGMENTS, "headCut": {"0": 17}, "truncatedBytes": 2048, "workflow": WORKFLOW,
     "waiting": {"kind": "seal-stream", "at": 1_700_000_000_001},
-    "transactions": {"open": 3, "waiting": 2, "aborting": 1},
+    "transactions": {"open": 3, "waiting": 2, "aborting": 1, "ended": 4, "endedKeptMs": 172_800_000},
     "subscribers": [{"name": "demo/rg", "groupId": "g", "generation": 0, "updatedAt": 1, "cut": {"0": 99}}],
     "decisions": [{"kind": "scale", "code": "split", "reason": "twice the target", "at": 1_700_000_000_002}],
     "markStream": "_MARKorders", "watermark": {"lower": 5, "upper": 6, "at": 1_700_000_000_003},

@@ -69,7 +69,7 @@ def test_its_workflow_and_head_are_as_the_api_shows_them(cli: Cli, moments: dict
     found = at(cli, moments["scaling"])
     assert found["workflow"]["kind"] == "scale-stream"
     assert found["headCut"] == {"0": 0, "1": 0} and found["markStream"] == "_MARKorders"
-    assert found["transactions"] == {"open": 0, "waiting": 0, "aborting": 0}
+    assert found["transactions"] == {"open": 0, "waiting": 0, "aborting": 0, "ended": 0, "endedKeptMs": 172_800_000}
 
 
 def test_people_see_the_record(cli: Cli, moments: dict[str, int]) -> None:

@@ -54,6 +54,7 @@ READS = {
     "transaction commits demo/orders": f"{ONE}/commits",
     "workflow list": "/workflows",
     "decision list demo/orders": f"{ONE}/decisions",
+    "stream reports demo/orders": f"{ONE}/reports",
     "decision list --from 2023-11-14T22:00Z": "/decisions",
     "member list": "/members",
     "container list": "/containers",

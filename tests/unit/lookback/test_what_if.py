@@ -15,8 +15,9 @@ from sluice.domain.stream.traffic import Direction
 from sluice.kafka.topics import RETENTION, SCALE
 from sluice.lookback.errors import InvalidTextError
 from sluice.lookback.jobs import run_job
+from sluice.lookback.reported import MAX_SPAN_MS
 from sluice.lookback.source import KafkaRecord, Source
-from sluice.lookback.what_if import MAX_SPAN_MS, ON_ITS_WAY_MS, WHAT_IF, WhatIfQuestion
+from sluice.lookback.what_if import ON_ITS_WAY_MS, WHAT_IF, WhatIfQuestion
 from sluice.policies.replay import OtherScaling, Policy
 from sluice.policies.reported import HistoryRow
 from sluice.policies.rules import RetentionRule, Rules

@@ -120,7 +120,7 @@ async def test_the_life_of_a_transaction(world: World, stream: str) -> None:
     assert (found["id"], found["state"], found["leaseMs"]) == (id, "OPEN", 30_000)
     assert (await world.call("POST", f"{one}/ping", {"leaseMs": 20_000})).json() == {"state": "OPEN"}
     assert (await world.get(one))["leaseMs"] == 20_000
-    assert (await world.get(ST))["transactions"] == {"open": 1, "waiting": 0, "aborting": 0}
+    assert (await world.get(ST))["transactions"]["open"] == 1
     committed = await world.call("POST", f"{one}/commit", {"writer": "w", "timestamp": 5})
     assert (committed.status_code, committed.json()) == (200, {"state": "COMMITTING"})
     command = world.sent[-1][1].command

@@ -146,7 +146,7 @@ async def test_a_stream_is_created_described_and_updated(world: World, scope: st
         (2, 2 / 3, True),
     ]
     assert shown["headCut"] == {"0": 0, "1": 0, "2": 0}
-    assert shown["transactions"] == {"open": 0, "waiting": 0, "aborting": 0}
+    assert shown["transactions"] == {"open": 0, "waiting": 0, "aborting": 0, "ended": 0, "endedKeptMs": 172_800_000}
     assert {"workflow", "waiting", "watermark"}.isdisjoint(shown)
     assert (await world.call("PUT", ST, {"scaling": {"minSegments": 3}})).status_code == 200
     assert (await world.get(ST))["config"]["tags"] == []

@@ -8,6 +8,8 @@ from support.decisions import hot, sampled
 from unit.gateway.rest.test_sluice_streams import ST, S, problem
 from unit.gateway.rest.world import World
 
+from api_gateway.edge.reads import Reads
+from sluice.domain.ids import StreamId
 from sluice.domain.stream import events as ev
 from sluice.domain.stream.commands import DecisionKind
 from sluice.kafka.topics import RETENTION, SCALE
@@ -79,6 +81,29 @@ async def test_a_what_if_that_cannot_be_answered_is_refused(world: World, stream
     elsewhere = await world.call("POST", f"{S}/scopes/sc/streams/no/what-if", {"retention": retention})
     assert problem(elsewhere) == (404, "STREAM_NOT_FOUND")
     assert world.lookback.done == ["what-if"]
+
+
+async def test_what_was_reported_of_a_stream_is_shown_of_segments_that_it_has(world: World, stream: str) -> None:
+    now = world.runtime.clock.now_ms()
+    found = world.parts[Reads].known_stream(StreamId("sc", "st"))
+    assert found is not None
+    same = {"scope": "sc", "creation_id": found.creation_id}
+    for report, topic in (
+        (hot("st", now - 1000, **same), SCALE),
+        (hot("st", now, **same), SCALE),
+        (hot("st", now, segment=77, **same), SCALE),
+        (sampled("st", now, 5000, **same), RETENTION),
+    ):
+        world.system.broker.land(topic.name, "sc/st", msgspec.json.encode(report))
+    assert await world.get(f"{ST}/reports") == {
+        "loads": [{"segment": 0, "load": "hot", "since": now - 1000, "reportedAt": now}],
+        "loadReportedAt": now,
+        "retentionReportedAt": now,
+        "retentionSet": {"at": [now], "bytes": [5000]},
+    }
+    assert (await world.call("POST", f"{ST}/seal")).status_code == 200
+    assert (await world.get(f"{ST}/reports"))["loads"] == []
+    assert problem(await world.call("GET", f"{S}/scopes/sc/streams/no/reports")) == (404, "STREAM_NOT_FOUND")
 
 
 async def test_of_two_what_ifs_at_once_one_is_answered(world: World, stream: str) -> None:

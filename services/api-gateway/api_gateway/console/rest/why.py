@@ -26,9 +26,12 @@ from api_gateway.edge.rest.answers import as_json
 from api_gateway.edge.rest.parts import ServedReads, served
 from sluice.domain.ids import StreamId
 from sluice.domain.stream.commands import DecisionKind
+from sluice.domain.stream.state import StreamState
 from sluice.insight.decisions import last_decisions
+from sluice.insight.reported import ReportedModel
 from sluice.lookback.deciding import DECISIONS, Decisions, DecisionsQuestion
 from sluice.lookback.filters import decision_code
+from sluice.lookback.reported import REPORTED, ReportedQuestion
 from sluice.lookback.what_if import WHAT_IF, WhatIfQuestion
 from sluice.policies.policy_parser import NO_TARGET
 from sluice.policies.replay import OtherScaling
@@ -112,6 +115,15 @@ def _page(found: Decisions) -> DecisionList:
         kept_from=found.kept_from,
         complete=found.complete,
     )
+
+
+@routes.get(f"{_STREAM}/reports", operation_id="showReported", response_model=ReportedModel, responses=refusals(404))
+async def stream_reports(reads: ServedReads, look_back: LookBack, scope: ScopeName, stream: StreamName) -> Response:
+    """Show what decisions rest on, from the reports of 7 days at most: hot and cold segments, and the retention set."""
+    found = await reads.stream(StreamId(scope, stream))
+    written = () if found.state is StreamState.SEALED else found.active_epoch.segments
+    shown = await look_back(REPORTED, ReportedQuestion(found.id, found.creation_id, frozenset(written)))
+    return as_json(shown)
 
 
 @routes.post(f"{_STREAM}/what-if", operation_id="whatIf", response_model=WhatIfAnswer, responses=refusals(404, 413))

@@ -111,7 +111,8 @@ function Status({data, live}) {
     }
     ${
       transactions
-        ? html`<span>transactions: ${number(transactions.open)} open, ${number(transactions.waiting)} to
+        ? html`<span title=${ended(transactions)}>
+      transactions: ${number(transactions.open)} open, ${number(transactions.waiting)} to
       commit${transactions.aborting ? `, ${number(transactions.aborting)} aborting` : ''}</span>`
         : null
     }
@@ -130,6 +131,10 @@ function Status({data, live}) {
     <span class="muted">since <${Time} at=${data.createdAt} /></span>
   </p>`;
 }
+
+/** @param {StreamDescription['transactions']} of */
+const ended = (of) =>
+  `${number(of.ended)} that have ended are remembered, for ${duration(of.endedKeptMs)} each or longer`;
 
 /** What the picture shows stays as it is. @param {{name: [string, string], query: Filters}} props */
 function Tabs({name: [scope, stream], query}) {

@@ -12,6 +12,7 @@ import {Empty, Panel} from '../parts/panel.js';
 import {SearchState} from '../parts/search-state.js';
 import {useBounds, useSearch} from '../parts/searching.js';
 import {Select} from '../parts/choice.js';
+import {Reported} from './stream/reported.js';
 import {WhatIf} from './what-if.js';
 /** @import {Filters} from '../core/types.d.ts' */
 /** @import {OfStream} from './types.d.ts' */
@@ -47,7 +48,8 @@ export function WhyTab({scope, stream, description, etag, query, at}) {
     <//>
     ${
       at === null
-        ? html`<${WhatIf} scope=${scope} stream=${stream} description=${description} etag=${etag} query=${query} />`
+        ? html`<${Reported} scope=${scope} stream=${stream} />
+          <${WhatIf} scope=${scope} stream=${stream} description=${description} etag=${etag} query=${query} />`
         : html`<${Panel} title="What if">
           <${Empty} text="Another policy is replayed up to the present: go back to now for that." /><//>`
     }
