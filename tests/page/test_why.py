@@ -54,6 +54,21 @@ def test_a_decision_has_its_reason_and_its_request_opens_the_trace(scaled: tuple
     expect(steps.filter(has_text="StreamScaled").first).to_be_visible()
 
 
+def test_loads_and_the_retention_set_are_shown_with_when_the_last_reports_came(
+    scaled: tuple[InThread, str], visit: Open
+) -> None:
+    opened, at = visit(scaled[0].url), 1_763_899_000_000
+    loads = [{"segment": 1 << 32 | 2, "load": "hot", "since": at, "reportedAt": at}]
+    cuts = {"at": [at, at + 1], "bytes": [1 << 20, 3 << 20]}
+    said = {"loads": loads, "loadReportedAt": at, "retentionReportedAt": at, "retentionSet": cuts}
+    opened.page.route("**/streams/sales/reports", lambda route: route.fulfill(json=said))
+    page = opened.go(f"#/streams/{STREAM}")
+    reported = page.locator("section.panel").filter(has=page.get_by_role("heading", name="Reported"))
+    expect(reported.locator("tbody tr")).to_contain_text("2.#epoch.1")
+    for words in ("hot", "the last report on load came", "chooses from 2 cuts", "1 MiB to 3 MiB behind the head"):
+        expect(reported).to_contain_text(words)
+
+
 def test_no_policy_is_replayed_while_a_past_moment_is_shown(scaled: tuple[InThread, str], visit: Open) -> None:
     served, _request = scaled
     opened = visit(served.url)
