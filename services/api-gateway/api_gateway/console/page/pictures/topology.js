@@ -2,8 +2,8 @@
  * The picture of a stream: its segments over time, or epochs, and keys.
  *
  * A canvas has what changes with data and view; what follows the pointer and the focus are elements over it. So
- * pointing at something moves a few outlines and draws no rectangle. A picture draws at most once a frame. What is beside
- * it (controls, legend, card, table) is the page's: it gets words and rectangles by callbacks, and says what to show.
+ * pointing at something moves a few outlines and draws no rectangle. A picture draws at most once a frame. What is
+ * beside it (controls, legend, card, table) is the page's: it gets words and rectangles by callbacks, and says what to show.
  */
 
 import {DARK, LIGHT, NO_FACTS, coloring} from './topology/colors.js';
