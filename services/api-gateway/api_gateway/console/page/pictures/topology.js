@@ -3,7 +3,8 @@
  *
  * A canvas has what changes with data and view; what follows the pointer and the focus are elements over it. So
  * pointing at something moves a few outlines and draws no rectangle. A picture draws at most once a frame. What is
- * beside it (controls, legend, card, table) is the page's: it gets words and rectangles by callbacks, and says what to show.
+ * beside it (controls, legend, card, table) is the page's: it gets words and rectangles by callbacks, and says what
+ * to show.
  */
 
 import {DARK, LIGHT, NO_FACTS, coloring} from './topology/colors.js';
