@@ -1,0 +1,110 @@
+package io.sluice.client;
+
+import io.pravega.client.ClientConfig;
+import io.pravega.client.EventStreamClientFactory;
+import io.pravega.client.admin.ReaderGroupManager;
+import io.pravega.client.stream.Checkpoint;
+import io.pravega.client.stream.EventStreamReader;
+import io.pravega.client.stream.ReaderConfig;
+import io.pravega.client.stream.ReaderGroup;
+import io.pravega.client.stream.ReaderGroupConfig;
+import io.pravega.client.stream.ReinitializationRequiredException;
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.net.URI;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.HexFormat;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * Takes part in a reader group together with a client of another language. The arguments are the controller's URI, the
+ * scope and the group. Each line of the input is a command, and each command has one line as its reply.
+ *
+ * <p>Readers read by themselves; each event is printed as {@code event READER EVENT}, and {@code out READER} when one
+ * learns that the group was reset. Events may come between a command and its reply.
+ */
+public final class GroupPeer {
+    private static final long POLL_MILLIS = 100;
+    private static final long DEADLINE_S = 60;
+
+    private final EventStreamClientFactory events;
+    private final ReaderGroupManager groups;
+    private final String name;
+    private final PrintStream out = new PrintStream(System.out, true, StandardCharsets.US_ASCII);
+    private final ScheduledExecutorService threads = Executors.newScheduledThreadPool(8);
+
+    private GroupPeer(ClientConfig config, String scope, String name) {
+        events = EventStreamClientFactory.withScope(scope, config);
+        groups = ReaderGroupManager.withScope(scope, config);
+        this.name = name;
+    }
+
+    public static void main(String[] arguments) {
+        ClientConfig config = ClientConfig.builder().controllerURI(URI.create(arguments[0])).build();
+        GroupPeer peer = new GroupPeer(config, arguments[1], arguments[2]);
+        BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII));
+        try {
+            for (String line = in.readLine(); line != null; line = in.readLine()) {
+                peer.out.println("reply " + peer.obey(line.split(" ")));
+            }
+        } catch (Exception error) {
+            error.printStackTrace();
+            System.exit(1);
+        }
+        System.exit(0); // The client's threads would keep it a while.
+    }
+
+    private String obey(String[] words) throws Exception {
+        switch (words[0]) {
+            case "reader":
+                EventStreamReader<String> reader =
+                        events.createReader(words[1], name, Events.TEXT, ReaderConfig.builder().build());
+                threads.execute(() -> readOn(words[1], reader));
+                return "reads";
+            case "checkpoint":
+                return inGroup(group -> {
+                    Checkpoint checkpoint =
+                            group.initiateCheckpoint(words[1], threads).get(DEADLINE_S, TimeUnit.SECONDS);
+                    return HexFormat.of().formatHex(checkpoint.toBytes().array());
+                });
+            case "reset":
+                Checkpoint checkpoint = Checkpoint.fromBytes(ByteBuffer.wrap(HexFormat.of().parseHex(words[1])));
+                return inGroup(group -> {
+                    group.resetReaderGroup(ReaderGroupConfig.builder().disableAutomaticCheckpoints()
+                            .groupRefreshTimeMillis(500).startFromCheckpoint(checkpoint).build());
+                    return checkpoint.getName();
+                });
+            case "unread":
+                return inGroup(group -> String.valueOf(group.getMetrics().unreadBytes()));
+            default:
+                throw new IllegalArgumentException(words[0]);
+        }
+    }
+
+    private void readOn(String reader, EventStreamReader<String> source) {
+        try {
+            while (true) {
+                String event = source.readNextEvent(POLL_MILLIS).getEvent();
+                if (event != null) {
+                    out.println("event " + reader + " " + event);
+                }
+            }
+        } catch (ReinitializationRequiredException reset) {
+            out.println("out " + reader);
+        }
+    }
+
+    private String inGroup(Use use) throws Exception {
+        try (ReaderGroup group = groups.getReaderGroup(name)) {
+            return use.of(group);
+        }
+    }
+
+    private interface Use {
+        String of(ReaderGroup group) throws Exception;
+    }
+}
