@@ -41,8 +41,8 @@ _LOOK_S = 0.1
 _LONGEST_WAIT_S = 1.0
 _REPAIR_S = 10.0
 """How often at most a configuration that is being changed is looked for at the controller."""
-_MAX_UNBROKEN = 100
-"""How many events are returned at most before other tasks have their turn."""
+_BURST_EVENTS = 100
+"""How many more events of a segment are returned, unless timers are due, before other segments have their turn."""
 
 _log = logging.getLogger(__name__)
 
@@ -105,7 +105,7 @@ class EventReader:
         self._uncertain = False
         self._online = True
         self._last_segment: str | None = None
-        self._unbroken = 0
+        self._burst = 0
 
     async def __aenter__(self) -> Self:
         return self
@@ -155,11 +155,15 @@ class EventReader:
         has been told that this reader is no more; MalformedEvents, SegmentStoreError, ClientError, after which the
         next call goes on.
         """
+        if self._burst and self._clock() < self._look_at:
+            self._burst -= 1
+            item = self._take_from(self._turns[0])
+            if item is not None:
+                return item
+        self._burst = 0
         until = self._clock() + timeout_s
-        self._unbroken += 1
-        if self._unbroken >= _MAX_UNBROKEN:
-            await asyncio.sleep(0)
-            self._unbroken = 0
+        # Other tasks have their turn after each burst.
+        await asyncio.sleep(0)
         while True:
             if self._clock() >= self._look_at or self._returned is not None or self._uncertain:
                 checkpoint = await self._work()
@@ -188,19 +192,26 @@ class EventReader:
     # Events
 
     def _take(self) -> Event | Skipped | None:
+        """Of the next segment that has something; a burst of more of it follows."""
         for _ in range(len(self._turns)):
-            source = self._turns[0]
             self._turns.rotate(-1)
-            found = source.take()
-            if isinstance(found, StoredEvent):
-                self._last_segment = source.segment
-                return Event(found.data, source.segment, found.start, found.end)
-            if found is not None:
-                _log.warning("%s: truncated before it was read, from %d to %s", found.segment, found.start, found.end)
-                return found
+            source = self._turns[0]
+            item = self._take_from(source)
+            if item is not None:
+                self._burst = _BURST_EVENTS
+                return item
             if source.ended:
                 self._end(source)
         return None
+
+    def _take_from(self, source: SegmentInput) -> Event | Skipped | None:
+        found = source.take()
+        if isinstance(found, StoredEvent):
+            self._last_segment = source.segment
+            return Event(found.data, source.segment, found.start, found.end)
+        if found is not None:
+            _log.warning("%s: truncated before it was read, from %d to %s", found.segment, found.start, found.end)
+        return found
 
     def _end(self, source: SegmentInput) -> None:
         """Keeps a segment that was read to its end until the next checkpoint, which says so."""
@@ -365,10 +376,12 @@ class EventReader:
         if source is not None:
             source.stop()
             self._turns.remove(source)
+            self._burst = 0
 
     async def _stop(self) -> None:
         inputs, self._inputs = self._inputs, {}
         self._turns.clear()
+        self._burst = 0
         for source in inputs.values():
             await source.close()
 

@@ -199,8 +199,17 @@ async def test_the_controller_is_told_what_each_complete_checkpoint_has(cluster:
     await cluster.write(EARLY, b"1")
     await cluster.write(LATE, b"2", b"3", b"4", b"5")
     await cluster.client.streams.scale([FIRST, SECOND], [(0.0, 1.0)])
+    gate = asyncio.Event()
+
+    async def delay_second(_moment: str, request: str, segment: str) -> None:
+        if (request, segment) == ("ReadSegment", SECOND):
+            await gate.wait()
+
+    cluster.store.fault = delay_second
     reader = await cluster.reader("r", retention=Retention.AUTOMATIC)
-    await _take(reader, 4)
+    assert await _take(reader, 1) == [b"1"] and await reader.next(timeout_s=1.0) is None
+    gate.set()
+    assert await _take(reader, 3) == [b"2", b"3", b"4"]
     third = 1 << 32 | 2
     for name, cut in (("c", {0: 9, 1: 27, third: -1}), ("d", {1: 36, third: -1}), ("e", {third: 0})):
         await _checkpoint(cluster, reader, name)
