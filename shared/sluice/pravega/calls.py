@@ -13,7 +13,7 @@ from uuid import UUID
 
 from sluice.pravega import errors
 from sluice.pravega.connection import next_request_id
-from sluice.pravega.event_frames import HEADER_BYTES, frame_event
+from sluice.pravega.event_frames import HEADER_BYTES, frame_events
 from sluice.pravega.failure import ConnectionFailure, Failure
 from sluice.pravega.store import SegmentData, SegmentInfo, TableInfo
 from sluice.pravega.tokens import NO_TOKENS, Tokens
@@ -285,5 +285,5 @@ def _append_request(
 
 
 def _block_request(writer_id: UUID, events: Sequence[bytes], last_event_number: int) -> appends.AppendBlockEnd:
-    data = b"".join(map(frame_event, events))
+    data = frame_events(events)
     return appends.AppendBlockEnd(writer_id, len(data), data, len(events), last_event_number, next_request_id())

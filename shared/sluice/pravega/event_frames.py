@@ -5,7 +5,7 @@ Offsets and lengths are bytes; offsets are those of headers. Rules: segment-stor
 """
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from sluice.pravega.envelope import MalformedPayload
@@ -50,6 +50,11 @@ class SplitEvents(NamedTuple):
 def frame_event(event: bytes) -> bytes:
     """The event behind its header."""
     return _HEADER.pack(_EVENT, len(event)) + event
+
+
+def frame_events(events: Sequence[bytes]) -> bytes:
+    """The events one after the other, each behind its header; what they hold is copied once."""
+    return b"".join([part for event in events for part in (_HEADER.pack(_EVENT, len(event)), event)])
 
 
 def read_header(data: bytes, at: int) -> int:
