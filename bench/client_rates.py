@@ -30,7 +30,7 @@ from sluice_client import (
 
 CASES = ((100, 1), (100, 8), (10_240, 1), (10_240, 8))
 """Bytes of an event, and segments of the stream."""
-_BYTES = {100: 10_000_000, 10_240: 100_000_000}
+_BYTES = {100: 30_000_000, 10_240: 100_000_000}
 _IN_FLIGHT = 10_000
 """Of the PyPI writer, which waits for each event otherwise."""
 _KEYS = [f"key-{number}" for number in range(64)]
