@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -17,12 +18,14 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import httpx
 import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from support.kafka import produce
 from support.objects import ACCESS, private_objects
+from support.ports import free_ports
 from support.pravega import manager
 from support.processes import stands_still
 
@@ -300,6 +303,21 @@ def test_objects_are_copied_once_by_nodes_of_which_some_die_and_one_joins_by_the
     assert all(summary["finished"] and summary["skipped"] == 0 and summary["records"] > 0 for summary in summaries)
     found = shell.events("objects", wanted := {str(number) for number in range(count)})
     assert found == Counter(wanted)
+
+
+def test_what_is_sent_by_http_udp_and_syslog_is_in_the_stream(shell: Shell) -> None:
+    shell.done("sluice scope create demo; sluice stream create demo/sent")
+    ports = dict(zip(("http-listener", "udp", "syslog"), free_ports(3), strict=True))
+    with ExitStack() as nodes:
+        for kind, port in ports.items():
+            node = nodes.enter_context(shell.running(kind, f"127.0.0.1:{port}", "demo/sent", "--json"))
+            node.until(partial(lambda node: "listening on" in node.said, node), "it listens")
+        answer = httpx.post(f"http://127.0.0.1:{ports['http-listener']}/", content=b"by HTTP\n", trust_env=False)
+        assert answer.status_code == 204
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+            sender.sendto(b"by UDP", ("127.0.0.1", ports["udp"]))
+            sender.sendto(b"<13>by syslog", ("127.0.0.1", ports["syslog"]))
+        assert shell.events("sent", wanted := {"by HTTP", "by UDP", "<13>by syslog"}) == Counter(wanted)
 
 
 def test_the_partitions_of_a_topic_go_to_who_is_there(shell: Shell) -> None:

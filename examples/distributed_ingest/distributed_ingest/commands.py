@@ -12,7 +12,7 @@ from sluice_cli.session import Session
 if TYPE_CHECKING:
     from distributed_ingest.records import RecordForm
 
-app = group("Bring files, objects, a Kafka topic, HTTP endpoints or TCP lines into a stream, on one node or on many.")
+app = group("Bring files, objects, topics, queues, or what is sent by HTTP, TCP, UDP or syslog into a stream.")
 
 Target = Annotated[
     str,
@@ -146,6 +146,65 @@ def tcp(
 
     options = {"listen": "yes"} if listen else {}
     launch(session, common, Plan("tcp", (address,), stream, "lines", ("lines",), "source", options), once=False)
+
+
+@source_command(app, "udp")
+def udp(
+    session: Session,
+    common: Common,
+    address: Annotated[str, typer.Argument(metavar="HOST:PORT", show_default=False)],
+    stream: Target,
+) -> None:
+    """Copy datagrams that come over UDP; one node at a time listens. What it does not write in time is lost."""
+    from distributed_ingest.launch import Plan, launch
+
+    launch(session, common, Plan("udp", (address,), stream, "whole", ("whole",), "source"), once=False)
+
+
+@source_command(app, "syslog")
+def syslog(
+    session: Session,
+    common: Common,
+    address: Annotated[str, typer.Argument(metavar="HOST:PORT", show_default=False)],
+    stream: Target,
+) -> None:
+    """Copy messages of syslog (RFC 5424, RFC 3164), as they come, over UDP and TCP; one node at a time listens."""
+    from distributed_ingest.launch import Plan, launch
+
+    launch(session, common, Plan("syslog", (address,), stream, "whole", ("whole",), "source"), once=False)
+
+
+@source_command(app, "http-listener")
+def http_listener(
+    session: Session,
+    common: Common,
+    address: Annotated[str, typer.Argument(metavar="HOST:PORT", show_default=False)],
+    stream: Target,
+    records: Annotated[
+        str, option("--records", "A record is a line, an item of a JSON array, or the whole body.", "lines|items|whole")
+    ] = "lines",
+) -> None:
+    """Copy what is sent by HTTP, POST or PUT, with 204 as the answer when it is stored; one node at a time listens."""
+    from distributed_ingest.launch import Plan, launch
+
+    forms: tuple[RecordForm, ...] = ("lines", "items", "whole")
+    launch(session, common, Plan("http-listener", (address,), stream, records, forms, "source"), once=False)
+
+
+@source_command(app, "rabbitmq")
+def rabbitmq(
+    session: Session,
+    common: Common,
+    queue: Annotated[str, typer.Argument(metavar="QUEUE", show_default=False)],
+    stream: Target,
+    url: Annotated[str, option("--url", "Where RabbitMQ is.", "URL")] = "amqp://guest:guest@127.0.0.1/",
+) -> None:
+    """Move the messages of a queue of RabbitMQ: each is acknowledged when it is stored; all nodes take from it."""
+    from distributed_ingest.http import name_of
+    from distributed_ingest.launch import Plan, launch
+
+    plan = Plan("rabbitmq", (name_of(url), queue), stream, "whole", ("whole",), "record", urls=(url,))
+    launch(session, common, plan, once=False)
 
 
 @source_command(app, "join")

@@ -60,11 +60,9 @@ def _kafka(definition: Definition, settings: Settings, _urls: Sequence[str]) -> 
 
 
 def _http(definition: Definition, settings: Settings, urls: Sequence[str]) -> Maker:
-    from distributed_ingest.http import Http, name_of
+    from distributed_ingest.http import Http
 
-    if not urls and any(name_of(name) != name or "***" in name for name in definition.origins):
-        raise RefusedError("URLs of the job hold a secret, which no store has", "give this node the whole command")
-    addresses, every_s = urls or definition.origins, seconds_of(settings["every"])
+    addresses, every_s = _known(definition.origins, urls), seconds_of(settings["every"])
     field, start = definition.options.get("cursor", ""), definition.options.get("cursorStart", "")
     return lambda scene: Http(scene, addresses, every_s=every_s, cursor_field=field, cursor_start=start)
 
@@ -77,10 +75,52 @@ def _tcp(definition: Definition, _settings: Settings, _urls: Sequence[str]) -> M
     return lambda scene: Tcp(scene, address, listen=listen)
 
 
+def _udp(definition: Definition, _settings: Settings, _urls: Sequence[str]) -> Maker:
+    from distributed_ingest.tcp import address_of
+    from distributed_ingest.udp import Udp
+
+    address_of(definition.origins[0])
+    return lambda scene: Udp(scene, definition.origins[0])
+
+
+def _syslog(definition: Definition, _settings: Settings, _urls: Sequence[str]) -> Maker:
+    from distributed_ingest.syslog import Syslog
+    from distributed_ingest.tcp import address_of
+
+    address_of(definition.origins[0])
+    return lambda scene: Syslog(scene, definition.origins[0])
+
+
+def _http_listener(definition: Definition, _settings: Settings, _urls: Sequence[str]) -> Maker:
+    from distributed_ingest.http_listener import HttpListener
+    from distributed_ingest.tcp import address_of
+
+    address_of(definition.origins[0])
+    return lambda scene: HttpListener(scene, definition.origins[0])
+
+
+def _rabbitmq(definition: Definition, _settings: Settings, urls: Sequence[str]) -> Maker:
+    from distributed_ingest.rabbitmq import RabbitMq
+
+    (url,), queue = _known(definition.origins[:1], urls), definition.origins[1]
+    return lambda scene: RabbitMq(scene, url, queue)
+
+
+def _known(names: Sequence[str], urls: Sequence[str]) -> Sequence[str]:
+    """Return the URLs; without those of a command the names, if nothing of them is hidden. Raises RefusedError."""
+    if not urls and any("***" in name for name in names):
+        raise RefusedError("URLs of the job hold a secret, which no store has", "give this node the whole command")
+    return urls or names
+
+
 _MAKERS: Mapping[str, Callable[[Definition, Settings, Sequence[str]], Maker]] = {
     "folder": _folder,
     "s3": _s3,
     "kafka": _kafka,
     "http": _http,
+    "http-listener": _http_listener,
+    "rabbitmq": _rabbitmq,
+    "syslog": _syslog,
     "tcp": _tcp,
+    "udp": _udp,
 }

@@ -22,7 +22,7 @@ from sluice_coordination import ConflictError, DocumentStore, StoreUnavailableEr
 log = logging.getLogger(__name__)
 
 ROOT = "ingest"
-Kind = Literal["folder", "s3", "kafka", "http", "tcp"]
+Kind = Literal["folder", "s3", "kafka", "rabbitmq", "http", "http-listener", "syslog", "tcp", "udp"]
 Settings = Mapping[str, str]
 """How a node reads, not what: by the names of options. No secret is among them."""
 PAUSES_S = (0.25, 0.5, 1.0)

@@ -51,9 +51,9 @@ class Plan:
             KeyRule(key)
         except ValueError as error:
             raise UsageError(str(error), "give --key none, source, record or json:FIELD") from error
-        if key == "record" and self.kind != "kafka":
+        if key == "record" and self.kind not in ("kafka", "rabbitmq"):
             raise UsageError(
-                "only the records of Kafka have keys of their own", "give --key none, source or json:FIELD"
+                "only the records of Kafka and RabbitMQ have keys of their own", "give --key none, source or json:FIELD"
             )
         form: RecordForm = chosen("--records", self.records, self.forms)
         definition = Definition(self.kind, self.origins, f"{scope}/{name}", form, key, self.options)

@@ -6,7 +6,7 @@ before JSON is no part of it; what is taken whole keeps it.
 """
 
 from codecs import BOM_UTF8
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
 
@@ -14,6 +14,9 @@ MAX_EVENT_BYTES = 8 * 1024 * 1024 - 1024
 """The most a record may have: an event of Pravega has 8 MiB at most, its header included."""
 
 _AROUND_BYTES = len(BOM_UTF8 + b"\r")
+
+_LENGTH_DIGITS = 6
+"""A message of syslog has less than a million bytes."""
 
 RecordForm = Literal["lines", "whole", "items"]
 
@@ -23,6 +26,18 @@ class Event(NamedTuple):
 
     data: bytes
     key: str | None
+
+
+class Splitter(Protocol):
+    """Cuts bytes that come in pieces into records. `skipped`: how many were too long."""
+
+    skipped: int
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Return the records that end in these bytes."""
+
+    def finish(self) -> list[bytes]:
+        """Return what is held as the last record."""
 
 
 class LineSplitter:
@@ -50,6 +65,11 @@ class LineSplitter:
         self._hold(rest)
         return lines
 
+    @property
+    def holds(self) -> bool:
+        """Whether a line has begun."""
+        return self._held > 0
+
     def finish(self) -> list[bytes]:
         """Return what is held as the last line, which has no end of its own."""
         return self._through()
@@ -73,11 +93,56 @@ class LineSplitter:
         return [line] if line else []
 
 
+class SyslogSplitter:
+    """As LineSplitter, for messages that may say their length before them: `34 <13>1 ...` (RFC 6587)."""
+
+    def __init__(self) -> None:
+        self.skipped = 0
+        self._held = b""
+        self._lines = LineSplitter()
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Return the messages that end in these bytes."""
+        messages = list[bytes]()
+        self._held += data
+        while self._held:
+            if self._lines.holds or not self._held[:1].isdigit():
+                # A line, to its end.
+                line, end, self._held = self._held.partition(b"\n")
+                messages += self._lines.feed(line + end)
+            elif (framed := self._framed()) is not None:
+                messages.append(framed)
+            else:
+                break
+        self.skipped = self._lines.skipped
+        return [message for message in messages if message]
+
+    def finish(self) -> list[bytes]:
+        """Return what is held as the last message."""
+        rest, self._held = self._held, b""
+        return [*self._lines.feed(rest), *self._lines.finish()]
+
+    def _framed(self) -> bytes | None:
+        """Take a message with its length off; None if its end has not come. What is no length begins a line."""
+        digits, space, rest = self._held[: _LENGTH_DIGITS + 1].partition(b" ")
+        if not space and self._held.isdigit() and len(self._held) <= _LENGTH_DIGITS:
+            return None
+        if not space or not digits.isdigit() or rest[:1] not in (b"<", b""):
+            line, end, self._held = self._held.partition(b"\n")
+            (line,) = self._lines.feed(line + end) or (b"",)
+            return line
+        start, length = len(digits) + 1, int(digits)
+        if len(self._held) < start + length:
+            return None
+        message, self._held = self._held[start : start + length], self._held[start + length :]
+        return message.removesuffix(b"\n").removeprefix(BOM_UTF8)
+
+
 class KeyRule:
     """How routing keys are made, as `--key` has it.
 
-    `none`; `source`: the file, the partition, the URL or the sender; `record`: the key of a Kafka record; `json:a.b`: a
-    field of the record, which is JSON. Raises ValueError for anything else.
+    `none`; `source`: the file, the partition, the URL or the sender; `record`: the key of a Kafka record, the routing
+    key of RabbitMQ; `json:a.b`: a field of the record, which is JSON. Raises ValueError for anything else.
     """
 
     def __init__(self, text: str) -> None:

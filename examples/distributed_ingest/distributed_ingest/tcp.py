@@ -12,9 +12,10 @@ Concurrency: belongs to one event loop; the lines of a connection are written in
 
 import asyncio
 import socket
+from collections.abc import Callable
 
 from distributed_ingest.feed import Reach, Scene
-from distributed_ingest.records import MAX_EVENT_BYTES, LineSplitter
+from distributed_ingest.records import MAX_EVENT_BYTES, Event, LineSplitter, Splitter
 from distributed_ingest.settle import together
 from distributed_ingest.sink import SinkError
 from sluice import addresses
@@ -72,7 +73,7 @@ class Tcp:
     async def _read(self, context: TaskContext) -> None:
         """Read until stopped."""
         try:
-            await (self._serve(context) if self._listen else self._connect(context))
+            await (serve(self._scene, context, self._host, self._port) if self._listen else self._connect(context))
         except OSError as error:
             self._scene.outlet.tally.problem(f"{self._address}: {error}")
             raise
@@ -92,67 +93,77 @@ class Tcp:
             pause_s = FIRST_PAUSE_S
             probe(writer)
             self._scene.tell(f"connected to {self._address}")
-            await self._copy(context, reader, writer, self._address)
+            await copy(self._scene, context, reader, writer, self._address, LineSplitter())
             self._scene.tell(f"{self._address} has closed the connection")
             await asyncio.sleep(pause_s)
 
-    async def _serve(self, context: TaskContext) -> None:
-        """Listen, and read every connection in a task of its own."""
-        connections: set[asyncio.Task[None]] = set()
-        async with together() as group:
 
-            def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-                host = str((writer.get_extra_info("peername") or ("unknown",))[0])
-                if len(connections) >= MAX_CONNECTIONS:
-                    self._scene.outlet.tally.problem(f"{host} is turned away: there are {MAX_CONNECTIONS} connections")
-                    writer.close()
-                    return
-                probe(writer)
-                copying = group.create_task(self._copy(context, reader, writer, host))
-                connections.add(copying)
-                copying.add_done_callback(connections.discard)
+async def serve(
+    scene: Scene, context: TaskContext, host: str, port: int, splitter: Callable[[], Splitter] = LineSplitter
+) -> None:
+    """Listen, and read every connection in a task of its own."""
+    connections: set[asyncio.Task[None]] = set()
+    async with together() as group:
 
-            server = await asyncio.start_server(accept, self._host, self._port, limit=READ_BYTES)
-            try:
-                port = server.sockets[0].getsockname()[1]
-                self._scene.tell(f"listening on {addresses.address_of(self._host, port)}")
-                await asyncio.Event().wait()
-            finally:
-                # Not as a context: from Python 3.12 on its end waits until every connection has been closed.
-                server.close()
-
-    async def _copy(
-        self, context: TaskContext, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, origin: str
-    ) -> None:
-        """Write the lines of a connection, until the other end closes it. A last line without an end counts."""
-        splitter, outlet, skipped = LineSplitter(), self._scene.outlet, 0
-        try:
-            ended = False
-            while not ended:
-                try:
-                    piece = await reader.read(READ_BYTES)
-                except OSError as error:
-                    outlet.tally.problem(f"{origin}: {error}")
-                    piece = b""
-                ended = not piece
-                await self._write(context, origin, splitter.finish() if ended else splitter.feed(piece))
-                if splitter.skipped > skipped:
-                    why = f"{origin}: a line has more than {MAX_EVENT_BYTES} bytes"
-                    outlet.skipped(origin, splitter.skipped - skipped, why)
-                    skipped = splitter.skipped
-        finally:
-            writer.close()
-
-    async def _write(self, context: TaskContext, origin: str, lines: list[bytes]) -> None:
-        """Write lines, however long that takes: there is no other copy. Raises StreamEndedError."""
-        outlet = self._scene.outlet
-        while lines:
-            try:
-                await outlet.deliver(context, origin, [outlet.event(line, origin) for line in lines])
+        def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            sender = str((writer.get_extra_info("peername") or ("unknown",))[0])
+            if len(connections) >= MAX_CONNECTIONS:
+                scene.outlet.tally.problem(f"{sender} is turned away: there are {MAX_CONNECTIONS} connections")
+                writer.close()
                 return
-            except SinkError:
-                # The outlet has reported it.
-                continue
+            probe(writer)
+            copying = group.create_task(copy(scene, context, reader, writer, sender, splitter()))
+            connections.add(copying)
+            copying.add_done_callback(connections.discard)
+
+        server = await asyncio.start_server(accept, host, port, limit=READ_BYTES)
+        try:
+            own = server.sockets[0].getsockname()[1]
+            scene.tell(f"listening on {addresses.address_of(host, own)}")
+            await asyncio.Event().wait()
+        finally:
+            # Not as a context: from Python 3.12 on its end waits until every connection has been closed.
+            server.close()
+
+
+async def copy(
+    scene: Scene,
+    context: TaskContext,
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    origin: str,
+    splitter: Splitter,
+) -> None:
+    """Write the lines of a connection, until the other end closes it. A last line without an end counts."""
+    outlet, skipped = scene.outlet, 0
+    try:
+        ended = False
+        while not ended:
+            try:
+                piece = await reader.read(READ_BYTES)
+            except OSError as error:
+                outlet.tally.problem(f"{origin}: {error}")
+                piece = b""
+            ended = not piece
+            lines = splitter.finish() if ended else splitter.feed(piece)
+            await deliver_patiently(scene, context, origin, [outlet.event(line, origin) for line in lines])
+            if splitter.skipped > skipped:
+                why = f"{origin}: a line has more than {MAX_EVENT_BYTES} bytes"
+                outlet.skipped(origin, splitter.skipped - skipped, why)
+                skipped = splitter.skipped
+    finally:
+        writer.close()
+
+
+async def deliver_patiently(scene: Scene, context: TaskContext, origin: str, events: list[Event]) -> None:
+    """Write events, however long that takes: there is no other copy. Raises StreamEndedError, LockLostError."""
+    while events:
+        try:
+            await scene.outlet.deliver(context, origin, events)
+            return
+        except SinkError:
+            # The outlet has reported it.
+            continue
 
 
 def probe(writer: asyncio.StreamWriter) -> None:

@@ -1,0 +1,102 @@
+"""Datagrams that come over UDP, into the stream: each is a record. One node at a time listens.
+
+Whatever a sender sends is **lost** when it is not received, when it comes faster than the stream takes it, and when the
+node is killed before it has written it: UDP has no way back. What this process has to drop is counted.
+
+Concurrency: belongs to one event loop; datagrams are written in the order in which they came.
+"""
+
+import asyncio
+from collections import deque
+
+from distributed_ingest.feed import Reach, Scene
+from distributed_ingest.outlet import BATCH_BYTES
+from distributed_ingest.records import Event
+from distributed_ingest.tcp import address_of, deliver_patiently
+from sluice import addresses
+from sluice_coordination import Functions, SingleSource, SourceState, Task, TaskContext
+
+NAME = "udp"
+_FUNCTION = "receive-datagrams"
+MAX_HELD_BYTES = 16 * 1024 * 1024
+
+
+class Udp:
+    """See Feed."""
+
+    def __init__(self, scene: Scene, address: str) -> None:
+        self._scene = scene
+        self._host, self._port = address_of(address)
+
+    async def open(self) -> None:
+        """See Feed. Nothing is checked: another node may listen."""
+
+    def register(self, functions: Functions) -> None:
+        """See Feed."""
+        functions.register(_FUNCTION)(self._receive)
+
+    def source(self) -> SingleSource:
+        """See Feed."""
+        return SingleSource(NAME, Task(_FUNCTION))
+
+    async def reach(self, state: SourceState) -> Reach:  # noqa: ARG002 - there is nothing to reach
+        """See Feed."""
+        return Reach(0, None, "bytes", finished=False)
+
+    async def close(self) -> None:
+        """See Feed."""
+
+    async def _receive(self, context: TaskContext) -> None:
+        await receive(self._scene, context, self._host, self._port)
+
+
+class _Held(asyncio.DatagramProtocol):
+    """What has come and is not written yet."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._events = deque[tuple[str, Event]]()
+        self._bytes = 0
+        self._come = asyncio.Event()
+
+    def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
+        record, host = data.rstrip(b"\r\n\0"), addr[0]
+        if not record:
+            return
+        if self._bytes + len(record) > MAX_HELD_BYTES:
+            self._scene.outlet.skipped(host, 1, "datagrams come faster than the stream takes them")
+            return
+        self._events.append((host, self._scene.outlet.event(record, host)))
+        self._bytes += len(record)
+        self._come.set()
+
+    async def batch(self) -> tuple[str, list[Event]]:
+        """Wait for datagrams; return those that one sender has sent in a row."""
+        while not self._events:
+            self._come.clear()
+            await self._come.wait()
+        host, batch, size = self._events[0][0], list[Event](), 0
+        while self._events and self._events[0][0] == host and size < BATCH_BYTES:
+            _, event = self._events.popleft()
+            batch.append(event)
+            size += len(event.data)
+        self._bytes -= size
+        return host, batch
+
+
+async def receive(scene: Scene, context: TaskContext, host: str, port: int) -> None:
+    """Listen until stopped. Raises StreamEndedError, LockLostError."""
+    loop, held = asyncio.get_running_loop(), _Held(scene)
+    try:
+        transport, _ = await loop.create_datagram_endpoint(lambda: held, local_addr=(host, port))
+    except OSError as error:
+        scene.outlet.tally.problem(f"{addresses.address_of(host, port)}: {error}")
+        raise
+    try:
+        port = transport.get_extra_info("sockname")[1]
+        scene.tell(f"listening on {addresses.address_of(host, port)} for datagrams")
+        while True:
+            origin, batch = await held.batch()
+            await deliver_patiently(scene, context, origin, batch)
+    finally:
+        transport.close()
