@@ -97,14 +97,14 @@ class RabbitMq:
 
     async def _take(self, context: TaskContext, number: int) -> None:  # noqa: ARG002 - it tells tasks apart
         """Take messages until stopped."""
-        outlet, asked_at = self._scene.outlet, float("-inf")
+        outlet, requested_at = self._scene.outlet, float("-inf")
         try:
             async with self._connect() as queue:
                 while True:
                     context.check()
-                    if time.monotonic() - asked_at >= LAG_EVERY_S:
+                    if time.monotonic() - requested_at >= LAG_EVERY_S:
                         context.held_lock.report(lag(await queue.waiting(), "messages"))
-                        asked_at = time.monotonic()
+                        requested_at = time.monotonic()
                     messages = await queue.receive()
                     fitting = [each for each in messages if 0 < len(each.data) <= MAX_EVENT_BYTES]
                     events = [outlet.event(each.data, self._origin, each.key.encode()) for each in fitting]
