@@ -200,5 +200,7 @@ class SegmentInput:
         self._woken.set()
 
     def _finish(self, at_limit: bool = False) -> None:
-        self._finished, self.at_limit = True, at_limit
+        # The limit may lie in the last piece of a sealed segment: what is said first counts.
+        if not self._finished:
+            self._finished, self.at_limit = True, at_limit
         self._woken.set()

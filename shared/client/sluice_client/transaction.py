@@ -69,6 +69,11 @@ class Transaction:
         self._ranges: Ranges | None = ranges
         self._writer = EventWriter(store, self._ask, patience.deadline_s)
         self._ended = False
+        """It is known to be open no more."""
+        self._committing = False
+        """All is stored, and the controller was told to commit it, once or more often."""
+        self._decided = False
+        """A commit or an abort that was called here has succeeded."""
         self._pinger = asyncio.create_task(self._ping(), name=f"ping {self._name}")
 
     async def __aenter__(self) -> Self:
@@ -77,12 +82,13 @@ class Transaction:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._ended:
+        try:
+            if error is not None:
+                await self._abort_after(error)
+            elif not self._decided:
+                await self.commit()
+        finally:
             await self._stop()
-        elif error is None:
-            await self.commit()
-        else:
-            await self._abort_after(error)
 
     def add(self, key: str | None, data: bytes) -> None:
         """Takes an event; it is stored when the next `flush` or `commit` returns. Raises EntryTooLarge.
@@ -100,24 +106,31 @@ class Transaction:
     async def commit(self, timestamp_ms: int | None = None) -> None:
         """Stores all that was added and decides that it is to be read; it may be so a little later.
 
-        `timestamp_ms` is the writer's time. Raises as `flush`. After any other error than TransactionEnded the
-        transaction is open still, or is being committed: `status` tells.
+        `timestamp_ms` is the writer's time. Raises as `flush`. After any other error than TransactionEnded, or when
+        cancelled, it may be called again: to commit what is committed does no harm.
         """
-        await self.flush()
-        self._request.timestamp = _NO_TIMESTAMP if timestamp_ms is None else timestamp_ms
+        if not self._committing:
+            await self.flush()
+            self._request.timestamp = _NO_TIMESTAMP if timestamp_ms is None else timestamp_ms
+            self._committing = True
         answer = await self._controller.call(lambda stub: stub.commitTransaction, self._request)
-        if answer.status != pb.TxnStatus.SUCCESS:
-            await self._stop()
-            raise TransactionEnded(f"{self._name}: commit {pb.TxnStatus.Status.Name(answer.status)}")
         await self._stop()
+        if answer.status != pb.TxnStatus.SUCCESS:
+            raise TransactionEnded(f"{self._name}: commit {pb.TxnStatus.Status.Name(answer.status)}")
+        self._decided = True
 
     async def abort(self) -> None:
-        """Decides that nothing of it is ever read. Raises Refused if it was committed, or is unknown."""
-        self._check_open()
+        """Decides that nothing of it is ever read.
+
+        Raises Refused if it was committed, or is unknown; TransactionEnded as `add`.
+        """
+        if self._ended:
+            raise TransactionEnded(self._name)
         answer = await self._controller.call(lambda stub: stub.abortTransaction, self._request)
         await self._stop()
         if answer.status != pb.TxnStatus.SUCCESS:
             raise Refused(f"{self._name}: abort {pb.TxnStatus.Status.Name(answer.status)}")
+        self._decided = True
 
     async def status(self) -> TransactionStatus:
         """What has become of it; until it is COMMITTED, what it holds need not be readable."""
@@ -155,12 +168,13 @@ class Transaction:
         return ranges
 
     async def _abort_after(self, error: BaseException) -> None:
+        if self._ended:
+            return
         try:
             await self.abort()
         except ClientError as failure:
             # The lease ends it all the same.
             error.add_note(f"{failure}")
-            await self._stop()
 
     async def _stop(self) -> None:
         self._ended = True
@@ -168,7 +182,7 @@ class Transaction:
         await asyncio.gather(self._pinger, return_exceptions=True)
 
     def _check_open(self) -> None:
-        if self._ended:
+        if self._ended or self._committing:
             raise TransactionEnded(self._name)
 
 

@@ -148,7 +148,7 @@ class ReaderGroup:
         if state.config.retention is not Retention.MANUAL:
             raise Refused(f"{self.scope}/{self.name} has the retention {state.config.retention.name}")
         for cut in cuts:
-            await self._update_subscriber(state, cut)
+            await self._update_subscriber(state, await self._ended(cut))
 
     # Changing
 
@@ -176,6 +176,8 @@ class ReaderGroup:
                 if await self.repair() and self.shared.state.config.means_the_same(wanted):
                     # The answer to an earlier attempt was lost.
                     return
+                if self.shared.state.config.generation == new.generation:
+                    raise Refused(f"updateReaderGroup {self.scope}/{self.name}: the controller knows another group")
                 continue
             if answer.status == pb.UpdateReaderGroupResponse.RG_NOT_FOUND:
                 raise GroupMissing(f"{self.scope}/{self.name}")
@@ -237,8 +239,12 @@ class ReaderGroup:
         name = f"{cut.scope}/{cut.stream}/"
         known = [*state.future, *stored_positions(state)]
         later = {segment: -1 for segment in known if segment.startswith(name) and segment not in cut.offsets}
+        return StreamCut(cut.scope, cut.stream, later | (await self._ended(cut)).offsets)
+
+    async def _ended(self, cut: StreamCut) -> StreamCut:
+        """The same with the ends of segments as numbers."""
         ends = {segment: (await self._extent(segment))[1] for segment, at in cut.offsets.items() if at < 0}
-        return StreamCut(cut.scope, cut.stream, later | cut.offsets | ends)
+        return StreamCut(cut.scope, cut.stream, cut.offsets | ends)
 
     async def _unread(self, state: GroupState, cut: StreamCut) -> int:
         whole = await self._whole(state, cut)

@@ -113,15 +113,17 @@ class EventReader:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if not self._online:
-            await self._stop()
-        elif error is None:
-            await self.close()
-        else:
-            try:
+        try:
+            if error is None:
+                await self.close()
+            else:
                 await self.close_at(None)
-            except ClientError as failure:
-                error.add_note(f"{failure}")
+        except ClientError as failure:
+            if error is None:
+                raise
+            error.add_note(f"{failure}")
+        finally:
+            await self._stop()
 
     def __aiter__(self) -> Self:
         return self
@@ -182,12 +184,16 @@ class EventReader:
         await self.close_at(self.position)
 
     async def close_at(self, position: Position | None) -> None:
-        """Leaves the group; others go on at this position, None: at this reader's last checkpoint."""
+        """Leaves the group; others go on at this position, None: at this reader's last checkpoint.
+
+        After an error, or when cancelled, it may be called again.
+        """
         offsets = position.offsets if position is not None else {}
-        await self._stop()
         if self._online:
+            # Until the group knows, the reader knows where it is: a close that failed can be tried again.
             await self._group.update(lambda state: decisions.leave(state, self.id, offsets))
             self._online = False
+        await self._stop()
 
     # Events
 

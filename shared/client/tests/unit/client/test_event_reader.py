@@ -239,6 +239,28 @@ async def test_others_go_on_where_a_reader_left(cluster: Cluster, how: str, offs
     assert state.assigned == {} and state.unassigned == {FIRST: offset, SECOND: 0}
 
 
+@pytest.mark.parametrize("is_cancelled", [False, True])
+async def test_a_reader_whose_close_failed_leaves_where_it_was_when_it_is_closed_again(
+    cluster: Cluster, is_cancelled: bool
+) -> None:
+    await cluster.write(EARLY, b"1")
+    reader = await cluster.reader("r")
+    await _take(reader, 1)
+
+    async def away(_moment: str, _request: str, _segment: str) -> None:
+        if is_cancelled:
+            await asyncio.sleep(SOON_S)
+        raise ConnectionFailure(Failure.CONNECT_FAILED)
+
+    cluster.store.fault = away
+    with pytest.raises(TimeoutError if is_cancelled else Unavailable):
+        async with asyncio.timeout(1.0 if is_cancelled else None):
+            await reader.close()
+    cluster.store.fault = None
+    await reader.close()
+    assert (await cluster.state()).unassigned == {FIRST: 9, SECOND: 0}
+
+
 async def _fail_in(reader: EventReader) -> None:
     async with reader:
         raise ZeroDivisionError

@@ -7,11 +7,12 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from msgspec.structs import replace
 
 from sluice.controller_api import controller_pb2 as pb
 from sluice.pravega import InMemorySegmentStore
 from sluice.pravega.reader_group_config import GroupConfig, Retention
-from sluice.pravega.reader_group_state import CreateCheckpoint
+from sluice.pravega.reader_group_state import CreateCheckpoint, GroupState
 from sluice.pravega.stream_cut import StreamCut
 from sluice_client import Client, Refused, ScopeMissing
 from sluice_client.channel import Answer, Request, Rpc
@@ -241,6 +242,16 @@ async def test_a_reset_whose_answer_was_lost_has_happened_once(client: Client, c
     assert (config.generation, config.refresh_ms) == (1, 1)
 
 
+async def test_a_group_that_the_controller_knows_under_another_id_is_not_reset(
+    client: Client, controller: SpiedController
+) -> None:
+    group = await made(client)
+    other = replace(await group.config(), id=uuid4())
+    await group.shared.update(lambda _: [GroupState(other)])
+    with pytest.raises(Refused, match="another group"):
+        await group.reset(CONFIG)
+
+
 async def test_a_reset_that_died_is_ended_by_readers(client: Client, controller: SpiedController) -> None:
     group = await made(client)
     await join(group, "r")
@@ -271,8 +282,8 @@ async def test_the_last_checkpoint_is_published_for_retention(client: Client, co
 
 async def test_what_is_needed_no_more_is_said_by_hand(client: Client, controller: SpiedController) -> None:
     group = await made(client, GroupConfig(starts={"s/t": None}, retention=Retention.MANUAL))
-    await group.update_retention_cuts([StreamCut("s", "t", {A: EVENT, B: 0})])
-    assert [dict(cut.streamCut.cut) for cut in controller.cuts] == [{0: EVENT, 1: 0}]
+    await group.update_retention_cuts([StreamCut("s", "t", {A: EVENT, B: -1})])
+    assert [dict(cut.streamCut.cut) for cut in controller.cuts] == [{0: EVENT, 1: 2 * EVENT}], "the end is a number"
 
 
 async def test_what_follows_a_hole_of_a_cut_waits_for_the_rest_only(client: Client) -> None:

@@ -117,6 +117,15 @@ async def test_reading_ends_at_the_last_event_before_the_limit(
         assert await _rest(source) == expected
 
 
+async def test_a_limit_within_a_sealed_segment_is_not_its_end(store: InMemorySegmentStore, write: Write) -> None:
+    await write(b"one", b"two")
+    await store.seal_segment(SEGMENT)
+    for limit, is_limit in ((14, True), (30, False)):
+        async with SegmentInput(store, SEGMENT, limit=limit) as source:
+            await _rest(source)
+            assert source.at_limit is is_limit
+
+
 async def test_an_outage_within_the_patience_is_not_noticed(store: InMemorySegmentStore, write: Write) -> None:
     """However long the read before it was held."""
     async with SegmentInput(store, SEGMENT, patience=IMPATIENT) as source:

@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Any
 from uuid import UUID
 
 import pytest
 
+from sluice.controller_api import controller_pb2 as pb
 from sluice_client import (
     Client,
     Refused,
@@ -15,6 +17,7 @@ from sluice_client import (
     Transaction,
     TransactionEnded,
     TransactionStatus,
+    Unavailable,
     open_client,
     split_events,
 )
@@ -103,6 +106,61 @@ async def test_a_transaction_that_was_aborted_elsewhere_is_not_committed(client:
     transaction.add("hello", b"1")
     with pytest.raises(TransactionEnded):
         await transaction.flush()
+
+
+async def test_a_block_whose_transaction_was_aborted_elsewhere_does_not_end_as_if_it_were_committed(
+    client: Client,
+) -> None:
+    async def work() -> None:
+        async with await _begin(client) as transaction:
+            await (await client.resume_transaction("sc", "st", transaction.id)).abort()
+            await asyncio.sleep(100.0)
+
+    with pytest.raises(TransactionEnded):
+        await work()
+
+
+async def test_a_commit_whose_answer_is_lost_is_repeated_however_much_later(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call, lost = client.controller.call, [Unavailable("the answer is lost")]
+
+    async def lose(rpc: Any, request: Any) -> Any:
+        answer = await call(rpc, request)
+        if isinstance(request, pb.TxnRequest) and request.timestamp and lost:
+            raise lost.pop()
+        return answer
+
+    transaction = await _begin(client)
+    transaction.add("hello", b"1")
+    monkeypatch.setattr(client.controller, "call", lose)
+    with pytest.raises(Unavailable):
+        await transaction.commit()
+    await asyncio.sleep(100.0)
+    with pytest.raises(TransactionEnded):
+        transaction.add("hello", b"2")
+    await transaction.commit()
+    assert await _read(client) == [b"1"]
+
+
+async def test_a_transaction_of_a_block_that_could_not_commit_is_not_kept_alive(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call, pings = client.controller.call, 0
+
+    async def refuse(rpc: Any, request: Any) -> Any:
+        nonlocal pings
+        if isinstance(request, pb.TxnRequest):
+            raise Unavailable("no answer")
+        pings += isinstance(request, pb.PingTxnRequest)
+        return await call(rpc, request)
+
+    monkeypatch.setattr(client.controller, "call", refuse)
+    with pytest.raises(Unavailable):
+        async with await _begin(client):
+            pass
+    await asyncio.sleep(100.0)
+    assert not pings
 
 
 async def test_a_transaction_is_finished_by_another_process(client: Client) -> None:
