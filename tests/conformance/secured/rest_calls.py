@@ -50,6 +50,7 @@ _OF_STREAM: tuple[tuple[str, str, Any, int], ...] = (
     ("GET", "/segments/0/successors", None, READ),
     ("GET", "/segments/0/location", None, READ),
     ("GET", "/decisions", None, READ),
+    ("GET", "/reports", None, READ),
     ("GET", "/statistics", None, READ),
     ("GET", "/topology", None, READ),
     ("GET", "/rates", None, READ),
