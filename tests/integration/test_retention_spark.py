@@ -3,7 +3,6 @@
 That Kafka wants TLS and a password of Spark's clients and the driver's own.
 """
 
-import json
 import os
 import signal
 import subprocess
@@ -23,7 +22,6 @@ from support.spark import SPARK, Batches, kafka_and_spark
 from support.wait import eventually
 
 from harness import System
-from retention_spark.checkpoint_compatibility import FORMAT
 from retention_spark.history import last_decisions, line_of
 from retention_spark.query import rules_of
 from retention_spark.settings import SparkSettings
@@ -198,16 +196,18 @@ def test_kafka_away_for_a_while(spark_system: System) -> None:
     assert spark_system.pid(SPARK) == pid
 
 
-@pytest.mark.parametrize(
-    "newest", [{"scale": "commits/[0-9]*", "retention": "offsets/[0-9]*"}, {"scale": "state/0/0/[0-9]*.changelog"}]
-)
-def test_a_checkpoint_that_a_power_loss_left_with_a_damaged_file_is_begun_anew(
-    spark_system: System, newest: dict[str, str]
-) -> None:
+def test_it_ends_when_its_jvm_does_so_that_it_is_started_again(spark_system: System) -> None:
+    pid = spark_system.pid(SPARK)
+    [java] = [int(child) for file in Path(f"/proc/{pid}/task").glob("*/children") for child in file.read_text().split()]
+    os.kill(java, signal.SIGKILL)
+    assert spark_system.wait_ended(SPARK, DECIDED_S) and spark_system.exit_code(SPARK) == EXIT_ENDED
+
+
+def test_a_checkpoint_that_a_power_loss_left_with_a_damaged_file_is_begun_anew(spark_system: System) -> None:
+    """The driver does not run: see the test before."""
     checkpoints = spark_system.settings.decisions_dir / "checkpoints"
-    spark_system.kill(SPARK)
     damaged = []
-    for query, pattern in newest.items():
+    for query, pattern in (("scale", "state/0/0/[0-9]*.changelog"), ("retention", "offsets/[0-9]*")):
         [folder] = checkpoints.glob(f"{query}-*")
         done = max(int(file.name) for file in folder.glob("commits/[0-9]*"))
         # The state of the last batch that ended is one version further.
@@ -221,9 +221,8 @@ def test_a_checkpoint_that_a_power_loss_left_with_a_damaged_file_is_begun_anew(
             file.write_bytes(b"")
         damaged.append(file)
     start(spark_system)
-    name = f"after-{'-'.join(newest)}"
-    tell(spark_system.kafka_bootstrap, hot(name, now_ms()), sampled(name, now_ms(), 500, AT_ONCE))
-    eventually(lambda: len(decided(spark_system.kafka_bootstrap).get(name, ())) == 2, READY_S, "both queries decide")
+    tell(spark_system.kafka_bootstrap, hot("anew", now_ms()), sampled("anew", now_ms(), 500, AT_ONCE))
+    eventually(lambda: len(decided(spark_system.kafka_bootstrap).get("anew", ())) == 2, READY_S, "both queries decide")
     log = spark_system.log(SPARK).read_text().splitlines()
     warnings = [line for line in log if "a checkpoint cannot be read" in line]
     for file in damaged:
@@ -238,14 +237,6 @@ def test_neither_its_log_nor_a_command_line_shows_the_password(spark_system: Sys
 def test_it_ends_in_order(spark_system: System) -> None:
     spark_system.stop(SPARK)
     assert spark_system.exit_code(SPARK) == 0
-
-
-def test_it_ends_when_its_jvm_does_so_that_it_is_started_again(spark_system: System) -> None:
-    start(spark_system)
-    pid = spark_system.pid(SPARK)
-    [java] = [int(child) for file in Path(f"/proc/{pid}/task").glob("*/children") for child in file.read_text().split()]
-    os.kill(java, signal.SIGKILL)
-    assert spark_system.wait_ended(SPARK, DECIDED_S) and spark_system.exit_code(SPARK) == EXIT_ENDED
 
 
 def test_the_batch_job_and_the_gateways_helper_say_the_same_of_another_policy(
@@ -287,14 +278,3 @@ def test_another_number_of_partitions_is_refused(spark_system: System) -> None:
     assert spark_system.wait_ended(SPARK, READY_S)
     assert spark_system.exit_code(SPARK) == EXIT_UNFIT
     assert "has 4 partitions, configured are 8" in spark_system.log(SPARK).read_text()
-
-
-def test_a_checkpoint_of_another_format_is_refused(spark_system: System) -> None:
-    [file] = (spark_system.settings.decisions_dir / "checkpoints").glob("scale-*/sluice.json")
-    fit = json.loads(file.read_text())
-    file.with_name(".sluice.json.crc").unlink(missing_ok=True)
-    file.write_text(json.dumps({**fit, "format": 99}))
-    spark_system.start(SPARK, wait=False)
-    assert spark_system.wait_ended(SPARK, READY_S)
-    assert spark_system.exit_code(SPARK) == EXIT_UNFIT
-    assert f"has format 99, needed is {FORMAT}" in spark_system.log(SPARK).read_text()

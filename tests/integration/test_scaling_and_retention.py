@@ -17,10 +17,9 @@ from uuid import UUID, uuid4
 import pytest
 from support.auto_scale import auto_scale_event
 from support.controller import Controller, config, controller, cut, info, unique
-from support.decisions import requests_of
 from support.kafka import events, fold
 from support.segments import append, on_store
-from support.spark import SPARK, Batches
+from support.spark import Batches
 from support.transactions import Transactions
 from support.truncations import Dues, beyond_size, beyond_time, consumed, overdue_ms
 
@@ -28,7 +27,7 @@ from harness import System, eventually
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.segment import transaction_segment_name
 from sluice.domain.stream import events as ev
-from sluice.domain.stream.commands import DecisionKind, TruncateStream
+from sluice.domain.stream.commands import DecisionKind
 from sluice.domain.stream.retention import RetentionReport
 from sluice.domain.transaction_ids import halves
 from sluice.pravega import SegmentStoreClient
@@ -307,28 +306,6 @@ def test_two_reader_groups_hold_what_they_have_yet_to_read(
 
 def test_transactions_have_a_stream_split_as_plain_events_do(splitting: Future[None]) -> None:
     splitting.result(SPLIT_S + SOON_S)
-
-
-def test_a_batch_that_runs_again_passes_no_reader_group_that_came_meanwhile(
-    spark_system: System, client: Controller, scope: str
-) -> None:
-    spark_system.stop(SPARK)
-    spark_system.start(SPARK, wait=False, environment={"SLUICE_CRASH_AT": "retention-decided"})
-    assert client.status("createStream", config(scope, "st", retentionPolicy=by_size(100))) == "SUCCESS"
-    eventually(
-        lambda: write(client, scope, 1) and spark_system.wait_ended(SPARK, 1.0),
-        READY_S,
-        "it dies before it has sent what it decided",
-    )
-    id = str(uuid4())
-    assert create_group(client, scope, "late", id) == "SUCCESS"
-    release(client, scope, "late", id, 50)
-    spark_system.start(SPARK)
-    eventually(lambda: head(client, scope) > 0, SOON_S, "what the group has read is gone")
-    requests = requests_of(spark_system.kafka_bootstrap, TruncateStream, ["st"])
-    first, *later = [request.command for request in requests if request.command.scope == scope]
-    assert first.cut[0] > 50 and not first.subscriptions, "the batch has run again"
-    assert later and head(client, scope) == 50
 
 
 def create_group(client: Controller, scope: str, name: str, id: str) -> str:

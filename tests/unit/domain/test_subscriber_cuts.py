@@ -6,13 +6,13 @@ import msgspec
 import pytest
 from support.stream_log import STREAM, StreamLog
 
-from sluice.domain.config import GroupRetention, ReaderGroupConfig
+from sluice.domain.config import GroupRetention, ReaderGroupConfig, RetentionPolicy, RetentionType, StreamConfig
 from sluice.domain.decision import Context
 from sluice.domain.errors import ViewBehindError
 from sluice.domain.ids import GroupId
 from sluice.domain.reader_group.commands import CreateReaderGroup, DeleteReaderGroup
 from sluice.domain.reader_group.decide import decide_add_subscriber, finish_create
-from sluice.domain.stream.commands import AddSubscriber, RemoveSubscriber, UpdateSubscriberCut
+from sluice.domain.stream.commands import AddSubscriber, RemoveSubscriber, TruncateStream, UpdateSubscriberCut
 
 FIVE = {0: 5, 1: 5}
 CONFIG = ReaderGroupConfig("id", {"sc/st": {}}, retention=GroupRetention.MANUAL, generation=3)
@@ -95,3 +95,11 @@ def test_what_a_group_asked_for_counts_no_more_once_it_is_being_deleted() -> Non
     log.decide(RemoveSubscriber(*STREAM, "sc/rg", 3, "id"))
     log.decide(ADD)
     assert not log.stream.subscribers
+
+
+def test_a_truncation_that_was_decided_before_a_group_subscribed_is_refused() -> None:
+    log, policy = subscribed(), RetentionPolicy(RetentionType.SIZE, 0, 0)
+    log.stream.config = StreamConfig(retention=policy)
+    reply = log.ask(TruncateStream(*STREAM, FIVE, policy))
+    assert reply.status == "FAILURE" and "since it was decided: sc/rg" in reply.reason
+    assert log.decide(TruncateStream(*STREAM, FIVE, policy, log.stream.subscriptions)).reply is None

@@ -44,13 +44,13 @@ _TOO_MUCH = CHECKS.get_by_names(["positive_data_acceptance"])
 _TOO_MUCH_FOR_PRAVEGAS = CHECKS.get_by_names(["positive_data_acceptance", "negative_data_rejection"])
 
 
-def _bounded(examples: int) -> settings:
+def _bounded(examples: int, *phases: Phase) -> settings:
     return settings(
         max_examples=examples,
         derandomize=True,
         deadline=None,
         database=None,
-        phases=(Phase.explicit, Phase.generate),
+        phases=phases,
         suppress_health_check=list(HealthCheck),
     )
 
@@ -95,7 +95,7 @@ def _calls_of(schema: Any, excluded_checks: list[Any]) -> dict[str, Callable[[An
 
     def test_of(label: str) -> Callable[[Any], None]:
         @SCHEMA.include(name=label).parametrize()
-        @_bounded(EXAMPLES)
+        @_bounded(EXAMPLES, Phase.explicit, Phase.generate)
         def test(case: Any, base_url: str) -> None:
             case.call_and_validate(base_url=base_url, excluded_checks=excluded_checks)
 
@@ -105,11 +105,14 @@ def _calls_of(schema: Any, excluded_checks: list[Any]) -> dict[str, Callable[[An
 
 
 def _calls_of_a_reader() -> dict[str, Callable[[Any], None]]:
-    """The same of a user who may read. What is refused for want of a permission is refused before it is looked at."""
+    """The same of a user who may read, without a wrong call for each parameter.
+
+    What is refused for want of a permission is refused before it is looked at.
+    """
 
     def test_of(label: str) -> Callable[[Any], None]:
         @GUARDED.include(name=label).parametrize()
-        @_bounded(EXAMPLES_OF_A_USER)
+        @_bounded(EXAMPLES_OF_A_USER, Phase.generate)
         def test(case: Any, guarded_url: str) -> None:
             headers = {"Authorization": "Basic reader"}
             case.call_and_validate(base_url=guarded_url, headers=headers, excluded_checks=_TOO_MUCH_FOR_PRAVEGAS)
