@@ -184,8 +184,7 @@ class ReaderGroup:
             if answer.status != pb.UpdateReaderGroupResponse.SUCCESS:
                 raise Refused(f"updateReaderGroup {self.scope}/{self.name}: {answer.status}")
             break
-        first = await first_state(self._controller, replace(new, generation=answer.generation))
-        await self.shared.update(lambda _: [first])
+        await self._begin_anew(replace(new, generation=answer.generation))
 
     async def reset_to(self, cuts: dict[str, StreamCut]) -> None:
         """Has the group begin anew at cuts of its streams, as a checkpoint has them. Raises Refused."""
@@ -202,9 +201,13 @@ class ReaderGroup:
             raise GroupMissing(f"{self.scope}/{self.name}")
         if (await self.shared.refresh()).config.generation >= config.generation:
             return False
-        first = await first_state(self._controller, config)
-        state = await self.shared.update(lambda state: [first] if state.config.generation < config.generation else [])
+        state = await self._begin_anew(config)
         return state.config.generation == config.generation
+
+    async def _begin_anew(self, config: GroupConfig) -> GroupState:
+        """Over an older generation only: readers may have done it meanwhile, and a later one may be there."""
+        first = await first_state(self._controller, config)
+        return await self.shared.update(lambda state: [first] if state.config.generation < config.generation else [])
 
     async def _completed(self, id: str, deadline_s: float) -> dict[str, StreamCut]:
         """The cuts of a checkpoint when it is complete. Raises CheckpointGivenUp, TimeoutError."""

@@ -242,6 +242,24 @@ async def test_a_reset_whose_answer_was_lost_has_happened_once(client: Client, c
     assert (config.generation, config.refresh_ms) == (1, 1)
 
 
+async def test_a_reset_that_a_reader_has_ended_meanwhile_puts_no_reader_out(
+    client: Client, controller: SpiedController, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group, call = await made(client), controller.call
+    other = await open_reader_group(client, "s", "g")
+
+    async def repaired(rpc: Any, request: Any) -> Any:
+        answer = await call(rpc, request)
+        if isinstance(request, pb.ReaderGroupConfiguration):
+            assert await other.repair()
+            await join(other, "r")
+        return answer
+
+    monkeypatch.setattr(controller, "call", repaired)
+    await group.reset(GroupConfig(starts={"s/t": None}, refresh_ms=1))
+    assert await group.readers() == {"r": [A, B]} and (await group.config()).generation == 1
+
+
 async def test_a_group_that_the_controller_knows_under_another_id_is_not_reset(
     client: Client, controller: SpiedController
 ) -> None:
