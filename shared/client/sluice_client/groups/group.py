@@ -15,7 +15,7 @@ from uuid import uuid4
 from msgspec.structs import replace
 
 from sluice.controller_api import controller_pb2 as pb
-from sluice.pravega import SegmentMissing
+from sluice.pravega import SegmentMissing, SegmentStoreError
 from sluice.pravega.reader_group_config import GroupConfig, Retention
 from sluice.pravega.reader_group_state import (
     SILENT,
@@ -129,18 +129,19 @@ class ReaderGroup:
         await self.shared.update(lambda state: [RemoveOutstandingCheckpoints()] if outstanding(state) else [])
 
     async def publish_last_checkpoint(self) -> None:
-        """Has the controller know the last checkpoint, if it is to be told and does not; for readers."""
+        """Has the controller know the last checkpoint, if it has to and does not; for readers."""
         state = self.shared.state
+        last = state.checkpoints.last
         if state.checkpoints.published or state.config.retention is not Retention.AUTOMATIC:
             return
+        published = [UpdateCheckpointPublished(True)]
         try:
-            for cut in cuts_of(state.checkpoints.last).values():
+            for cut in cuts_of(last).values():
                 await self._update_subscriber(state, await self._whole(state, cut))
-        except ClientError as error:
+            await self.shared.update(lambda newest: published if newest.checkpoints.last == last else [])
+        except (ClientError, SegmentStoreError) as error:
             # The readers publish the next one; until then the streams keep more than they need.
             _log.warning("the last checkpoint of %s/%s was not published: %s", self.scope, self.name, error)
-            return
-        await self.shared.append([UpdateCheckpointPublished(True)])
 
     async def update_retention_cuts(self, cuts: Iterable[StreamCut]) -> None:
         """Says what of the streams the group needs no more: what lies before these cuts. Raises Refused."""
@@ -292,7 +293,10 @@ async def create_reader_group(client: Client, scope: str, name: str, config: Gro
     if stored.generation == 0:
         # Also if another process made it: that one may have died before it wrote this.
         shared = await GroupSynchronizer.open(client, scope, name)
-        await shared.begin(await first_state(client.controller, stored))
+        try:
+            await shared.refresh()
+        except GroupMissing:
+            await shared.begin(await first_state(client.controller, stored))
     return stored.id == wanted.id
 
 

@@ -2,10 +2,12 @@
 
 What it does beside reading is decided in `decisions` and written on condition that the group's state is still the one
 that was decided on. What it reads follows from that state: whenever the reader has seen a newer one, it reads what the
-group says that it holds, and nothing else. A write of which the outcome is not known, for its caller was cancelled or
-the store did not answer, has the state looked at before anything more is returned. Rules: reader-groups 4.
+group says that it holds, and nothing else. A write of which the outcome is not known, for the store did not answer, has
+the state looked at before anything more is returned. Rules: reader-groups 4.
 
-Concurrency: a reader belongs to one task, which may be cancelled while it waits for an event, and loses none.
+Concurrency: a reader belongs to one task, which may be cancelled while it waits for an event, and loses none. What is
+done in the group goes on meanwhile, in a task of its own, and the next call waits for that: so a caller in a hurry gets
+on, too. The controller is told what a checkpoint has beside the reading, for it may be away.
 """
 
 import asyncio
@@ -106,6 +108,8 @@ class EventReader:
         self._online = True
         self._last_segment: str | None = None
         self._burst = 0
+        self._working: asyncio.Task[CheckpointReached | None] | None = None
+        self._publishing: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
         return self
@@ -167,7 +171,7 @@ class EventReader:
         # Other tasks have their turn after each burst.
         await asyncio.sleep(0)
         while True:
-            if self._clock() >= self._look_at or self._returned is not None or self._uncertain:
+            if self._working is not None or self._is_due:
                 checkpoint = await self._work()
                 if checkpoint is not None:
                     return checkpoint
@@ -189,6 +193,7 @@ class EventReader:
         After an error, or when cancelled, it may be called again.
         """
         offsets = position.offsets if position is not None else {}
+        await self._end_work()
         if self._online:
             # Until the group knows, the reader knows where it is: a close that failed can be tried again.
             await self._group.update(lambda state: decisions.leave(state, self.id, offsets))
@@ -236,8 +241,20 @@ class EventReader:
 
     # The group
 
+    @property
+    def _is_due(self) -> bool:
+        return self._clock() >= self._look_at or self._returned is not None or self._settling or self._uncertain
+
     async def _work(self) -> CheckpointReached | None:
-        """Does what is due beside reading; a checkpoint that the user is to hear of comes first."""
+        """Waits until what is due beside reading is done, which goes on when the caller is cancelled."""
+        if self._working is None:
+            self._working = asyncio.create_task(self._do_what_is_due(), name=f"reader {self.id}")
+        await asyncio.wait([self._working])
+        done, self._working = self._working, None
+        return done.result()
+
+    async def _do_what_is_due(self) -> CheckpointReached | None:
+        """A checkpoint that the user is to hear of comes first."""
         timers, now = self._timers, self._clock()
         if self._uncertain or now >= timers.refresh:
             await self._refresh()
@@ -250,8 +267,8 @@ class EventReader:
             return CheckpointReached(checkpoint)
         if self._settling:
             await self._settle()
-            await self._whole.publish_last_checkpoint()
             self._settling = False
+            self._publish()
         await self._acquire()
         due = min(timers.refresh, timers.acquire, timers.checkpoint if self._interval_s else math.inf)
         self._look_at = max(due, self._clock() + _LOOK_S)
@@ -303,6 +320,11 @@ class EventReader:
         if now >= timers.release and decisions.release(self._group.state, self.id, positions, lag):
             timers.acquire = timers.release = now + decisions.ATTEMPT_S
             self._put_off(await self._update(lambda state: decisions.release(state, self.id, positions, lag)))
+
+    def _publish(self) -> None:
+        """A checkpoint that is complete while an earlier one is being published is published with the next."""
+        if self._publishing is None or self._publishing.done():
+            self._publishing = asyncio.create_task(self._whole.publish_last_checkpoint(), name=f"publish {self.id}")
 
     async def _complete(self, segment: str) -> bool:
         """Says that a segment was read to its end; False: another checkpoint has to be made first."""
@@ -384,7 +406,15 @@ class EventReader:
             self._turns.remove(source)
             self._burst = 0
 
+    async def _end_work(self) -> None:
+        tasks = [task for task in (self._working, self._publishing) if task is not None]
+        self._working = self._publishing = None
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
     async def _stop(self) -> None:
+        await self._end_work()
         inputs, self._inputs = self._inputs, {}
         self._turns.clear()
         self._burst = 0
@@ -407,5 +437,27 @@ async def open_reader(client: Client, scope: str, group: str, id: str) -> EventR
     if not is_user_name(id):
         raise Refused(f"a reader by the id of {id!r}")
     found = await open_reader_group(client, scope, group)
-    await found.shared.update(lambda state: decisions.join(state, id))
+    joins = False
+
+    def join(state: GroupState) -> Updates:
+        nonlocal joins
+        joins = False
+        updates = decisions.join(state, id)
+        joins = True
+        return updates
+
+    try:
+        await found.shared.update(join)
+    except BaseException as error:
+        if joins:
+            await _take_back(found, id, error)
+        raise
     return EventReader(client, found, id)
+
+
+async def _take_back(group: ReaderGroup, id: str, error: BaseException) -> None:
+    """Of a join that was cancelled, or not answered, nobody would report that its reader is gone."""
+    try:
+        await group.reader_offline(id)
+    except ClientError as failure:
+        error.add_note(f"{id} may be in the group, and is to be reported offline: {failure}")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from sluice.controller_api import controller_pb2 as pb
 from sluice.pravega import ConnectionFailure, Failure, InMemorySegmentStore
 from sluice.pravega.reader_group_config import GroupConfig, Retention
 from sluice.pravega.reader_group_state import CreateCheckpoint, GroupState, UpdatingConfig
@@ -192,7 +193,7 @@ async def test_a_silent_checkpoint_is_made_without_the_user(cluster: Cluster) ->
     assert state.assigned["r"] == {FIRST: 0, SECOND: 0}
 
 
-async def test_the_controller_is_told_what_each_complete_checkpoint_has(cluster: Cluster) -> None:
+async def test_the_controller_hears_what_each_complete_checkpoint_has(cluster: Cluster) -> None:
     """While one of two segments that were merged is read to its end, and the other is not, and when both are."""
     controller = cluster.client.controller
     assert isinstance(controller, InMemoryController)
@@ -214,9 +215,31 @@ async def test_the_controller_is_told_what_each_complete_checkpoint_has(cluster:
     for name, cut in (("c", {0: 9, 1: 27, third: -1}), ("d", {1: 36, third: -1}), ("e", {third: 0})):
         await _checkpoint(cluster, reader, name)
         await reader.next(timeout_s=0.0)
+        async with asyncio.timeout(SOON_S):
+            while not (await cluster.state()).checkpoints.published:
+                assert await reader.next(timeout_s=0.1) is None
         assert controller.released["sc/g", "sc/st"] == cut
-        assert (await cluster.state()).checkpoints.published
-        await reader.next(timeout_s=0.0)
+
+
+async def test_a_controller_that_is_away_stops_no_reading(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    call = cluster.client.controller.call
+
+    async def away(rpc: Any, request: Any) -> Any:
+        if isinstance(request, pb.SubscriberStreamCut):
+            await asyncio.sleep(SOON_S)
+            raise Unavailable("the controller is away")
+        return await call(rpc, request)
+
+    monkeypatch.setattr(cluster.client.controller, "call", away)
+    await cluster.write(EARLY, b"1", b"2")
+    reader = await cluster.reader("r", retention=Retention.AUTOMATIC)
+    await _take(reader, 1)
+    await _checkpoint(cluster, reader, "c")
+    before = asyncio.get_running_loop().time()
+    await cluster.write(EARLY, b"3")
+    await _take(reader, 1)
+    assert asyncio.get_running_loop().time() - before < 1.0
+    assert not (await cluster.state()).checkpoints.published
 
 
 @pytest.mark.parametrize(("how", "offset"), [("returned", 27), ("before", 18), ("checkpoint", 9), ("error", 9)])
@@ -345,6 +368,38 @@ async def test_a_caller_that_is_cancelled_at_any_moment_loses_nothing(cluster: C
     await cluster.client.streams.seal_stream("sc", "st")
     found += [item.data for item in await _all(reader) if isinstance(item, Event)]
     assert sorted(map(int, found)) == list(range(0, 150, 5))
+
+
+async def test_a_caller_in_a_hurry_reads_though_joining_takes_longer_than_each_of_its_calls(cluster: Cluster) -> None:
+    await cluster.write(EARLY, b"1")
+    reader = await cluster.reader("r")
+    cluster.store.fault = lambda _moment, _request, _segment: asyncio.sleep(0.02)
+    async with asyncio.timeout(SOON_S):
+        item: Item | None = None
+        while item is None:
+            with suppress(TimeoutError):
+                item = await asyncio.wait_for(reader.next(), 0.03)
+    assert isinstance(item, Event) and item.data == b"1"
+
+
+async def test_an_opening_that_is_cancelled_at_any_moment_leaves_no_reader_behind(cluster: Cluster) -> None:
+    await cluster.group()
+    cluster.store.fault = lambda _moment, _request, _segment: asyncio.sleep(0.01)
+    for ms in range(1, 400, 7):
+        try:
+            async with asyncio.timeout(ms / 1000):
+                await open_reader(cluster.client, "sc", "g", "r")
+        except TimeoutError:
+            assert (await cluster.state()).assigned == {}, f"after {ms} ms"
+            continue
+        break
+    else:
+        raise AssertionError("it took longer than all time limits")
+    for ms in range(1, 400, 7):
+        with suppress(TimeoutError, ReaderExists):
+            async with asyncio.timeout(ms / 1000):
+                await open_reader(cluster.client, "sc", "g", "r")
+    assert list((await cluster.state()).assigned) == ["r"], "the reader of this name stays in"
 
 
 async def test_a_store_that_is_away_is_an_error_and_reading_goes_on(cluster: Cluster) -> None:

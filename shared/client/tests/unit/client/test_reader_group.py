@@ -118,6 +118,15 @@ async def test_a_group_is_made_once(client: Client) -> None:
     assert await group.cuts() == {"s/t": StreamCut("s", "t", {A: 0, B: 0})}
 
 
+async def test_who_finds_a_group_looks_at_no_history(
+    client: Client, controller: SpiedController, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await client.streams.scale([A, B], [(0.0, 1.0)])
+    await made(client)
+    monkeypatch.setattr(controller, "successors", None)
+    assert not await create_reader_group(client, "s", "g", CONFIG)
+
+
 async def test_a_group_whose_maker_died_half_way_is_made_by_the_next(
     client: Client, controller: SpiedController
 ) -> None:
