@@ -2,6 +2,7 @@
 
 import asyncio
 from asyncio.subprocess import PIPE, Process
+from collections import defaultdict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from signal import SIGKILL
@@ -42,14 +43,14 @@ class Reading:
     def __init__(self) -> None:
         self.events: list[tuple[str, str]] = []
         """Readers with the events they returned, in the order of return."""
-        self.checkpoints: dict[str, set[str]] = {}
+        self.checkpoints: defaultdict[str, set[str]] = defaultdict(set)
         self._changed = asyncio.Event()
 
     def record(self, reader: str, kind: str, what: str) -> None:
         if kind == "event":
             self.events.append((reader, what))
         elif kind == "checkpoint":
-            self.checkpoints.setdefault(reader, set()).add(what)
+            self.checkpoints[reader].add(what)
         self._changed.set()
         self._changed = asyncio.Event()
 
@@ -133,9 +134,9 @@ async def test_java_and_python_share_a_group_while_its_stream_is_scaled(system: 
             python = await open_reader(client, scope, "g", "python")
             task = asyncio.create_task(reading.read(python))
             await reading.until(lambda: len(reading.events) == traffic.count)
-            # Segments are shared out at checkpoints, of which each reader is told.
+            # Segments are shared out at checkpoints, which each reader returns.
             await reading.until(lambda: len(python.segments) == 2)
-            assert reading.checkpoints["java"] & reading.checkpoints["python"]
+            await reading.until(lambda: bool(reading.checkpoints["java"] & reading.checkpoints["python"]))
             for count in (8, 2):
                 await traffic.write(200)
                 await client.streams.update_stream(scope, "st", StreamConfig(ScalingPolicy(min_segments=count)))

@@ -191,7 +191,7 @@ async def _pending(group: ReaderGroup, reader: str) -> bool:
 
 
 async def test_a_checkpoint_with_a_hole_is_published(client: Client, scope: str) -> None:
-    """What was completed is told by its end, and what still waits is in the cut: the controller takes it."""
+    """What was completed stands there with its end, and what still waits is in the cut: the controller takes it."""
     name = f"{scope}/st"
     config = GroupConfig(starts={name: None}, automatic_checkpoint_ms=-1, retention=Retention.AUTOMATIC)
     await create_reader_group(client, scope, "g", config)

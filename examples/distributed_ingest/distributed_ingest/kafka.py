@@ -322,7 +322,7 @@ def _marks(consumer: Consumer, topic: str, number: int) -> tuple[int, int]:
 
 
 def _lag(consumer: Consumer, topic: str, ledgers: "Mapping[int, _Offset]") -> Lag:
-    """Return how many offsets are left, as far as the consumer has been told of the ends."""
+    """Return how many offsets are left, as far as the consumer knows the ends."""
     left = 0
     for number, ledger in ledgers.items():
         _, high = consumer.get_watermark_offsets(TopicPartition(topic, number), cached=True)

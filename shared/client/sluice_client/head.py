@@ -1,5 +1,7 @@
 """Where reading a stream begins: at its head, which a retention policy or a user may have moved, or at a cut."""
 
+from collections.abc import Collection
+
 import msgspec
 
 from sluice_client.controller import ControllerApi
@@ -9,7 +11,7 @@ class Start(msgspec.Struct, frozen=True):
     """The segments where it begins with their offsets in bytes, and for those that follow which they wait for."""
 
     segments: dict[str, int]
-    waiting: dict[str, frozenset[str]]
+    waiting: dict[str, set[str]]
 
 
 async def find_start(controller: ControllerApi, scope: str, stream: str) -> Start:
@@ -23,12 +25,26 @@ async def start_at(controller: ControllerApi, positions: dict[str, int]) -> Star
     A segment waits only for those that will be read: of two that were merged into one, the beginning may lie behind the
     first and before the end of the second. Segments that come later wait for all that they replace. Raises ClientError.
     """
-    ahead, unseen = dict.fromkeys(positions), list(positions)
+    replaced = await what_follows(controller, positions)
+    ahead = {*positions, *replaced}
+    waiting = {segment: ahead.intersection(before) for segment, before in replaced.items() if segment not in positions}
+    return Start(positions, waiting)
+
+
+async def what_follows(
+    controller: ControllerApi, positions: Collection[str], until: Collection[str] = ()
+) -> dict[str, list[str]]:
+    """What has followed some segments up to now, each with all that it follows; nothing that follows those in `until`.
+
+    Raises ClientError.
+    """
+    seen, unseen = set(positions), list(positions)
     replaced: dict[str, list[str]] = {}
     while unseen:
-        successors = await controller.successors(unseen.pop())
-        replaced |= successors
-        unseen += successors.keys() - ahead.keys()
-        ahead |= dict.fromkeys(successors)
-    waiting = {segment: frozenset(before).intersection(ahead) for segment, before in replaced.items()}
-    return Start(positions, {segment: before for segment, before in waiting.items() if segment not in positions})
+        segment = unseen.pop()
+        if segment not in until:
+            successors = await controller.successors(segment)
+            replaced |= successors
+            unseen += successors.keys() - seen
+            seen |= successors.keys()
+    return replaced

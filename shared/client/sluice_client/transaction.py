@@ -71,9 +71,9 @@ class Transaction:
         self._ended = False
         """It is known to be open no more."""
         self._committing = False
-        """All is stored, and the controller was told to commit it, once or more often."""
-        self._decided = False
-        """A commit or an abort that was called here has succeeded."""
+        """All is stored, and the controller was called to commit it, once or more often."""
+        self._answered = False
+        """The controller has answered a commit or an abort that was called here, so the caller knows how it ended."""
         self._pinger = asyncio.create_task(self._ping(), name=f"ping {self._name}")
 
     async def __aenter__(self) -> Self:
@@ -85,7 +85,7 @@ class Transaction:
         try:
             if error is not None:
                 await self._abort_after(error)
-            elif not self._decided:
+            elif not self._answered:
                 await self.commit()
         finally:
             await self._stop()
@@ -114,10 +114,10 @@ class Transaction:
             self._request.timestamp = _NO_TIMESTAMP if timestamp_ms is None else timestamp_ms
             self._committing = True
         answer = await self._controller.call(lambda stub: stub.commitTransaction, self._request)
+        self._answered = True
         await self._stop()
         if answer.status != pb.TxnStatus.SUCCESS:
             raise TransactionEnded(f"{self._name}: commit {pb.TxnStatus.Status.Name(answer.status)}")
-        self._decided = True
 
     async def abort(self) -> None:
         """Decides that nothing of it is ever read.
@@ -127,10 +127,10 @@ class Transaction:
         if self._ended:
             raise TransactionEnded(self._name)
         answer = await self._controller.call(lambda stub: stub.abortTransaction, self._request)
+        self._answered = True
         await self._stop()
         if answer.status != pb.TxnStatus.SUCCESS:
             raise Refused(f"{self._name}: abort {pb.TxnStatus.Status.Name(answer.status)}")
-        self._decided = True
 
     async def status(self) -> TransactionStatus:
         """What has become of it; until it is COMMITTED, what it holds need not be readable."""

@@ -200,7 +200,7 @@ def encode_update(update: Update) -> bytes:
             return typed_envelope(6, text(reader) + int64(distance_ms), ranged)
         case SegmentCompleted(reader, segment, successors, ranges):
             first = text(reader) + text(segment) + _predecessors(successors)
-            return typed_envelope(7, first, _ranges(ranges, (segment, *successors)))
+            return typed_envelope(7, first, ranges_encoded(ranges, (segment, *successors)))
         case CheckpointReader(checkpoint, reader, positions):
             return typed_envelope(8, text(checkpoint) + text(reader) + _offsets(positions))
     return _encode_common(update)
@@ -234,7 +234,7 @@ def _state(state: GroupState) -> tuple[bytes, bytes, bytes]:
         + _offsets(state.unassigned)
         + _offsets(state.end)
     )
-    return first, _offsets(state.last_read) + _ranges(state.ranges, all_segments), _boolean(state.updating)
+    return first, _offsets(state.last_read) + ranges_encoded(state.ranges, all_segments), _boolean(state.updating)
 
 
 def _checkpoints(state: Checkpoints) -> bytes:
@@ -260,7 +260,8 @@ def _range(ranges: Mapping[str, Range], name: str) -> bytes:
     return double(low) + double(high)
 
 
-def _ranges(ranges: Mapping[str, Range], names: Iterable[str]) -> bytes:
+def ranges_encoded(ranges: Mapping[str, Range], names: Iterable[str]) -> bytes:
+    """The keys of these segments, as far as they are known."""
     return collection(text(name) + _range(ranges, name) for name in dict.fromkeys(names))
 
 
@@ -288,7 +289,7 @@ def _read_state(revisions: _Revisions) -> GroupState:
     distance = first.mapping(PayloadReader.text, PayloadReader.int64)
     future, assigned = _read_predecessors(first), first.mapping(PayloadReader.text, _read_offsets)
     unassigned, end = _read_offsets(first), _read_offsets(first)
-    last_read, ranges = (_read_offsets(revisions[1]), _read_ranges(revisions[1])) if len(revisions) > 1 else ({}, {})
+    last_read, ranges = (_read_offsets(revisions[1]), read_ranges(revisions[1])) if len(revisions) > 1 else ({}, {})
     return GroupState(
         config, unassigned, end, assigned, future, last_read, distance, checkpoints, _read_flag(revisions), ranges
     )
@@ -319,7 +320,7 @@ def _read_distance(revisions: _Revisions) -> UpdateDistanceToTail:
 def _read_completed(revisions: _Revisions) -> SegmentCompleted:
     first = revisions[0]
     reader, segment, successors = first.text(), first.text(), _read_predecessors(first)
-    return SegmentCompleted(reader, segment, successors, _read_ranges(revisions[1]) if len(revisions) > 1 else {})
+    return SegmentCompleted(reader, segment, successors, read_ranges(revisions[1]) if len(revisions) > 1 else {})
 
 
 def _read_offsets(data: PayloadReader) -> Offsets:
@@ -334,7 +335,8 @@ def _read_range(data: PayloadReader) -> Range:
     return data.double(), data.double()
 
 
-def _read_ranges(data: PayloadReader) -> Ranges:
+def read_ranges(data: PayloadReader) -> Ranges:
+    """Those that are known."""
     return _known(data.mapping(PayloadReader.text, _read_range))
 
 

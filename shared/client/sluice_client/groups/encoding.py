@@ -15,11 +15,10 @@ from sluice.pravega.envelope import (
     collection,
     compact_int,
     compact_long,
-    double,
     envelope,
     text,
 )
-from sluice.pravega.reader_group_state import UNKNOWN_RANGE, Ranges
+from sluice.pravega.reader_group_state import Ranges, ranges_encoded, read_ranges
 from sluice.pravega.stream_cut import Offsets, StreamCut
 
 _POINTER = re.compile(r"(.+):([0-9]+)-([0-9]+)")
@@ -36,20 +35,16 @@ class Position(msgspec.Struct, frozen=True):
         offsets = collection(
             text(name) + compact_long(at if at >= 0 else _COMPLETED) for name, at in self.offsets.items()
         )
-        found = ((name, *self.ranges.get(name, UNKNOWN_RANGE)) for name in self.offsets)
-        return envelope(offsets, collection(text(name) + double(low) + double(high) for name, low, high in found))
+        return envelope(offsets, ranges_encoded(self.ranges, self.offsets))
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> Self:
         """Raises MalformedPayload."""
         revisions = PayloadReader(raw).envelope()
         offsets = revisions[0].mapping(PayloadReader.text, PayloadReader.compact_long)
-        ranges: Ranges = {}
-        if len(revisions) > 1:
-            ranges = revisions[1].mapping(PayloadReader.text, lambda data: (data.double(), data.double()))
         return cls(
             {name: -1 if at == _COMPLETED else at for name, at in offsets.items()},
-            {name: keys for name, keys in ranges.items() if keys[0] >= 0.0},
+            read_ranges(revisions[1]) if len(revisions) > 1 else {},
         )
 
 

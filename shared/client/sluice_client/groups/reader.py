@@ -158,7 +158,7 @@ class EventReader:
         """The next event, or a checkpoint to be made, or what was truncated before it was read.
 
         None when nothing came within `timeout_s`, or nothing will come any more. Raises ReaderOffline when the group
-        has been told that this reader is no more; MalformedEvents, SegmentStoreError, ClientError, after which the
+        has this reader no more; MalformedEvents, SegmentStoreError, ClientError, after which the
         next call goes on.
         """
         if self._burst and self._clock() < self._look_at:

@@ -11,6 +11,7 @@ from sluice.pravega.reader_group_config import GroupConfig
 from sluice.pravega.reader_group_state import GroupState, Predecessors
 from sluice.pravega.stream_cut import Offsets
 from sluice_client.controller import ControllerApi
+from sluice_client.head import what_follows
 
 _WHOLE = 2**63 - 1
 """The offset at which a segment ends that is to be read to its end."""
@@ -34,15 +35,8 @@ async def first_state(controller: ControllerApi, config: GroupConfig) -> GroupSt
 
 async def _behind_holes(controller: ControllerApi, positions: Offsets, until: Offsets) -> Predecessors:
     """Segments that follow what will not be read, with the ids of what they still have to wait for."""
-    ahead, unseen = set(positions), list(positions)
-    replaced: dict[str, list[str]] = {}
-    while unseen:
-        segment = unseen.pop()
-        if segment not in until:
-            successors = await controller.successors(segment)
-            replaced |= successors
-            unseen += successors.keys() - ahead
-            ahead |= successors.keys()
+    replaced = await what_follows(controller, positions, until)
+    ahead = {*positions, *replaced}
     return {
         segment: {parse_segment_name(name)[2] for name in before if name in ahead}
         for segment, before in replaced.items()
