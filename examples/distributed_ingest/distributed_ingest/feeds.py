@@ -9,7 +9,7 @@ from pathlib import Path
 
 from distributed_ingest.feed import Feed, Scene
 from distributed_ingest.job import Definition, Settings
-from distributed_ingest.options import bytes_of, chosen, seconds_of
+from distributed_ingest.options import address_of, bytes_of, chosen, seconds_of
 from sluice_cli.errors import RefusedError
 
 Maker = Callable[[Scene], Feed]
@@ -67,36 +67,20 @@ def _http(definition: Definition, settings: Settings, urls: Sequence[str]) -> Ma
     return lambda scene: Http(scene, addresses, every_s=every_s, cursor_field=field, cursor_start=start)
 
 
-def _tcp(definition: Definition, _settings: Settings, _urls: Sequence[str]) -> Maker:
-    from distributed_ingest.tcp import Tcp, address_of
+def _receiver(definition: Definition, _settings: Settings, _urls: Sequence[str]) -> Maker:
+    from distributed_ingest.receiver import Receiver
 
-    address, listen = definition.origins[0], "listen" in definition.options
-    address_of(address)
-    return lambda scene: Tcp(scene, address, listen=listen)
-
-
-def _udp(definition: Definition, _settings: Settings, _urls: Sequence[str]) -> Maker:
-    from distributed_ingest.tcp import address_of
-    from distributed_ingest.udp import Udp
-
-    address_of(definition.origins[0])
-    return lambda scene: Udp(scene, definition.origins[0])
-
-
-def _syslog(definition: Definition, _settings: Settings, _urls: Sequence[str]) -> Maker:
-    from distributed_ingest.syslog import Syslog
-    from distributed_ingest.tcp import address_of
-
-    address_of(definition.origins[0])
-    return lambda scene: Syslog(scene, definition.origins[0])
-
-
-def _http_listener(definition: Definition, _settings: Settings, _urls: Sequence[str]) -> Maker:
-    from distributed_ingest.http_listener import HttpListener
-    from distributed_ingest.tcp import address_of
-
-    address_of(definition.origins[0])
-    return lambda scene: HttpListener(scene, definition.origins[0])
+    match definition.kind:
+        case "http-listener":
+            from distributed_ingest.http_listener import receive
+        case "syslog":
+            from distributed_ingest.syslog import receive
+        case "udp":
+            from distributed_ingest.udp import receive
+        case _:
+            from distributed_ingest.tcp import receive
+    host, port = address_of(definition.origins[0])
+    return lambda scene: Receiver(scene, host, port, receive)
 
 
 def _rabbitmq(definition: Definition, _settings: Settings, urls: Sequence[str]) -> Maker:
@@ -118,9 +102,9 @@ _MAKERS: Mapping[str, Callable[[Definition, Settings, Sequence[str]], Maker]] = 
     "s3": _s3,
     "kafka": _kafka,
     "http": _http,
-    "http-listener": _http_listener,
+    "http-listener": _receiver,
     "rabbitmq": _rabbitmq,
-    "syslog": _syslog,
-    "tcp": _tcp,
-    "udp": _udp,
+    "syslog": _receiver,
+    "tcp": _receiver,
+    "udp": _receiver,
 }

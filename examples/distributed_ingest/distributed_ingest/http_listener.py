@@ -11,87 +11,55 @@ import asyncio
 
 from aiohttp import web
 
-from distributed_ingest.feed import Reach, Scene
+from distributed_ingest.feed import Scene
 from distributed_ingest.outlet import BATCH_BYTES
 from distributed_ingest.records import MAX_EVENT_BYTES, Event, records_of
 from distributed_ingest.sink import SinkError, StreamEndedError
-from distributed_ingest.tcp import address_of
 from sluice import addresses
-from sluice_coordination import Functions, LockLostError, SingleSource, SourceState, Task, TaskContext
+from sluice_coordination import LockLostError, TaskContext
 
-NAME = "http-listener"
-_FUNCTION = "answer-requests"
 MAX_BODY_BYTES = 16 * 1024 * 1024
 RETRY_AFTER_S = 5
 ENDS_S = 5.0
 
 
-class HttpListener:
-    """See Feed."""
+async def receive(scene: Scene, context: TaskContext, host: str, port: int) -> None:
+    """Answer until stopped. Raises OSError."""
 
-    def __init__(self, scene: Scene, address: str) -> None:
-        self._scene = scene
-        self._host, self._port = address_of(address)
+    async def accept(request: web.Request) -> web.Response:
+        return await _accept(scene, context, request)
 
-    async def open(self) -> None:
-        """See Feed. Nothing is checked: another node may listen."""
+    app = web.Application(client_max_size=MAX_BODY_BYTES)
+    app.router.add_route("POST", "/{path:.*}", accept)
+    app.router.add_route("PUT", "/{path:.*}", accept)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=ENDS_S)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, host, port).start()
+        own = runner.addresses[0][1]
+        scene.tell(f"listening on {addresses.address_of(host, own)} for HTTP")
+        await asyncio.Event().wait()
+    finally:
+        await runner.cleanup()
 
-    def register(self, functions: Functions) -> None:
-        """See Feed."""
-        functions.register(_FUNCTION)(self._answer)
 
-    def source(self) -> SingleSource:
-        """See Feed."""
-        return SingleSource(NAME, Task(_FUNCTION))
-
-    async def reach(self, state: SourceState) -> Reach:  # noqa: ARG002 - there is nothing to reach
-        """See Feed."""
-        return Reach(0, None, "bytes", finished=False)
-
-    async def close(self) -> None:
-        """See Feed."""
-
-    async def _answer(self, context: TaskContext) -> None:
-        """Answer until stopped."""
-
-        async def accept(request: web.Request) -> web.Response:
-            return await self._accept(context, request)
-
-        app = web.Application(client_max_size=MAX_BODY_BYTES)
-        app.router.add_route("POST", "/{path:.*}", accept)
-        app.router.add_route("PUT", "/{path:.*}", accept)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=ENDS_S)
-        await runner.setup()
-        try:
-            site = web.TCPSite(runner, self._host, self._port)
-            try:
-                await site.start()
-            except OSError as error:
-                self._scene.outlet.tally.problem(f"{addresses.address_of(self._host, self._port)}: {error}")
-                raise
-            port = runner.addresses[0][1]
-            self._scene.tell(f"listening on {addresses.address_of(self._host, port)} for HTTP")
-            await asyncio.Event().wait()
-        finally:
-            await runner.cleanup()
-
-    async def _accept(self, context: TaskContext, request: web.Request) -> web.Response:
-        body, origin, outlet = await request.read(), request.remote or "unknown", self._scene.outlet
-        try:
-            records = records_of(body, self._scene.job.definition.records)
-        except ValueError as error:
-            return web.Response(status=400, text=f"the body is {error}\n")
-        if any(len(record) > MAX_EVENT_BYTES for record in records):
-            return web.Response(status=413, text=f"a record has more than {MAX_EVENT_BYTES} bytes\n")
-        try:
-            batch, size = list[Event](), 0
-            for record in records:
-                batch.append(outlet.event(record, origin))
-                size += len(record)
-                if size >= BATCH_BYTES:
-                    await outlet.deliver(context, origin, batch)
-                    batch, size = [], 0
-            await outlet.deliver(context, origin, batch)
-        except (SinkError, StreamEndedError, LockLostError) as error:
-            return web.Response(status=503, text=f"{error}\n", headers={"Retry-After": str(RETRY_AFTER_S)})
-        return web.Response(status=204)
+async def _accept(scene: Scene, context: TaskContext, request: web.Request) -> web.Response:
+    body, origin, outlet = await request.read(), request.remote or "unknown", scene.outlet
+    try:
+        records = records_of(body, scene.job.definition.records)
+    except ValueError as error:
+        return web.Response(status=400, text=f"the body is {error}\n")
+    if any(len(record) > MAX_EVENT_BYTES for record in records):
+        return web.Response(status=413, text=f"a record has more than {MAX_EVENT_BYTES} bytes\n")
+    try:
+        batch, size = list[Event](), 0
+        for record in records:
+            batch.append(outlet.event(record, origin))
+            size += len(record)
+            if size >= BATCH_BYTES:
+                await outlet.deliver(context, origin, batch)
+                batch, size = [], 0
+        await outlet.deliver(context, origin, batch)
+    except (SinkError, StreamEndedError, LockLostError) as error:
+        return web.Response(status=503, text=f"{error}\n", headers={"Retry-After": str(RETRY_AFTER_S)})
+    return web.Response(status=204)

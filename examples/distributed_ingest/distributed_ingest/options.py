@@ -12,6 +12,7 @@ from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar
 
 import typer
 
+from sluice import addresses
 from sluice.lookback.times import duration_of
 from sluice_cli.addresses import Address
 from sluice_cli.command import command, rule
@@ -89,6 +90,17 @@ def bytes_of(text: str) -> int:
     if size <= 0:
         raise UsageError(f"{text!r} is no size", "give a size like 8MiB")
     return size
+
+
+def address_of(text: str) -> tuple[str, int]:
+    """Return host and port of `host:port` or `[::1]:port`. Raises UsageError."""
+    try:
+        host, port = addresses.host_and_port(text.removeprefix("tcp://"))
+        if not 0 <= port < 65536:
+            raise ValueError("no port")
+    except ValueError as error:
+        raise UsageError(f"{text!r} is no address", "write it as HOST:PORT, an IPv6 address in brackets") from error
+    return host, port
 
 
 def chosen(option: str, value: str, among: Sequence[T]) -> T:

@@ -14,17 +14,14 @@ import asyncio
 import socket
 from collections.abc import Callable
 
-from distributed_ingest.feed import Reach, Scene
+from distributed_ingest.feed import Scene
 from distributed_ingest.records import MAX_EVENT_BYTES, Event, LineSplitter, Splitter
 from distributed_ingest.settle import together
 from distributed_ingest.sink import SinkError
 from sluice import addresses
 from sluice.exceptions import in_words
-from sluice_cli.errors import UsageError
-from sluice_coordination import Functions, SingleSource, SourceState, Task, TaskContext
+from sluice_coordination import TaskContext
 
-NAME = "tcp"
-_FUNCTION = "read-lines"
 READ_BYTES = 256 * 1024
 CONNECT_S = 10.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
@@ -32,70 +29,29 @@ MAX_CONNECTIONS = 256
 PROBE_AFTER_S, PROBE_EVERY_S, PROBES = 60, 10, 6
 
 
-def address_of(text: str) -> tuple[str, int]:
-    """Return host and port of `host:port` or `[::1]:port`. Raises UsageError."""
-    try:
-        host, port = addresses.host_and_port(text.removeprefix("tcp://"))
-        if not 0 <= port < 65536:
-            raise ValueError("no port")
-    except ValueError as error:
-        raise UsageError(f"{text!r} is no address", "write it as HOST:PORT, an IPv6 address in brackets") from error
-    return host, port
+async def receive(scene: Scene, context: TaskContext, host: str, port: int) -> None:
+    """Listen, or connect, as the job says, until stopped. Raises StreamEndedError, LockLostError, OSError."""
+    await (serve if "listen" in scene.job.definition.options else _connect)(scene, context, host, port)
 
 
-class Tcp:
-    """See Feed. `listen`: wait for connections at the address, and not connect to it."""
-
-    def __init__(self, scene: Scene, address: str, *, listen: bool) -> None:
-        self._scene = scene
-        self._host, self._port = address_of(address)
-        self._address = addresses.address_of(self._host, self._port)
-        self._listen = listen
-
-    async def open(self) -> None:
-        """See Feed. Nothing is checked: the other end may come later."""
-
-    def register(self, functions: Functions) -> None:
-        """See Feed."""
-        functions.register(_FUNCTION)(self._read)
-
-    def source(self) -> SingleSource:
-        """See Feed."""
-        return SingleSource(NAME, Task(_FUNCTION))
-
-    async def reach(self, state: SourceState) -> Reach:  # noqa: ARG002 - there is nothing to reach
-        """See Feed."""
-        return Reach(0, None, "bytes", finished=False)
-
-    async def close(self) -> None:
-        """See Feed."""
-
-    async def _read(self, context: TaskContext) -> None:
-        """Read until stopped."""
+async def _connect(scene: Scene, context: TaskContext, host: str, port: int) -> None:
+    """Read one connection after the other, with a pause that grows while there is none."""
+    pause_s, address = FIRST_PAUSE_S, addresses.address_of(host, port)
+    while True:
         try:
-            await (serve(self._scene, context, self._host, self._port) if self._listen else self._connect(context))
-        except OSError as error:
-            self._scene.outlet.tally.problem(f"{self._address}: {error}")
-            raise
-
-    async def _connect(self, context: TaskContext) -> None:
-        """Read one connection after the other, with a pause that grows while there is none."""
-        pause_s = FIRST_PAUSE_S
-        while True:
-            try:
-                async with asyncio.timeout(CONNECT_S):
-                    reader, writer = await asyncio.open_connection(self._host, self._port, limit=READ_BYTES)
-            except (OSError, TimeoutError) as error:
-                self._scene.outlet.tally.problem(f"cannot connect to {self._address}: {in_words(error)}")
-                await asyncio.sleep(pause_s)
-                pause_s = min(LONGEST_PAUSE_S, 2 * pause_s)
-                continue
-            pause_s = FIRST_PAUSE_S
-            probe(writer)
-            self._scene.tell(f"connected to {self._address}")
-            await copy(self._scene, context, reader, writer, self._address, LineSplitter())
-            self._scene.tell(f"{self._address} has closed the connection")
+            async with asyncio.timeout(CONNECT_S):
+                reader, writer = await asyncio.open_connection(host, port, limit=READ_BYTES)
+        except (OSError, TimeoutError) as error:
+            scene.outlet.tally.problem(f"cannot connect to {address}: {in_words(error)}")
             await asyncio.sleep(pause_s)
+            pause_s = min(LONGEST_PAUSE_S, 2 * pause_s)
+            continue
+        pause_s = FIRST_PAUSE_S
+        probe(writer)
+        scene.tell(f"connected to {address}")
+        await copy(scene, context, reader, writer, address, LineSplitter())
+        scene.tell(f"{address} has closed the connection")
+        await asyncio.sleep(pause_s)
 
 
 async def serve(

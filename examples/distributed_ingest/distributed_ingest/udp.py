@@ -9,45 +9,14 @@ Concurrency: belongs to one event loop; datagrams are written in the order in wh
 import asyncio
 from collections import deque
 
-from distributed_ingest.feed import Reach, Scene
+from distributed_ingest.feed import Scene
 from distributed_ingest.outlet import BATCH_BYTES
 from distributed_ingest.records import Event
-from distributed_ingest.tcp import address_of, deliver_patiently
+from distributed_ingest.tcp import deliver_patiently
 from sluice import addresses
-from sluice_coordination import Functions, SingleSource, SourceState, Task, TaskContext
+from sluice_coordination import TaskContext
 
-NAME = "udp"
-_FUNCTION = "receive-datagrams"
 MAX_HELD_BYTES = 16 * 1024 * 1024
-
-
-class Udp:
-    """See Feed."""
-
-    def __init__(self, scene: Scene, address: str) -> None:
-        self._scene = scene
-        self._host, self._port = address_of(address)
-
-    async def open(self) -> None:
-        """See Feed. Nothing is checked: another node may listen."""
-
-    def register(self, functions: Functions) -> None:
-        """See Feed."""
-        functions.register(_FUNCTION)(self._receive)
-
-    def source(self) -> SingleSource:
-        """See Feed."""
-        return SingleSource(NAME, Task(_FUNCTION))
-
-    async def reach(self, state: SourceState) -> Reach:  # noqa: ARG002 - there is nothing to reach
-        """See Feed."""
-        return Reach(0, None, "bytes", finished=False)
-
-    async def close(self) -> None:
-        """See Feed."""
-
-    async def _receive(self, context: TaskContext) -> None:
-        await receive(self._scene, context, self._host, self._port)
 
 
 class _Held(asyncio.DatagramProtocol):
@@ -85,13 +54,9 @@ class _Held(asyncio.DatagramProtocol):
 
 
 async def receive(scene: Scene, context: TaskContext, host: str, port: int) -> None:
-    """Listen until stopped. Raises StreamEndedError, LockLostError."""
+    """Listen until stopped. Raises StreamEndedError, LockLostError, OSError."""
     loop, held = asyncio.get_running_loop(), _Held(scene)
-    try:
-        transport, _ = await loop.create_datagram_endpoint(lambda: held, local_addr=(host, port))
-    except OSError as error:
-        scene.outlet.tally.problem(f"{addresses.address_of(host, port)}: {error}")
-        raise
+    transport, _ = await loop.create_datagram_endpoint(lambda: held, local_addr=(host, port))
     try:
         port = transport.get_extra_info("sockname")[1]
         scene.tell(f"listening on {addresses.address_of(host, port)} for datagrams")

@@ -12,13 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from unit.ingest.world import World
 
-from distributed_ingest import http_listener, udp
-from distributed_ingest.feed import Feed
-from distributed_ingest.http_listener import HttpListener
+from distributed_ingest import http_listener, syslog, udp
 from distributed_ingest.rabbitmq import Queue, QueueError, RabbitMq, Received
+from distributed_ingest.receiver import Receive, Receiver
 from distributed_ingest.records import MAX_EVENT_BYTES, SyslogSplitter
-from distributed_ingest.syslog import Syslog
-from distributed_ingest.udp import Udp
 from sluice_cli.errors import UnreachableError
 
 HERE = "127.0.0.1"
@@ -30,9 +27,9 @@ def world() -> World:
 
 
 @asynccontextmanager
-async def listening(world: World, feed: Feed, listeners: int = 1) -> AsyncIterator[list[int]]:
+async def listening(world: World, receive: Receive, listeners: int = 1) -> AsyncIterator[list[int]]:
     """The ports that a node listens on."""
-    async with world.node(feed):
+    async with world.node(Receiver(world.scene(), HERE, 0, receive)):
         await world.until(lambda: len(world.said) == listeners, "it listens")
         found = [re.search(rf"listening on {HERE}:(\d+)", said) for said in sorted(world.said, key=len)]
         yield [int(each[1]) for each in found if each]
@@ -45,7 +42,7 @@ def datagrams(port: int, *texts: str) -> None:
 
 
 async def test_a_datagram_is_a_record_with_its_sender_as_key(world: World) -> None:
-    async with listening(world, Udp(world.scene(), f"{HERE}:0")) as (port,):
+    async with listening(world, udp.receive) as (port,):
         datagrams(port, "one\n", "two\nlines", "\n", "three")
         await world.until(lambda: len(world.sink.events) == 3, "they are written")
     assert world.sink.texts == ["one", "two\nlines", "three"] and {event.key for event in world.sink.events} == {HERE}
@@ -56,7 +53,7 @@ async def test_datagrams_that_come_faster_than_they_are_written_are_counted(
 ) -> None:
     monkeypatch.setattr(udp, "MAX_HELD_BYTES", 10)
     world.sink.open.clear()
-    async with listening(world, Udp(world.scene(), f"{HERE}:0")) as (port,):
+    async with listening(world, udp.receive) as (port,):
         datagrams(port, "first")
         await world.until(lambda: world.sink.writes == 1, "it writes")
         datagrams(port, *["12345"] * 5)
@@ -69,14 +66,14 @@ async def test_datagrams_that_come_faster_than_they_are_written_are_counted(
 async def test_an_address_that_is_taken_is_reported(world: World) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
         taken.bind((HERE, 0))
-        address = f"{HERE}:{taken.getsockname()[1]}"
-        async with world.node(Udp(world.scene(), address)):
+        port = taken.getsockname()[1]
+        async with world.node(Receiver(world.scene(), HERE, port, udp.receive)):
             await world.until(lambda: bool(world.tally.problems), "it is reported")
-    assert address in world.tally.problems[0]
+    assert f"{HERE}:{port}" in world.tally.problems[0]
 
 
 async def test_syslog_comes_over_udp_and_tcp_framed_by_lines_and_by_lengths(world: World) -> None:
-    async with listening(world, Syslog(world.scene(), f"{HERE}:0"), 2) as (tcp_port, udp_port):
+    async with listening(world, syslog.receive, 2) as (tcp_port, udp_port):
         datagrams(udp_port, "<34>Oct 11 22:14:15 host su: by UDP")
         _, writer = await asyncio.open_connection(HERE, tcp_port)
         writer.write(b"<13>1 - - a line\n27 <14>1 - - a length\nof lines14 <15>1 - - last<16>end")
@@ -122,7 +119,7 @@ async def test_lines_that_begin_with_digits_and_have_no_length_are_lines() -> No
 async def test_a_request_is_answered_when_its_records_are_stored(world: World) -> None:
     world.records = "items"
     async with (
-        listening(world, HttpListener(world.scene(), f"{HERE}:0")) as (port,),
+        listening(world, http_listener.receive) as (port,),
         httpx.AsyncClient(base_url=f"http://{HERE}:{port}", trust_env=False) as client,
     ):
         world.sink.open.clear()

@@ -12,20 +12,21 @@ from support.ports import free_port
 from unit.ingest.world import SOON_S, World
 
 from distributed_ingest import tcp
-from distributed_ingest.tcp import Tcp, address_of
+from distributed_ingest.options import address_of
+from distributed_ingest.receiver import Receiver
 from harness import eventually_async
 from sluice_cli.errors import UsageError
 
 
 @pytest.fixture
 def world() -> World:
-    return World(kind="tcp", key="source")
+    return World(kind="tcp", key="source", options={"listen": "yes"})
 
 
 @asynccontextmanager
 async def listening(world: World) -> AsyncIterator[int]:
     """The port that a node listens on."""
-    async with world.node(Tcp(world.scene(), "127.0.0.1:0", listen=True)):
+    async with world.node(Receiver(world.scene(), "127.0.0.1", 0, tcp.receive)):
         await world.until(lambda: bool(world.said), "it listens")
         found = re.search(r"listening on 127.0.0.1:(\d+)", world.said[0])
         assert found
@@ -185,7 +186,8 @@ async def test_it_connects_and_connects_again(world: World) -> None:
         writer.close()
 
     port = free_port()
-    feed = Tcp(world.scene(), f"tcp://127.0.0.1:{port}", listen=False)
+    world.options = {}
+    feed = Receiver(world.scene(), "127.0.0.1", port, tcp.receive)
     async with world.node(feed):
         await world.until(lambda: bool(world.tally.problems), "no one listens yet, and that is reported")
         server = await asyncio.start_server(serve, "127.0.0.1", port)
@@ -198,7 +200,7 @@ async def test_an_address_in_use_is_reported(world: World) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        feed = Tcp(world.scene(), f"127.0.0.1:{taken.getsockname()[1]}", listen=True)
+        feed = Receiver(world.scene(), "127.0.0.1", taken.getsockname()[1], tcp.receive)
         async with world.node(feed):
             await world.until(lambda: bool(world.tally.problems), "it is reported")
     assert "address already in use" in world.tally.problems[0]

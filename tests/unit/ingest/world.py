@@ -106,10 +106,11 @@ class World:
     kind: Any = "folder"
     records: Any = "lines"
     key: str = "none"
+    options: dict[str, str] = field(default_factory=dict)
     said: list[str] = field(default_factory=list)
 
     def scene(self, *, once: bool = False) -> Scene:
-        definition = Definition(self.kind, ("here",), "demo/lines", self.records, self.key)
+        definition = Definition(self.kind, ("here",), "demo/lines", self.records, self.key, self.options)
         outlet = Outlet(self.sink, KeyRule(self.key), self.tally, pauses_s=(0.01, 0.01))
         return Scene(self.store, Job("job", definition), outlet, once, settle_s=0.05, tell=self.said.append)
 
