@@ -15,9 +15,11 @@ from pydantic_settings import CliApp
 from at_least_once.app import run_app
 from at_least_once.functions import NoSuchFunction
 from at_least_once.generator import run_generator
-from at_least_once.pruner import run_pruner, show_members
+from at_least_once.groups import OtherInput
+from at_least_once.pruner import make_checkpoint, run_pruner, show_members
 from at_least_once.settings import (
     AppSettings,
+    CheckpointSettings,
     GeneratorSettings,
     GroupSettings,
     IdempotentSinkSettings,
@@ -27,7 +29,6 @@ from at_least_once.settings import (
 )
 from at_least_once.sink import run_redis_sink, run_sink
 from at_least_once.starter import run_workers
-from at_least_once.worker import OtherInput
 from sluice.exceptions import in_words
 from sluice.validation import sentence
 from sluice_client import Access, Client, ClientError, MalformedEvents, Patience, SegmentStoreError, open_client
@@ -50,6 +51,7 @@ COMMANDS = {
     "run-workers": Command(StarterSettings, run_workers, "several workers on this machine"),
     "members": Command(GroupSettings, show_members, "shows who is there and who reads what"),
     "pruner": Command(GroupSettings, run_pruner, "takes the readers of dead workers offline; every worker does, too"),
+    "checkpoint": Command(CheckpointSettings, make_checkpoint, "has the workers make a checkpoint, and prints it"),
     "sink": Command(SinkSettings, run_sink, "prints and checks the results in a stream"),
     "redis-sink": Command(IdempotentSinkSettings, run_redis_sink, "checks the results of the keyed output"),
 }

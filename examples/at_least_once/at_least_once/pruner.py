@@ -1,4 +1,4 @@
-"""Takes the readers of dead workers offline at their last recorded positions.
+"""Takes the readers of dead workers offline at their last checkpoints.
 
 Every worker does this, and it may run as a program of its own: it needs no leader, because each step is a decision on
 the newest state that does nothing if another one has done it. A worker joins before its reader comes online and leaves
@@ -12,12 +12,11 @@ import logging
 from at_least_once.membership import Membership
 from at_least_once.membership_state import Observer
 from at_least_once.patience import PASSING
-from at_least_once.reader_group import ReaderGroup
-from at_least_once.settings import GroupSettings
-from sluice_client import Client
+from at_least_once.settings import CheckpointSettings, GroupSettings
+from sluice_client import Client, ReaderGroup, open_reader_group
 
 COMPACT_EVERY = 100
-"""Heartbeats after which the first of the members shortens the streams of the shared states."""
+"""Heartbeats after which the first of the members shortens the stream of the members."""
 
 _log = logging.getLogger(__name__)
 
@@ -44,7 +43,6 @@ class Pruner:
         self._looks += 1
         if self._looks % COMPACT_EVERY == 0 and self._by == min(members, default=None):
             await self._membership.compact()
-            await self._group.compact()
 
     async def run(self, heartbeat_s: float) -> None:
         """Looks until it is cancelled; looks that fail while something cannot be reached are left out."""
@@ -56,17 +54,17 @@ class Pruner:
             await asyncio.sleep(heartbeat_s)
 
     async def _prune(self) -> None:
-        readers = (await self._group.fetch()).readers
-        dead = readers - (await self._membership.fetch()).members.keys()
-        if dead:
-            await self._group.go_offline(dead)
-            _log.warning("taken offline: %s", ", ".join(sorted(dead)))
+        readers = await self._group.readers()
+        dead = readers.keys() - (await self._membership.fetch()).members.keys()
+        for reader in sorted(dead):
+            await self._group.reader_offline(reader)
+            _log.warning("taken offline: %s", reader)
 
 
 async def run_pruner(client: Client, settings: GroupSettings, stop: asyncio.Event) -> int:
-    """The program: prunes until it is stopped."""
+    """The program: prunes until it is stopped. Raises GroupMissing."""
+    group = await open_reader_group(client, settings.scope, settings.group)
     membership = await Membership.open(client, settings.scope, settings.group)
-    group = await ReaderGroup.open(client, settings.scope, settings.group)
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(Pruner(membership, group, settings.missed, "pruner").run(settings.heartbeat_s))
         await stop.wait()
@@ -75,13 +73,25 @@ async def run_pruner(client: Client, settings: GroupSettings, stop: asyncio.Even
 
 
 async def show_members(client: Client, settings: GroupSettings, _stop: asyncio.Event) -> int:
-    """Prints who is there, who reads what, and how far they are."""
+    """Prints who is there, who reads what, and how far they were at the last checkpoint. Raises GroupMissing."""
+    state = (await open_reader_group(client, settings.scope, settings.group)).shared.state
     members = (await (await Membership.open(client, settings.scope, settings.group)).fetch()).members
-    state = await (await ReaderGroup.open(client, settings.scope, settings.group)).fetch()
-    for name in sorted(members.keys() | state.readers):
+    for name in sorted(members.keys() | state.assigned.keys()):
         print(f"{name}: " + (f"{members[name]} heartbeats" if name in members else "gone"))
-        for segment, offset in sorted(state.held_by(name).items()):
+        for segment, offset in sorted(state.assigned.get(name, {}).items()):
             print(f"    {segment} at {offset}")
     for segment, offset in sorted(state.unassigned.items()):
         print(f"without a reader: {segment} at {offset}")
+    return 0
+
+
+async def make_checkpoint(client: Client, settings: CheckpointSettings, _stop: asyncio.Event) -> int:
+    """Has every worker store what it has read, and prints the cut up to which all is done.
+
+    Raises GroupMissing, CheckpointGivenUp.
+    """
+    group = await open_reader_group(client, settings.scope, settings.group)
+    checkpoint = await group.checkpoint(deadline_s=settings.deadline_s)
+    for cut in checkpoint.cuts.values():
+        print(cut.text)
     return 0

@@ -45,7 +45,7 @@ class Settings(BaseSettings):
 
 
 class GroupSettings(Settings):
-    """The workers of one group find each other by the streams `<group>-members` and `<group>-readers`."""
+    """The workers of one group find each other by the stream `<group>-members`; they share a reader group."""
 
     group: str = "workers"
     """The name of the group of workers."""
@@ -53,6 +53,13 @@ class GroupSettings(Settings):
     """How often a worker shows that it is there, in seconds."""
     missed: int = Field(default=10, gt=0)
     """After how many missed heartbeats it is gone."""
+
+
+class CheckpointSettings(GroupSettings):
+    """A checkpoint of a group."""
+
+    deadline_s: float = Field(default=60.0, gt=0)
+    """After how many seconds it is given up."""
 
 
 class AppSettings(GroupSettings):
@@ -72,14 +79,10 @@ class AppSettings(GroupSettings):
     """The stateless function that is applied, as module:name; from the bytes of an event to those of another."""
     name: str = "worker"
     """How the worker is called; a part that makes it unique is added."""
-    record_events: int = Field(default=500, gt=0)
-    """After how many events the position is recorded, at the latest."""
-    record_s: float = Field(default=0.25, gt=0)
-    """After how many seconds the position is recorded, at the latest."""
-    rebalance_s: float = Field(default=0.5, gt=0)
-    """How often the worker looks whether it should have more segments, or fewer, in seconds."""
-    poll_s: float = Field(default=0.05, gt=0)
-    """How long it waits at first when there is nothing to read, in seconds; then longer, up to 0.25."""
+    checkpoint_s: float = Field(default=1.0, ge=0)
+    """How often the group, if it is not there yet, makes a checkpoint, in seconds; 0: only when told to."""
+    refresh_s: float = Field(default=0.5, gt=0)
+    """How often each worker of that group looks what the others do, in seconds."""
 
 
 class GeneratorSettings(Settings):

@@ -7,13 +7,13 @@ from functools import partial
 import msgspec
 from redis.asyncio import Redis
 
+from at_least_once.groups import whole_stream
 from at_least_once.idempotent import KeyedStore
 from at_least_once.patience import patiently
 from at_least_once.settings import IdempotentSinkSettings, SinkSettings
 from at_least_once.streams import ensure_stream
 from at_least_once.tally import Tally
-from at_least_once.whole_stream import WholeStream
-from sluice_client import Client
+from sluice_client import Client, Event
 
 _POLL_S = 0.05
 
@@ -24,20 +24,21 @@ async def run_sink(client: Client, settings: SinkSettings, stop: asyncio.Event) 
     The exit code is 1 if events are missing or bad.
     """
     await ensure_stream(client, settings.scope, settings.input, settings.segments)
-    stream = WholeStream(client, settings.scope, settings.input, settings.patience_s)
     tally, now = Tally(settings.expect), asyncio.get_running_loop().time
     deadline, last_came = now() + settings.deadline_s, now()
-    async for events in stream.rounds(_POLL_S):
-        for event in events:
-            said = tally.add(event.data)
-            if not settings.quiet:
-                print(said)
-        sys.stdout.flush()
-        last_came = now() if events else last_came
-        if stop.is_set() or (
-            settings.expect and (now() > deadline or (tally.complete and now() > last_came + settings.quiet_s))
-        ):
-            break
+    async with whole_stream(client, settings.scope, settings.input) as reader:
+        while not stop.is_set():
+            item = await reader.next(_POLL_S)
+            if isinstance(item, Event):
+                said = tally.add(item.data)
+                if not settings.quiet:
+                    print(said)
+                last_came = now()
+                continue
+            sys.stdout.flush()
+            late, quiet = now() > deadline, now() > last_came + settings.quiet_s
+            if reader.at_end_of_data or (settings.expect and (late or (tally.complete and quiet))):
+                break
     return _conclude(tally)
 
 

@@ -1,7 +1,7 @@
 """A cluster in memory whose streams can be scaled, and workers on it, all in one process."""
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,7 +14,7 @@ from at_least_once.worker import Worker
 from harness import eventually_async
 from sluice.domain.stream.scale import equal_ranges
 from sluice.pravega import InMemorySegmentStore
-from sluice_client import Client, Patience, StreamManager, split_events
+from sluice_client import Client, Patience, StreamManager, open_reader_group, split_events
 from sluice_client.memory import InMemoryController
 
 SCOPE = "tests"
@@ -22,12 +22,19 @@ QUICK: dict[str, Any] = {
     "scope": SCOPE,
     "segments": 4,
     "heartbeat_s": 0.05,
-    "record_s": 0.02,
-    "rebalance_s": 0.02,
-    "poll_s": 0.005,
+    "checkpoint_s": 0.1,
+    "refresh_s": 0.05,
     "patience_s": 5.0,
 }
 DONE_S = 20.0
+
+
+class Killed(Exception):
+    """Whoever gets this does no more."""
+
+
+def _kill(_moment: str, _request: str, _segment: str) -> None:
+    raise Killed
 
 
 class ScalingController(InMemoryController):
@@ -87,21 +94,18 @@ class Cluster:
         output = output or await StreamOutput.open(self.client, chosen)
         return await Worker.open(self.client, function, output, chosen)
 
-    async def lose_a_worker_before_it_records(self, output: Output | None = None) -> None:
-        """A worker that stores results and ends before it records how far it got, except that it takes leave."""
-        worker = await self.worker(output=output, record_events=50)
-        stored = asyncio.Event()
-
-        async def never(reader: str, positions: Mapping[str, int]) -> None:
-            stored.set()
-            await asyncio.Event().wait()
-
-        worker.group.record = never  # type: ignore[method-assign]
-        running = Running(worker)
-        await stored.wait()
-        running.task.cancel()
+    async def lose_a_worker(self, stored: Callable[[], object], output: Output | None = None) -> None:
+        """A worker that stores results, and is killed before its first checkpoint."""
+        running = Running(await self.worker(output=output, checkpoint_s=0))
+        await eventually_async(stored, DONE_S, "results are stored")
+        self.store.fault = _kill
         await asyncio.wait([running.task])
-        assert running.task.cancelled() and worker.done == 0
+        assert running.task.exception() is not None
+        self.store.fault = None
+
+    async def readers(self, group: str = "workers") -> dict[str, list[str]]:
+        """The readers of the group, each with its segments."""
+        return await (await open_reader_group(self.client, SCOPE, group)).readers()
 
     async def work_until(self, processed: int, function: Function = upper_case, **settings: Any) -> Running:
         """One worker more, which is stopped once so many different events are processed."""

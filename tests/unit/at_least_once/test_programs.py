@@ -19,12 +19,11 @@ from at_least_once.functions import NoSuchFunction, Result, load, upper_case
 from at_least_once.generator import run_generator
 from at_least_once.idempotent import KeyedStore, RedisOutput
 from at_least_once.main import COMMANDS, main
-from at_least_once.membership import Membership
 from at_least_once.number_ranges import NumberRanges
-from at_least_once.pruner import Pruner, run_pruner, show_members
-from at_least_once.reader_group import ReaderGroup
+from at_least_once.pruner import Pruner, make_checkpoint, run_pruner, show_members
 from at_least_once.settings import (
     AppSettings,
+    CheckpointSettings,
     GeneratorSettings,
     GroupSettings,
     IdempotentSinkSettings,
@@ -35,7 +34,7 @@ from at_least_once.sink import run_redis_sink, run_sink
 from at_least_once.starter import as_environment
 from at_least_once.tally import Summary, Tally
 from harness import eventually_async
-from sluice_client import Client, MalformedEvents, StreamSealed, Unavailable
+from sluice_client import Client, MalformedEvents, StreamCut, StreamSealed, Unavailable, open_reader
 
 MISSED = 3
 
@@ -99,45 +98,52 @@ async def test_the_generator_keeps_its_rate(cluster: Cluster) -> None:
     assert 0.29 < now() - began < 5
 
 
-async def test_a_pruner_takes_the_readers_of_the_dead_offline(
+async def test_a_pruner_takes_the_dead_offline_at_their_last_checkpoint(
     cluster: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    membership = await Membership.open(cluster.client, SCOPE, "group")
-    group = await ReaderGroup.open(cluster.client, SCOPE, "group")
-    worker = await cluster.worker(group="group")
-    for name in ("dead", "alive"):
-        await membership.join(name)
-        await group.come_online(name)
-        await group.rebalance(name)
-    held = (await group.fetch()).held_by("dead")
-    assert held
-    await group.record("dead", dict.fromkeys(held, 30))
+    await cluster.write(0, 100)
+    worker = await cluster.worker(group="group", checkpoint_s=0)
+    membership, group, stop = worker.membership, worker.group, asyncio.Event()
+    await membership.join("dead")
+    dead = await open_reader(cluster.client, SCOPE, "group", "dead")
+    for _ in range(100):
+        assert await dead.next() is not None
+    done = dead.position.offsets
+    by_hand = CheckpointSettings(scope=SCOPE, group="group")
+    checkpoint = asyncio.create_task(make_checkpoint(cluster.client, by_hand, stop))
+    while not checkpoint.done():
+        await dead.next(0.05)
+    assert StreamCut.from_text(capsys.readouterr().out.strip()).offsets == done
+    await cluster.write(100, 50)
+    for _ in range(50):
+        assert await dead.next() is not None
+    await membership.join("alive")
+    await open_reader(cluster.client, SCOPE, "group", "alive")
     pruner = Pruner(membership, group, MISSED, "pruner")
     for _ in range(MISSED):
         await membership.beat("alive")
         await pruner.look()
-        assert (await group.fetch()).readers == {"dead", "alive"}
+        assert (await group.readers()).keys() == {"dead", "alive"}
     await membership.beat("alive")
     await pruner.look()
     assert (await membership.fetch()).members.keys() == {"alive"}
-    state = await group.fetch()
-    assert state.readers == {"alive"}
-    assert state.unassigned.items() >= dict.fromkeys(held, 30).items()
-    await show_members(cluster.client, GroupSettings(scope=SCOPE, group="group"), asyncio.Event())
+    state = await group.shared.refresh()
+    assert state.assigned == {"alive": {}}
+    assert state.unassigned == done
+    await show_members(cluster.client, GroupSettings(scope=SCOPE, group="group"), stop)
     shown = capsys.readouterr().out
     assert "alive: 4 heartbeats" in shown and "without a reader: " in shown and "dead" not in shown
-    assert worker.done == 0
 
 
 async def test_a_reader_without_a_member_is_pruned(cluster: Cluster) -> None:
-    group = await ReaderGroup.open(cluster.client, SCOPE, "group")
-    await group.come_online("left-behind")
+    group = (await cluster.worker(group="group")).group
+    await open_reader(cluster.client, SCOPE, "group", "left-behind")
     stop = asyncio.Event()
     settings = GroupSettings(scope=SCOPE, group="group", heartbeat_s=0.01)
     pruning = asyncio.create_task(run_pruner(cluster.client, settings, stop))
 
     async def pruned() -> bool:
-        return not (await group.fetch()).readers
+        return not await group.readers()
 
     await eventually_async(pruned, DONE_S, "the reader is offline")
     stop.set()
@@ -173,28 +179,26 @@ async def test_a_redelivered_result_changes_nothing(
     assert await run_redis_sink(cluster.client, settings, asyncio.Event()) == 1
 
 
-async def test_results_stored_and_not_recorded_are_refused_when_redelivered(
+async def test_results_stored_since_the_last_checkpoint_are_refused_when_redelivered(
     redis_server: PrivateRedis, cluster: Cluster
 ) -> None:
     name = f"out-{uuid4().hex}"
     await cluster.write(0, 400)
-    async with RedisOutput.open(redis_server.url, SCOPE, name, 5.0) as output:
-        await cluster.lose_a_worker_before_it_records(output)
     async with (
-        RedisOutput.open(redis_server.url, SCOPE, name, 5.0) as output,
+        RedisOutput.open(redis_server.url, SCOPE, name, 5.0) as first,
+        RedisOutput.open(redis_server.url, SCOPE, name, 5.0) as second,
         Redis.from_url(redis_server.url) as redis,
     ):
         store = KeyedStore(redis, SCOPE, name)
+        await cluster.lose_a_worker(store.results, first)
         stored = len(await store.results())
-        assert 0 < stored < 400
-        other = Running(await cluster.worker(output=output))
+        other = Running(await cluster.worker(output=second))
 
-        async def all_there() -> bool:
-            return len(await store.results()) >= 400
+        async def all_came() -> bool:
+            return len(await store.results()) + await store.refused() == 400 + stored
 
-        await eventually_async(all_there, DONE_S, "all events are processed")
+        await eventually_async(all_came, DONE_S, "all events are processed")
         await other.stopped()
-        assert await store.refused() == stored
         assert sorted(Event.decode(result).sequence for result in await store.results()) == list(range(400))
 
 
@@ -265,7 +269,7 @@ def test_functions_are_found_by_name() -> None:
         (["members", "--log-level", "loud"], 2, "--log-level is 'loud': it must be 'debug', 'info'"),
         (["app", "--redis-url", "redis://me:pa/ss@host"], 2, "--redis-url is 'redis://***@host': it must be redis://"),
         (["app", "--controller", "memory:", "--function", "no.such:function"], 1, "no.such"),
-        (["members", "--controller", "memory:"], 0, ""),
+        (["members", "--controller", "memory:"], 1, "GroupMissing"),
         (["members", "--controller", "127.0.0.1:1", "--patience-s", "0.2"], 1, "did not answer"),
     ],
 )

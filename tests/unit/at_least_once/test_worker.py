@@ -7,15 +7,12 @@ import time
 from collections.abc import Awaitable, Callable
 
 import pytest
-from unit.at_least_once.cluster import DONE_S, QUICK, SCOPE, Cluster, Running, cut_off
+from unit.at_least_once.cluster import DONE_S, SCOPE, Cluster, Running, cut_off
 
 from at_least_once.functions import Result, upper_case
-from at_least_once.group_state import GroupState
+from at_least_once.groups import OtherInput
 from at_least_once.output import StreamOutput
 from at_least_once.processor import FunctionFailed
-from at_least_once.settings import AppSettings
-from at_least_once.streams import ensure_stream
-from at_least_once.worker import OtherInput
 from harness import eventually_async
 from sluice_client import split_events
 
@@ -43,9 +40,9 @@ async def test_stopping_and_starting_repeats_nothing(cluster: Cluster) -> None:
     """To zero and back, in the middle of the work."""
     await cluster.write(0, 3000)
     for wanted in (1, 700, 1500, 2200):
-        worker = await cluster.work_until(wanted, record_events=50)
-        state = await worker.worker.group.fetch()
-        assert not state.readers and not state.assigned and len(state.unassigned) == 4
+        worker = await cluster.work_until(wanted)
+        state = await worker.worker.group.shared.refresh()
+        assert not state.assigned and len(state.unassigned) == 4
     await cluster.work_until(3000)
     assert cluster.numbers() == list(range(3000))
 
@@ -120,7 +117,7 @@ def fail_flushes(monkeypatch: pytest.MonkeyPatch, fails: Callable[[int], bool]) 
 async def test_what_could_not_be_stored_is_not_recorded(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     await cluster.write(0, 500)
     fail_flushes(monkeypatch, lambda number: number == 8)
-    first = Running(await cluster.worker(record_events=10))
+    first = Running(await cluster.worker())
     with pytest.raises(ExceptionGroup) as caught:
         await first.task
     assert caught.group_contains(DiskFull)
@@ -129,13 +126,14 @@ async def test_what_could_not_be_stored_is_not_recorded(cluster: Cluster, monkey
     assert cluster.numbers() == list(range(500))
 
 
-async def test_events_whose_results_were_not_recorded_are_redelivered(cluster: Cluster) -> None:
+async def test_what_a_killed_worker_did_since_its_last_checkpoint_is_redelivered(cluster: Cluster) -> None:
     await cluster.write(0, 400)
-    await cluster.lose_a_worker_before_it_records()
+    await cluster.lose_a_worker(cluster.results)
     stored = len(cluster.results())
-    assert 0 < stored < 400
-    await cluster.work_until(400)
-    assert len(cluster.numbers()) == 400 + stored
+    other = Running(await cluster.worker())
+    await eventually_async(lambda: len(cluster.results()) == 400 + stored, DONE_S, "all events are processed")
+    await other.stopped()
+    assert set(cluster.numbers()) == set(range(400))
 
 
 def slow(data: bytes) -> Result:
@@ -148,37 +146,15 @@ async def test_a_slow_function_does_not_keep_a_worker_from_its_share(cluster: Cl
     first = Running(await cluster.worker(slow))
     await eventually_async(lambda: cluster.results(), DONE_S, "the first worker is at work")
     second = Running(await cluster.worker(slow))
-    group = first.worker.group
 
     async def shared() -> bool:
-        held = [held.reader for held in (await group.fetch()).assigned.values()]
-        return len(held) == 4 and len(set(held)) == 2
+        return [len(held) for held in (await cluster.readers()).values()] == [2, 2]
 
     await eventually_async(shared, DONE_S, "the second worker has segments")
     assert len(cluster.results()) < 2000
     for worker in (first, second):
         await worker.stopped()
     assert len(cluster.numbers()) == len(set(cluster.numbers()))
-
-
-async def test_all_segments_have_their_turns_although_rounds_are_short(cluster: Cluster) -> None:
-    await cluster.write(0, 2000)
-    worker = await cluster.worker(slow, rebalance_s=0.001, record_s=0.001)
-    rebalance, looks = worker.group.rebalance, 0
-
-    async def counted(reader: str) -> GroupState:
-        nonlocal looks
-        looks += 1
-        return await rebalance(reader)
-
-    worker.group.rebalance = counted  # type: ignore[method-assign]
-    running = Running(worker)
-    await eventually_async(
-        lambda: len({event.key for event in cluster.results()}) == 8, DONE_S, "some of each key came"
-    )
-    assert len(cluster.results()) < 1000, "before a segment is through"
-    await running.stopped()
-    assert looks >= worker.done
 
 
 async def test_a_segment_that_cannot_be_read_stops_neither_the_others_nor_the_worker(cluster: Cluster) -> None:
@@ -196,10 +172,9 @@ async def test_a_segment_that_cannot_be_read_stops_neither_the_others_nor_the_wo
     first = Running(await cluster.worker(patience_s=60.0))
     await eventually_async(lambda: len(cluster.results()) == 400 - away, DONE_S, "the others are processed")
     second = Running(await cluster.worker(patience_s=60.0))
-    group = first.worker.group
 
     async def shared() -> bool:
-        return len({held.reader for held in (await group.fetch()).assigned.values()}) == 2
+        return all((await cluster.readers()).values()) and len(await cluster.readers()) == 2
 
     await eventually_async(shared, DONE_S, "segments move")
     async with asyncio.timeout(DONE_S):
@@ -210,37 +185,7 @@ async def test_a_segment_that_cannot_be_read_stops_neither_the_others_nor_the_wo
     assert cluster.numbers() == list(range(400))
 
 
-class Counted(StreamOutput):
-    """Counts the results between two flushes."""
-
-    added = 0
-    waiting = 0
-    most = 0
-
-    def add(self, segment: str, offset: int, result: Result) -> None:
-        self.added += 1
-        self.waiting += 1
-        super().add(segment, offset, result)
-
-    async def flush(self) -> None:
-        self.most = max(self.most, self.waiting)
-        await super().flush()
-        self.waiting = 0
-
-
-async def test_no_more_events_than_stated_lie_between_two_records(cluster: Cluster) -> None:
-    await cluster.write(0, 2000)
-    settings = AppSettings(**{**QUICK, "record_s": 60.0, "rebalance_s": 60.0})
-    output = Counted(cluster.client, settings)
-    await ensure_stream(cluster.client, SCOPE, settings.output, settings.segments)
-    worker = Running(await cluster.worker(output=output, record_events=300, record_s=60.0, rebalance_s=60.0))
-    await eventually_async(lambda: output.added == 2000, DONE_S, "all events are processed")
-    await worker.stopped()
-    assert cluster.numbers() == list(range(2000))
-    assert output.most == 300
-
-
-async def test_the_exception_of_a_function_is_said_although_nothing_can_be_recorded(
+async def test_the_exception_of_a_function_is_said_although_nothing_can_be_stored(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     await cluster.write(0, 10)
@@ -248,8 +193,8 @@ async def test_the_exception_of_a_function_is_said_although_nothing_can_be_recor
     def fails(_data: bytes) -> Result:
         raise ValueError("bad luck")
 
-    worker = await cluster.worker(fails, rebalance_s=60.0)
-    fail_flushes(monkeypatch, lambda number: number > 1)
+    worker = await cluster.worker(fails)
+    fail_flushes(monkeypatch, lambda _: True)
     with pytest.raises(ExceptionGroup) as caught:
         await Running(worker).task
     assert caught.group_contains(DiskFull)
@@ -260,14 +205,13 @@ async def test_a_worker_that_was_taken_for_dead_begins_anew(cluster: Cluster, ca
     caplog.set_level(logging.INFO)
     await cluster.write(0, 200)
     away, there = Running(await cluster.worker(name="away")), Running(await cluster.worker(name="there"))
-    group = there.worker.group
 
     async def both() -> bool:
-        return {reader.partition("-")[0] for reader in (await group.fetch()).readers} == {"away", "there"}
+        return {reader.partition("-")[0] for reader in await cluster.readers()} == {"away", "there"}
 
     await cluster.until_processed(200)
     with cut_off(away.worker):
-        await eventually_async(lambda: "begins anew" in caplog.text, DONE_S, "its position is refused")
+        await eventually_async(lambda: "begins anew" in caplog.text, DONE_S, "it finds out")
     assert "gone: away-" in caplog.text
     await eventually_async(both, DONE_S, "both are there")
     await cluster.write(200, 200)
@@ -300,4 +244,4 @@ async def test_what_was_truncated_is_skipped(cluster: Cluster, caplog: pytest.Lo
     await cluster.write(200, 100)
     await cluster.work_until(200)
     assert cluster.numbers() == [*range(100), *range(200, 300)]
-    assert "was truncated: skipped" in caplog.text
+    assert "truncated before it was read" in caplog.text

@@ -9,6 +9,7 @@ import asyncio
 import logging
 from base64 import b64encode
 from collections.abc import Iterable
+from contextlib import suppress
 from secrets import token_bytes
 from uuid import uuid4
 
@@ -136,12 +137,16 @@ class ReaderGroup:
             return
         published = [UpdateCheckpointPublished(True)]
         try:
-            for cut in cuts_of(last).values():
-                await self._update_subscriber(state, await self._whole(state, cut))
+            await self.publish(state, last)
             await self.shared.update(lambda newest: published if newest.checkpoints.last == last else [])
         except (ClientError, SegmentStoreError) as error:
             # The readers publish the next one; until then the streams keep more than they need.
             _log.warning("the last checkpoint of %s/%s was not published: %s", self.scope, self.name, error)
+
+    async def publish(self, state: GroupState, positions: Offsets) -> None:
+        """Says that the group, in this state, needs no more what lies before some positions. Raises Refused."""
+        for cut in cuts_of(positions).values():
+            await self._update_subscriber(state, await self._whole(state, cut))
 
     async def update_retention_cuts(self, cuts: Iterable[StreamCut]) -> None:
         """Says what of the streams the group needs no more: what lies before these cuts. Raises Refused."""
@@ -296,7 +301,13 @@ async def create_reader_group(client: Client, scope: str, name: str, config: Gro
         try:
             await shared.refresh()
         except GroupMissing:
-            await shared.begin(await first_state(client.controller, stored))
+            first = await first_state(client.controller, stored)
+            if stored.retention is not Retention.NONE:
+                # A subscriber that has said nothing yet holds nothing back. If another process began the group
+                # meanwhile, its readers may have said more.
+                with suppress(Refused):
+                    await ReaderGroup(client, scope, name, shared).publish(first, stored_positions(first))
+            await shared.begin(first)
     return stored.id == wanted.id
 
 

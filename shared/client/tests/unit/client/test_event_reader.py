@@ -230,9 +230,9 @@ async def test_a_controller_that_is_away_stops_no_reading(cluster: Cluster, monk
             raise Unavailable("the controller is away")
         return await call(rpc, request)
 
-    monkeypatch.setattr(cluster.client.controller, "call", away)
     await cluster.write(EARLY, b"1", b"2")
     reader = await cluster.reader("r", retention=Retention.AUTOMATIC)
+    monkeypatch.setattr(cluster.client.controller, "call", away)
     await _take(reader, 1)
     await _checkpoint(cluster, reader, "c")
     before = asyncio.get_running_loop().time()

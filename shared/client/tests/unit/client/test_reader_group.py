@@ -14,7 +14,7 @@ from sluice.pravega import InMemorySegmentStore
 from sluice.pravega.reader_group_config import GroupConfig, Retention
 from sluice.pravega.reader_group_state import CreateCheckpoint, GroupState
 from sluice.pravega.stream_cut import StreamCut
-from sluice_client import Client, Refused, ScopeMissing
+from sluice_client import Client, Refused, ScopeMissing, Start, start_at
 from sluice_client.channel import Answer, Request, Rpc
 from sluice_client.groups import decisions
 from sluice_client.groups.group import (
@@ -302,7 +302,8 @@ async def test_the_last_checkpoint_is_published_for_retention(client: Client, co
     await group.shared.refresh()
     await group.publish_last_checkpoint()
     published = [(cut.subscriber, cut.generation, dict(cut.streamCut.cut)) for cut in controller.cuts]
-    assert published == [("s/g", 0, {1: 2 * EVENT, (1 << 32) + 2: -1})], "the end, and no hole"
+    at_first, at_last = {0: 0, 1: 0}, {1: 2 * EVENT, (1 << 32) + 2: -1}
+    assert published == [("s/g", 0, at_first), ("s/g", 0, at_last)], "from the start, the end, and no hole"
     with pytest.raises(Refused, match="AUTOMATIC"):
         await group.update_retention_cuts([])
 
@@ -310,12 +311,14 @@ async def test_the_last_checkpoint_is_published_for_retention(client: Client, co
 async def test_what_is_needed_no_more_is_said_by_hand(client: Client, controller: SpiedController) -> None:
     group = await made(client, GroupConfig(starts={"s/t": None}, retention=Retention.MANUAL))
     await group.update_retention_cuts([StreamCut("s", "t", {A: EVENT, B: -1})])
-    assert [dict(cut.streamCut.cut) for cut in controller.cuts] == [{0: EVENT, 1: 2 * EVENT}], "the end is a number"
+    cuts = [dict(cut.streamCut.cut) for cut in controller.cuts]
+    assert cuts == [{0: 0, 1: 0}, {0: EVENT, 1: 2 * EVENT}], "from the start; the end is a number"
 
 
 async def test_what_follows_a_hole_of_a_cut_waits_for_the_rest_only(client: Client) -> None:
     """B was read to its end, A was not: what follows both waits for A."""
     await client.streams.scale([A, B], [(0.0, 0.75), (0.75, 1.0)])
+    assert await start_at(client.controller, {A: EVENT, D: 0}) == Start({A: EVENT, D: 0}, {C: {A}})
     group = await made(client, GroupConfig(starts={"s/t": StreamCut("s", "t", {A: EVENT, D: 0})}))
     state = await group.shared.refresh()
     assert (state.unassigned, state.future) == ({A: EVENT, D: 0}, {C: {0}})
