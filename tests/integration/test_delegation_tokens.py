@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import ExitStack
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -13,6 +13,7 @@ import httpx
 import pytest
 from integration.test_java_client import JavaClient, build
 from support.controller import Controller, config, controller, info, unique
+from support.group_reader import next_events
 from support.health import readiness
 from support.pravega import check_exactly_once, manager, read_all
 from support.transactions import Transactions
@@ -27,7 +28,7 @@ from sluice.pravega import AccessDenied, Host, SegmentStoreClient
 from sluice.pravega.tokens import NO_TOKENS, Tokens, expiry_of
 from sluice.pravega.wire.fields import TableEntry, TableKey
 from sluice_cli.main import app
-from sluice_client import open_client
+from sluice_client import Event, GroupConfig, create_reader_group, open_client, open_reader
 from sluice_local.settings import LocalSettings
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
@@ -194,12 +195,17 @@ async def test_nothing_is_lost_while_tokens_expire_under_a_writer_and_a_reader(
     streams = manager(address)
     group = streams.create_reader_group("rg", scope, "st")
     reading = asyncio.create_task(read_all(group, lambda: sum(written.values()) or inf, DEADLINE_S))
-    with ExitStack() as stack:
+    async with AsyncExitStack() as stack:
+        client = await stack.enter_async_context(open_client(address))
+        await create_reader_group(client, scope, "typed", GroupConfig(starts={f"{scope}/st": None}))
+        typed = await stack.enter_async_context(await open_reader(client, scope, "typed", "reader"))
+        read: list[Event] = []
         writers = [stack.enter_context(WriterProcess(address, scope, "st", name)) for name in ("a", "b")]
         expires_at = expiry_of(first_token(gateway, scope))
 
-        def outlive_several() -> bool:
+        async def outlive_several() -> bool:
             assert all(writer.running for writer in writers), "a writer has failed"
+            read.extend(await next_events(typed, 100, DEADLINE_S))
             return time.time() > expires_at + 3 * TTL_S
 
         await eventually_async(outlive_several, DEADLINE_S, "tokens have expired four times over")
@@ -210,7 +216,9 @@ async def test_nothing_is_lost_while_tokens_expire_under_a_writer_and_a_reader(
         written |= counts | {"last": 1}
         last = stack.enter_context(WriterProcess(address, scope, "st", "last", 1))
         await asyncio.to_thread(last.finish, DEADLINE_S)
-        check_exactly_once(await reading, written)
+        read += await next_events(typed, sum(written.values()) - len(read), DEADLINE_S)
+        for events in (await reading, [event.data.decode() for event in read]):
+            check_exactly_once(events, written)
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,13 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 from integration.test_java_client import JavaClient, build
 from support.controller import config, info
+from support.group_reader import next_events
 from support.pravega import check_exactly_once, read_all
 from support.secured_system import Secured, archived, command_lines, logs, records
 from support.wait import SOON_S, eventually
@@ -20,8 +22,19 @@ from support.writer import WriterProcess
 
 from harness import System
 from sluice.controller_api import controller_pb2 as pb
+from sluice.domain.config import ScalingPolicy, StreamConfig
 from sluice.security.authority import make_authority, make_certificate
 from sluice.security.folder import AUTO_SCALER, LOCAL_NAMES, File
+from sluice_client import (
+    Access,
+    AccessRefused,
+    GroupConfig,
+    create_reader_group,
+    delete_reader_group,
+    open_client,
+    open_reader,
+    open_reader_group,
+)
 from sluice_local.home import HOST, NAME
 from sluice_local.settings import LocalSettings
 
@@ -29,6 +42,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
 SCOPE = "demo"
 STREAM = "python"
+TYPED = "typed"
 READS_S = 60.0
 SCENARIOS = ("secured.SmallestPermissions", "KeyValueTables", "TransactionLife", "StateSynchronization")
 PYTHON_READER = (
@@ -36,6 +50,10 @@ PYTHON_READER = (
     f"prn::/scope:{SCOPE}/stream:group_kvtable,READ_UPDATE"
 )
 """What the PyPI client needs to read through the group `group`: it never says that it only reads."""
+GROUP_READER = (
+    f"prn::/scope:{SCOPE},READ;prn::/scope:{SCOPE}/stream:{TYPED},READ;prn::/scope:{SCOPE}/reader-group:*,READ"
+)
+"""What the client library needs to read a stream in groups, as Java's client does."""
 TABLES = f"prn::/scope:{SCOPE}/key-value-table:table,READ_UPDATE;prn::/scope:{SCOPE}/stream:table_kvtable,READ"
 """What the Java client needs for the table `table`; to it the segments of a table are those of a stream."""
 
@@ -45,6 +63,7 @@ def secured(runs_folder: Path) -> Iterator[Secured]:
     with System(runs_folder / "secured-system", secure=True, segment_stores=1, partitions=4) as system:
         secured = Secured(system)
         secured.add_user("python-reader", PYTHON_READER)
+        secured.add_user("group-reader", GROUP_READER)
         secured.add_user("tables", TABLES)
         streams = secured.manager("admin")
         assert streams.create_scope(SCOPE)
@@ -95,6 +114,53 @@ def test_python_client_may_not_do_more_than_that(secured: Secured) -> None:
         writer.create_stream(SCOPE, "other", 1)
     with pytest.raises(Exception, match=r"(?i)permission"):
         reader.create_stream(SCOPE, "other", 1)
+
+
+async def test_client_library_writes_and_reads_with_the_smallest_permissions(secured: Secured) -> None:
+    async with secured.client("admin") as client:
+        assert await client.streams.create_stream(SCOPE, TYPED, StreamConfig(ScalingPolicy(min_segments=2)))
+    expected = [b"%d" % number for number in range(11)]
+    async with secured.client("writer") as client:
+        async with client.event_writer(SCOPE, TYPED) as writer:
+            for event in expected[:-1]:
+                await writer.write("key", event)
+        async with await client.begin_transaction(SCOPE, TYPED) as transaction:
+            transaction.add("key", expected[-1])
+    async with secured.client("group-reader") as client:
+        config = GroupConfig(starts={f"{SCOPE}/{TYPED}": None})
+        assert await create_reader_group(client, SCOPE, "typed", config)
+        group = await open_reader_group(client, SCOPE, "typed")
+        async with await open_reader(client, SCOPE, "typed", "reader") as reader:
+            assert [event.data for event in await next_events(reader, 11, READS_S)] == expected
+            checkpoint = asyncio.create_task(group.checkpoint("by hand"))
+            while not checkpoint.done():
+                await reader.next(1.0)
+            cut = (await checkpoint).cuts[f"{SCOPE}/{TYPED}"]
+            assert sum(cut.offsets.values()) == sum(8 + len(event) for event in expected)
+        assert await delete_reader_group(client, SCOPE, "typed")
+
+
+async def test_client_library_says_what_its_user_may_not_do(secured: Secured) -> None:
+    async with secured.client("admin") as client:
+        await create_reader_group(client, SCOPE, "foreign", GroupConfig(starts={f"{SCOPE}/{STREAM}": None}))
+    async with secured.client("group-reader") as client:
+        denied = partial(pytest.raises, AccessRefused, match="PERMISSION_DENIED")
+        with denied():
+            await client.streams.create_stream(SCOPE, "other", StreamConfig())
+        with denied():
+            await client.streams.seal_stream(SCOPE, TYPED)
+        with denied():
+            await client.begin_transaction(SCOPE, TYPED)
+        writer = client.event_writer(SCOPE, TYPED)
+        writer.add(None, b"event")
+        with denied():
+            await writer.flush()
+        async with await open_reader(client, SCOPE, "foreign", "reader") as reader:
+            with denied():
+                await reader.next(READS_S)
+    async with open_client(secured.controller, access=Access(ca=f"{secured.authority}")) as client:
+        with pytest.raises(AccessRefused, match="UNAUTHENTICATED"):
+            await client.streams.create_scope("other")
 
 
 OPERATIONS = {

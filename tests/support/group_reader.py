@@ -1,9 +1,19 @@
-"""A process that reads in a reader group, and prints what it gets as `ReaderPeer` of the tests in Java does."""
+"""Reading in a group: in a process that prints what it gets as `ReaderPeer` of the tests in Java does, or here."""
 
 import asyncio
 import sys
 
-from sluice_client import CheckpointReached, Event, open_client, open_reader
+from sluice_client import CheckpointReached, Event, EventReader, open_client, open_reader
+
+
+async def next_events(reader: EventReader, count: int, deadline_s: float) -> list[Event]:
+    """The next events, checkpoints left out."""
+    found: list[Event] = []
+    async with asyncio.timeout(deadline_s):
+        while len(found) < count:
+            item = await reader.next()
+            found += [item] if isinstance(item, Event) else []
+    return found
 
 
 async def main(address: str, scope: str, group: str, reader: str) -> None:

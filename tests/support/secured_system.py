@@ -6,7 +6,7 @@ import os
 import ssl
 import tarfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from sluice.security.accounts import with_account
 from sluice.security.folder import File, password_of
 from sluice.security.passwords import hash_password
 from sluice_cli.main import app
+from sluice_client import Access, Client, open_client
 from sluice_local.security import shown
 from support.controller import outcome
 from support.kafka import read
@@ -77,6 +78,10 @@ class Secured:
         finally:
             for variable in given:
                 del os.environ[variable]
+
+    def client(self, user: str) -> AbstractAsyncContextManager[Client]:
+        """The client library's."""
+        return open_client(self.controller, access=Access.of_environment(self.environment(user)))
 
     @contextmanager
     def statuses(self) -> Iterator["Statuses"]:
