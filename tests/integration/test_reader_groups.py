@@ -7,11 +7,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Self
+from zlib import crc32
 
 import pytest
 from integration.test_java_client import build
 from support.controller import unique
 from support.group_histories import History
+from support.group_reader import next_events
 from support.wait import eventually_async
 
 from harness import System
@@ -24,6 +26,7 @@ from sluice_client import (
     ReaderGroup,
     create_reader_group,
     open_client,
+    open_reader,
     open_reader_group,
 )
 from sluice_client.groups import decisions
@@ -183,6 +186,24 @@ async def test_java_readers_in_a_group_that_python_made(
             await group.checkpoint(deadline_s=3.0)
         await group.reader_offline("j3")
         assert (await group.checkpoint(deadline_s=3.0)).cuts == first.cuts == await group.cuts()
+
+
+async def test_events_of_more_than_8_mib_are_read_by_java_and_python_whoever_wrote_them(
+    system: System, client: Client, scope: str, classpath: str
+) -> None:
+    large = [b"java" * (3 << 20), b"python" * (2 << 20)]
+    for name in ("g", "typed"):
+        await create_reader_group(client, scope, name, GroupConfig(starts={f"{scope}/st": None}))
+    async with JavaPeer.started(classpath, system, scope) as peer:
+        await peer("write", "st", "java", str(3 << 20))
+        async with client.event_writer(scope, "st", large_events=True) as writer:
+            await writer.write("key", large[1])
+        await peer("reader", "j1")
+        await until_read(peer, "j1", sorted(f"{len(event)}:{crc32(event)}" for event in large))
+    async with await open_reader(client, scope, "typed", "p1") as reader:
+        events = await next_events(reader, 2, SOON_S)
+        assert sorted(event.data for event in events) == large
+        assert [await client.fetch_event(event.pointer) for event in events] == [event.data for event in events]
 
 
 async def _pending(group: ReaderGroup, reader: str) -> bool:

@@ -11,9 +11,9 @@ from sluice_client.errors import EntryMalformed, EntryTooLarge
 MAX_ENTRY_BYTES = MAX_EVENT_BYTES
 
 
-def stored_bytes(entry: bytes) -> int:
+def stored_bytes(entry: bytes, max_bytes: int = MAX_ENTRY_BYTES) -> int:
     """How many bytes an entry takes in the stream. Raises EntryTooLarge."""
-    if len(entry) > MAX_ENTRY_BYTES:
+    if len(entry) > max_bytes:
         raise EntryTooLarge(f"{len(entry)} bytes")
     return HEADER_BYTES + len(entry)
 

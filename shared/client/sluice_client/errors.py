@@ -62,7 +62,7 @@ class EventMissing(ClientError):
 
 
 class EntryTooLarge(ClientError):
-    """The entry is larger than 8 MiB."""
+    """The entry, or event, is larger than it may be."""
 
 
 class EntryMalformed(ClientError):

@@ -15,7 +15,7 @@ from uuid import UUID, uuid4
 from sluice.pravega import SegmentMissing, SegmentSealed, SegmentStore
 from sluice.pravega.event_routing import key_position, segment_at
 from sluice_client.attempts import patiently
-from sluice_client.entries import stored_bytes
+from sluice_client.entries import MAX_ENTRY_BYTES, stored_bytes
 from sluice_client.errors import StreamSealed
 
 Ranges = Sequence[tuple[float, str]]
@@ -23,6 +23,8 @@ Ranges = Sequence[tuple[float, str]]
 
 _BLOCK_BYTES = 1024 * 1024
 _BUFFER_BYTES = 4 * 1024 * 1024
+_LARGEST_BYTES = 2**31 - 1
+"""What the length in an event's header can be."""
 _SCALING_PAUSE_S = 0.05
 _ENDED = (SegmentSealed, SegmentMissing)
 """What is said of a segment that was scaled away, and was truncated by now (segment-store-wire-protocol 2.9)."""
@@ -53,7 +55,7 @@ class _Lane:
         size = 0
         block: list[bytes] = []
         for _, data in self.waiting:
-            size += stored_bytes(data)
+            size += stored_bytes(data, _LARGEST_BYTES)
             if block and size > _BLOCK_BYTES:
                 break
             block.append(data)
@@ -61,12 +63,23 @@ class _Lane:
 
 
 class EventWriter:
-    """Writes to one stream; `ranges` asks for its current segments, at the beginning and after one was sealed."""
+    """Writes to one stream; `ranges` asks for its current segments, at the beginning and after one was sealed.
 
-    def __init__(self, store: SegmentStore, ranges: Callable[[], Awaitable[Ranges]], patience_s: float) -> None:
+    With `large_events` events may have more than 8 MiB; each of those is a block of its own.
+    """
+
+    def __init__(
+        self,
+        store: SegmentStore,
+        ranges: Callable[[], Awaitable[Ranges]],
+        patience_s: float,
+        *,
+        large_events: bool = False,
+    ) -> None:
         self._store = store
         self._ask = ranges
         self._patience_s = patience_s
+        self._max_bytes = _LARGEST_BYTES if large_events else MAX_ENTRY_BYTES
         self._ranges: Ranges = ()
         self._lanes: dict[str, _Lane] = {}
         self._new: list[tuple[float, bytes]] = []
@@ -90,10 +103,10 @@ class EventWriter:
     def add(self, key: str | None, data: bytes) -> None:
         """Takes an event; it is stored when the next `flush` returns. Events of a key keep their order.
 
-        Those without a key are spread over the segments by chance. Raises EntryTooLarge above 8 MiB, and has taken
-        nothing.
+        Those without a key are spread over the segments by chance. Raises EntryTooLarge above 8 MiB, with
+        `large_events` above 2 GiB, and has taken nothing.
         """
-        self._added_bytes += stored_bytes(data)
+        self._added_bytes += stored_bytes(data, self._max_bytes)
         self._new.append((random.random() if key is None else key_position(key), data))
 
     async def flush(self) -> None:
@@ -146,6 +159,10 @@ class EventWriter:
         """Stores what waits for a segment. Raises `_ENDED` if that has ended meanwhile."""
         while lane.waiting:
             block = lane.block()
-            append = partial(self._store.append_events, lane.segment, lane.writer, block, lane.stored + len(block))
+            writer, last = lane.writer, lane.stored + len(block)
+            if len(block[0]) > MAX_ENTRY_BYTES:
+                append = partial(self._store.append_large_event, lane.segment, writer, block[0], last)
+            else:
+                append = partial(self._store.append_events, lane.segment, writer, block, last)
             await patiently(append, self._patience_s)
             lane.record_stored()

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import NoReturn
 from uuid import UUID
 
@@ -56,9 +57,13 @@ class Client:
             raise NotASingleSegment(f"{scope}/{stream}: {len(segments)} segments")
         return RevisionedStream(self.store, segments[0], self.patience)
 
-    def event_writer(self, scope: str, stream: str) -> EventWriter:
-        """A writer of events to a stream, which need not be there before the first of them is stored."""
-        return EventWriter(self.store, lambda: self.controller.key_ranges(scope, stream), self.patience.deadline_s)
+    def event_writer(self, scope: str, stream: str, *, large_events: bool = False) -> EventWriter:
+        """A writer of events to a stream, which need not be there before the first of them is stored.
+
+        With `large_events` they may have more than 8 MiB, up to 2 GiB.
+        """
+        ranges = partial(self.controller.key_ranges, scope, stream)
+        return EventWriter(self.store, ranges, self.patience.deadline_s, large_events=large_events)
 
     async def fetch_event(self, pointer: EventPointer) -> bytes:
         """An event that a reader returned before. Raises EventMissing if it was truncated or deleted."""

@@ -9,17 +9,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple, Protocol, TypeVar, cast
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from sluice.pravega import errors
 from sluice.pravega.connection import next_request_id
-from sluice.pravega.event_frames import HEADER_BYTES, frame_events
+from sluice.pravega.event_frames import HEADER_BYTES, MAX_EVENT_BYTES, frame_event, frame_events
 from sluice.pravega.failure import ConnectionFailure, Failure
 from sluice.pravega.store import SegmentData, SegmentInfo, TableInfo
 from sluice.pravega.tokens import NO_TOKENS, Tokens
 from sluice.pravega.wire import appends, segments, tables
 from sluice.pravega.wire.command import Command, Numbered
-from sluice.pravega.wire.fields import TableEntry, TableKey
+from sluice.pravega.wire.fields import AttributeUpdate, TableEntry, TableKey
 
 _R = TypeVar("_R", bound=Command)
 
@@ -146,6 +146,38 @@ class SegmentCalls(ABC):
         """See SegmentStore."""
         request = _block_request(writer_id, events, last_event_number)
         await self._append_once(name, writer_id, last_event_number, request, is_block=True)
+
+    async def append_large_event(self, name: str, writer_id: UUID, event: bytes, event_number: int) -> None:
+        """See SegmentStore."""
+        token = await self._append_token(name)
+        setup = appends.SetupAppend(next_request_id(), writer_id, name, token)
+        # The merge changes the writer's last number without its set-up: the next block needs a new one.
+        self._last_blocks.pop(writer_id, None)
+        channel = await self._channel_for(setup, name)
+        last = (await self._send_expecting(channel, setup, name, appends.AppendSetup)).last_event_number
+        if last >= event_number:
+            return
+        try:
+            source = await self._store_apart(channel, name, token, event)
+            number = AttributeUpdate(writer_id, segments.REPLACE_IF_EQUALS, event_number, last)
+            merge = segments.MergeSegments(next_request_id(), name, source, token, (number,))
+            await self._send_expecting(channel, merge, name, segments.SegmentsMerged)
+        except errors.SegmentMissing as lost:
+            # If this very segment is missing, the next attempt's set-up says so.
+            raise errors.TryLater(lost.operation, name, lost.host, lost.detail, lost.reply) from lost
+
+    async def _store_apart(self, channel: RequestChannel, name: str, token: str, event: bytes) -> str:
+        """A segment that holds only this event; only on this connection it is certain to be there (7.4)."""
+        writer_id, data = uuid4(), frame_event(event)
+        create = segments.CreateTransientSegment(next_request_id(), writer_id, name, token)
+        source = (await self._send_expecting(channel, create, name, segments.SegmentCreated)).segment
+        setup = appends.SetupAppend(next_request_id(), writer_id, source, token)
+        await self._send_expecting(channel, setup, name, appends.AppendSetup)
+        for number, at in enumerate(range(0, len(data), MAX_EVENT_BYTES), 1):
+            part = data[at : at + MAX_EVENT_BYTES]
+            block = appends.AppendBlockEnd(writer_id, len(part), part, 1, number, next_request_id())
+            await self._send_expecting(channel, block, name, appends.DataAppended)
+        return source
 
     async def _append_once(
         self,

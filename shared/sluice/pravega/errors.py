@@ -126,6 +126,11 @@ RULES: tuple[Rule, ...] = (
     *_may(segments.SealSegment, segments.SegmentSealed, (refusals.SegmentIsSealed, _ALREADY), _MISSING),
     *_may(segments.TruncateSegment, segments.SegmentTruncated, (refusals.SegmentIsTruncated, _ALREADY), _MISSING),
     *_may(segments.DeleteSegment, segments.SegmentDeleted, _GONE),
+    *_may(segments.CreateTransientSegment, segments.SegmentCreated),
+    # The attribute is that of the writer's last number: the next set-up says what has become of it.
+    *_may(
+        segments.MergeSegments, segments.SegmentsMerged, _MISSING, _SEALED, (segments.SegmentAttributeUpdated, TryLater)
+    ),
     *_may(segments.MergeSegmentsBatch, segments.SegmentsBatchMerged, _MISSING, _SEALED),
     *_may(segments.GetStreamSegmentInfo, segments.StreamSegmentInfo, _MISSING),
     *_may(segments.GetSegmentAttribute, segments.SegmentAttribute, _MISSING),

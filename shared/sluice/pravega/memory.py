@@ -116,6 +116,8 @@ class InMemorySegmentStore(SegmentCalls):
     def _answer(self, request: Any, name: str) -> Command:
         if isinstance(request, segments.CreateSegment | tables.CreateTableSegment):
             return self._create(request)
+        if isinstance(request, segments.CreateTransientSegment):
+            return self._create_transient(request)
         segment = self.segments.get(name)
         if segment is None:
             return self._without(request, name)
@@ -148,6 +150,11 @@ class InMemorySegmentStore(SegmentCalls):
             segment.scale_type, segment.target_rate = request.scale_type, request.target_rate
         self.segments[request.segment] = segment
         return segments.SegmentCreated(request.request_id, request.segment)
+
+    def _create_transient(self, request: segments.CreateTransientSegment) -> Command:
+        name = f"{request.segment}#transient.{request.writer_id.hex}.{request.request_id:032x}"
+        self.segments[name] = MemorySegment(last_modified_ms=self._clock_ms())
+        return segments.SegmentCreated(request.request_id, name)
 
     def _update_policy(self, request: segments.UpdateSegmentPolicy, segment: MemorySegment) -> Command:
         if segment.sealed:
@@ -207,6 +214,20 @@ class InMemorySegmentStore(SegmentCalls):
                 del self.segments[name]
             merged.append(MergedSource(name, target.length))
         return segments.SegmentsBatchMerged(request.request_id, request.segment, tuple(merged))
+
+    def _merge_one(self, request: segments.MergeSegments, target: MemorySegment) -> Command:
+        source, present = self.segments.get(request.source), target.attributes
+        if source is None:
+            return refusals.NoSuchSegment(request.request_id, request.source, "", -1)
+        if target.sealed:
+            return refusals.SegmentIsSealed(request.request_id, request.source)
+        for update in request.updates:
+            if present.get(update.attribute_id, segments.NULL_ATTRIBUTE_VALUE) != update.expected:
+                return segments.SegmentAttributeUpdated(request.request_id, False)
+        present.update({update.attribute_id: update.value for update in request.updates})
+        self._store(target, source.data)
+        del self.segments[request.source]
+        return segments.SegmentsMerged(request.request_id, request.segment, request.source, target.length)
 
     def _store(self, segment: MemorySegment, data: bytes) -> None:
         segment.data += data
@@ -292,6 +313,7 @@ class InMemorySegmentStore(SegmentCalls):
         segments.TruncateSegment: _truncate,
         segments.DeleteSegment: _delete,
         segments.GetStreamSegmentInfo: _info,
+        segments.MergeSegments: _merge_one,
         segments.MergeSegmentsBatch: _merge,
         segments.GetSegmentAttribute: _attribute,
         segments.UpdateSegmentAttribute: _update_attribute,

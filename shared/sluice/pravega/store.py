@@ -128,6 +128,13 @@ class SegmentStore(Protocol):
         what is not above the last number of the writer is not stored again. Raises SegmentMissing, SegmentSealed (2.4).
         """
 
+    async def append_large_event(self, name: str, writer_id: UUID, event: bytes, event_number: int) -> None:
+        """Appends one event, header included, once, as `append_events` does: of more than 8 MiB, and up to 2 GiB.
+
+        It is written to a segment of its own, which the store deletes if it is not merged. Raises as `append_events`;
+        Unsupported by old stores.
+        """
+
     async def attribute(self, name: str, attribute_id: UUID) -> int | None:
         """The value of an attribute, None if it is not set. Raises SegmentMissing."""
 

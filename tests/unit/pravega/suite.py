@@ -28,7 +28,7 @@ from sluice.pravega import (
     TryLater,
 )
 from sluice.pravega.errors import ConnectionClosed
-from sluice.pravega.event_frames import frame_event
+from sluice.pravega.event_frames import MAX_EVENT_BYTES, EventSplitter, frame_event
 from sluice.pravega.store import CREATION_TIME_ATTRIBUTE
 
 NAMESPACE = UUID("7df9a874-246c-c9d6-9397-cdd19ead68c5")
@@ -242,6 +242,29 @@ class SegmentStoreSuite:
             await store.merge_batch(name, [source])
         with pytest.raises(SegmentMissing):
             await store.merge_batch(segment_name(scope, "st", segment_id(1, 0)), [source])
+
+    async def test_a_large_event_is_stored_once_between_blocks_of_its_writer(
+        self, store: SegmentStore, name: str
+    ) -> None:
+        large = bytes(MAX_EVENT_BYTES) + b"the end"
+        await store.append_events(name, writer("a"), [b"before"], 1)
+        for _ in range(2):
+            await store.append_large_event(name, writer("a"), large, 2)
+        await store.append_events(name, writer("a"), [b"after"], 3)
+        await store.append_large_event(name, writer("new"), large, 1)
+        length = (await store.segment_info(name)).length
+        splitter, events = EventSplitter(0), list[bytes]()
+        while splitter.offset < length:
+            data = await store.read_segment(name, splitter.offset + splitter.pending_bytes, length)
+            events += [event.data for found in splitter.feed(data.data) for event in found.events]
+        assert events == [b"before", large, b"after", large]
+
+    async def test_a_large_event_needs_an_open_segment(self, store: SegmentStore, name: str) -> None:
+        await store.seal_segment(name)
+        with pytest.raises(SegmentSealed):
+            await store.append_large_event(name, writer("a"), b"large", 1)
+        with pytest.raises(SegmentMissing):
+            await store.append_large_event(f"{name}1", writer("a"), b"large", 1)
 
     async def test_a_table_keeps_keys_and_versions(self, store: SegmentStore, scope: str) -> None:
         name = kvt_segment_name(scope, "t", 0)

@@ -6,7 +6,7 @@ import pytest
 
 from sluice.pravega.wire import appends, hello, refusals, segments, tables
 from sluice.pravega.wire.command import Command
-from sluice.pravega.wire.fields import TableEntry, TableKey
+from sluice.pravega.wire.fields import AttributeUpdate, TableEntry, TableKey
 from sluice.pravega.wire.frame import MalformedFrame, UnknownCommand, decode, encode, payload_size
 
 WRITER = UUID("00112233445566778899aabbccddeeff")
@@ -70,6 +70,11 @@ ORDERS: list[tuple[str, Command]] = [
     (
         f"0000000000000001 {NAME} 00000002 0001 61 0001 62 0000",
         segments.MergeSegmentsBatch(1, SEGMENT, ("a", "b"), ""),
+    ),
+    (f"0000000000000001 {W} {NAME} 0000", segments.CreateTransientSegment(1, WRITER, SEGMENT, "")),
+    (
+        f"0000000000000001 {NAME} 0001 61 0000 00000001 {W} 04 0000000000000007 0000000000000006",
+        segments.MergeSegments(1, SEGMENT, "a", "", (AttributeUpdate(WRITER, 4, 7, 6),)),
     ),
     (
         f"0000000000000001 {NAME} {W} 0000000000000002 0000000000000001 0000",

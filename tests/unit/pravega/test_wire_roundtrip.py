@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sluice.pravega.wire.appends import AppendBlockEnd
 from sluice.pravega.wire.command import BY_CODE, Command, Layout
-from sluice.pravega.wire.fields import MergedSource, TableEntry, TableKey
+from sluice.pravega.wire.fields import AttributeUpdate, MergedSource, TableEntry, TableKey
 from sluice.pravega.wire.frame import MalformedFrame, Unencodable, WireError, decode, encode, payload_size
 from sluice.pravega.wire.segments import SealSegment
 from sluice.pravega.wire.text import decode_text, encode_text
@@ -31,6 +31,9 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "list<str>": st.lists(text, max_size=4).map(tuple),
     "list<TableKey>": st.lists(key, max_size=4).map(tuple),
     "list<TableEntry>": st.lists(entry, max_size=4).map(tuple),
+    "list<AttributeUpdate>": st.lists(
+        st.builds(AttributeUpdate, st.uuids(), st.integers(-128, 127), long, long), max_size=4
+    ).map(tuple),
     "list<(str, i64)>": st.lists(st.builds(MergedSource, text, long), max_size=4).map(tuple),
 }
 layouts = st.sampled_from(sorted(BY_CODE.values(), key=lambda layout: layout.code))

@@ -52,6 +52,15 @@ class TableEntry(msgspec.Struct, frozen=True, gc=False):
     value: bytes
 
 
+class AttributeUpdate(msgspec.Struct, frozen=True, gc=False):
+    """What becomes of an attribute; the kind says on what condition."""
+
+    attribute_id: UUID
+    kind: int
+    value: int
+    expected: int
+
+
 class MergedSource(msgspec.Struct, frozen=True, gc=False):
     """One source of a merged batch, and a length of the target at or after its merge, in bytes."""
 
@@ -154,6 +163,17 @@ def _take_entry(data: bytes, at: int) -> tuple[TableEntry, int]:
     return TableEntry(key, value), at
 
 
+def _put_update(out: bytearray, value: AttributeUpdate) -> None:
+    _put_uuid(out, value.attribute_id)
+    out += _BYTE.pack(value.kind) + _LONG.pack(value.value) + _LONG.pack(value.expected)
+
+
+def _take_update(data: bytes, at: int) -> tuple[AttributeUpdate, int]:
+    attribute_id, at = _take_uuid(data, at)
+    value, expected = _LONG.unpack_from(data, at + 1)[0], _LONG.unpack_from(data, at + 9)[0]
+    return AttributeUpdate(attribute_id, _BYTE.unpack_from(data, at)[0], value, expected), at + 17
+
+
 def _put_merged(out: bytearray, value: MergedSource) -> None:
     _put_text(out, value.source)
     out += _LONG.pack(value.target_length)
@@ -190,6 +210,7 @@ _I64 = _number("i64", _LONG)
 _STR = WireType("str", _put_text, _take_text)
 _KEY = WireType("TableKey", _put_key, _take_key)
 _ENTRY = WireType("TableEntry", _put_entry, _take_entry)
+_UPDATE = WireType("AttributeUpdate", _put_update, _take_update)
 _MERGED = WireType("(str, i64)", _put_merged, _take_merged)
 
 I8 = Annotated[int, _number("i8", _BYTE)]
@@ -204,4 +225,5 @@ Longs = Annotated[tuple[int, ...], _list_of(_I64)]
 Strs = Annotated[tuple[str, ...], _list_of(_STR)]
 Keys = Annotated[tuple[TableKey, ...], _list_of(_KEY)]
 Entries = Annotated[tuple[TableEntry, ...], _list_of(_ENTRY)]
+Updates = Annotated[tuple[AttributeUpdate, ...], _list_of(_UPDATE)]
 MergedSources = Annotated[tuple[MergedSource, ...], _list_of(_MERGED)]

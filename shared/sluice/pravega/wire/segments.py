@@ -1,9 +1,11 @@
 """Commands on stream segments and their replies (segment-store-wire-protocol 4.3)."""
 
 from sluice.pravega.wire.command import Command, code
-from sluice.pravega.wire.fields import I8, I32, I64, Bool, MergedSources, Str, Strs, Uuid
+from sluice.pravega.wire.fields import I8, I32, I64, Bool, MergedSources, Str, Strs, Updates, Uuid
 
 NULL_ATTRIBUTE_VALUE = -(1 << 63)
+REPLACE_IF_EQUALS = 4
+"""The kind of an AttributeUpdate that is done if the attribute has the expected value."""
 """What an attribute that is not set reads as, and what clears one (4.10)."""
 
 
@@ -21,7 +23,7 @@ class CreateSegment(Command, frozen=True, gc=False):
 
 @code(21)
 class SegmentCreated(Command, frozen=True, gc=False):
-    """Reply to CreateSegment and CreateTableSegment."""
+    """Reply to CreateSegment, CreateTransientSegment and CreateTableSegment."""
 
     request_id: I64
     segment: Str
@@ -98,6 +100,37 @@ class SegmentDeleted(Command, frozen=True, gc=False):
     segment: Str
 
 
+@code(40)
+class CreateTransientSegment(Command, frozen=True, gc=False):
+    """Create a segment that is to be merged into this one, under a name of the store's own."""
+
+    request_id: I64
+    writer_id: Uuid
+    segment: Str
+    token: Str
+
+
+@code(58)
+class MergeSegments(Command, frozen=True, gc=False):
+    """Merge a segment into another one, if attributes of that have the values that are expected."""
+
+    request_id: I64
+    segment: Str
+    source: Str
+    token: Str
+    updates: Updates
+
+
+@code(59)
+class SegmentsMerged(Command, frozen=True, gc=False):
+    """Reply to MergeSegments."""
+
+    request_id: I64
+    segment: Str
+    source: Str
+    target_length: I64 = -1
+
+
 @code(90)
 class MergeSegmentsBatch(Command, frozen=True, gc=False):
     """Merge several segments into one, in this order."""
@@ -172,7 +205,7 @@ class UpdateSegmentAttribute(Command, frozen=True, gc=False):
 
 @code(37)
 class SegmentAttributeUpdated(Command, frozen=True, gc=False):
-    """Reply to UpdateSegmentAttribute: whether the expected value was there."""
+    """Reply to UpdateSegmentAttribute, and to MergeSegments if not: whether the expected value was there."""
 
     request_id: I64
     success: Bool

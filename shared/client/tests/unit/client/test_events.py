@@ -77,14 +77,16 @@ class Troubles:
                 raise ConnectionFailure(Failure.LOST)
 
 
-def _writer(store: InMemorySegmentStore, *ranges: Ranges, patience_s: float = PATIENCE_S) -> EventWriter:
+def _writer(
+    store: InMemorySegmentStore, *ranges: Ranges, patience_s: float = PATIENCE_S, large_events: bool = False
+) -> EventWriter:
     """A writer that is told these ranges, one after the other."""
     answers = iter(ranges)
 
     async def ask() -> Ranges:
         return next(answers)
 
-    return EventWriter(store, ask, patience_s)
+    return EventWriter(store, ask, patience_s, large_events=large_events)
 
 
 async def test_each_event_is_stored_once_although_answers_are_lost() -> None:
@@ -134,6 +136,29 @@ async def test_an_event_that_cannot_be_stored_is_refused_and_stops_no_other() ->
     writer.add("hello", bytes(MAX_EVENT_BYTES))
     await writer.flush()
     assert [len(event) for event in _stored(store, "a")] == [MAX_EVENT_BYTES]
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("request_", ["CreateTransientSegment", "AppendBlockEnd", "MergeSegments"])
+async def test_a_large_event_is_stored_once_and_in_its_place_although_an_answer_is_lost(
+    moment: str, request_: str
+) -> None:
+    store, large, lost = await _store("a", "b"), bytes(2 * MAX_EVENT_BYTES + 1), list[str]()
+
+    def lose_one(when: str, request: str, segment: str) -> None:
+        if (when, request, segment == "a") == (moment, request_, request != "AppendBlockEnd") and not lost:
+            lost.append(segment)
+            raise ConnectionFailure(Failure.LOST)
+
+    store.fault = lose_one
+    writer = _writer(store, [(1.0, "a")], [(1.0, "b")], large_events=True)
+    for event in (b"1", large, b"2", large):
+        await writer.write("hello", event)
+    await writer.flush()
+    assert lost and _stored(store, "a") == [b"1", large, b"2", large]
+    await store.seal_segment("a")
+    await writer.write("hello", large)
+    assert _stored(store, "b") == [large]
 
 
 async def test_events_for_a_sealed_segment_go_to_those_that_follow() -> None:

@@ -5,6 +5,8 @@ import io.pravega.client.EventStreamClientFactory;
 import io.pravega.client.admin.ReaderGroupManager;
 import io.pravega.client.stream.Checkpoint;
 import io.pravega.client.stream.EventStreamReader;
+import io.pravega.client.stream.EventStreamWriter;
+import io.pravega.client.stream.EventWriterConfig;
 import io.pravega.client.stream.ReaderConfig;
 import io.pravega.client.stream.ReaderGroup;
 import io.pravega.client.stream.ReaderGroupConfig;
@@ -19,17 +21,20 @@ import java.util.HexFormat;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
+import java.util.zip.CRC32;
 
 /**
  * Takes part in a reader group together with a client of another language. The arguments are the controller's URI, the
  * scope and the group. Each line of the input is a command, and each command has one line as its reply.
  *
- * <p>Readers read by themselves; each event is printed as {@code event READER EVENT}, and {@code out READER} when one
- * learns that the group was reset. Events may come between a command and its reply.
+ * <p>Readers read by themselves; each event is printed as {@code event READER EVENT}, a large one by its length and
+ * checksum, and {@code out READER} when one learns that the group was reset. Events may come between a command and its
+ * reply.
  */
 public final class GroupPeer {
     private static final long POLL_MILLIS = 100;
     private static final long DEADLINE_S = 60;
+    private static final int LARGE = 1000;
 
     private final EventStreamClientFactory events;
     private final ReaderGroupManager groups;
@@ -65,6 +70,12 @@ public final class GroupPeer {
                         events.createReader(words[1], name, Events.TEXT, ReaderConfig.builder().build());
                 threads.execute(() -> readOn(words[1], reader));
                 return "reads";
+            case "write":
+                EventWriterConfig large = EventWriterConfig.builder().enableLargeEvents(true).build();
+                try (EventStreamWriter<String> writer = events.createEventWriter(words[1], Events.TEXT, large)) {
+                    writer.writeEvent(words[2].repeat(Integer.parseInt(words[3]))).get(DEADLINE_S, TimeUnit.SECONDS);
+                }
+                return "written";
             case "checkpoint":
                 return inGroup(group -> {
                     Checkpoint checkpoint =
@@ -90,12 +101,18 @@ public final class GroupPeer {
             while (true) {
                 String event = source.readNextEvent(POLL_MILLIS).getEvent();
                 if (event != null) {
-                    out.println("event " + reader + " " + event);
+                    out.println("event " + reader + " " + (event.length() > LARGE ? summary(event) : event));
                 }
             }
         } catch (ReinitializationRequiredException reset) {
             out.println("out " + reader);
         }
+    }
+
+    private static String summary(String event) {
+        CRC32 checksum = new CRC32();
+        checksum.update(event.getBytes(StandardCharsets.UTF_8));
+        return event.length() + ":" + checksum.getValue();
     }
 
     private String inGroup(Use use) throws Exception {
