@@ -1,8 +1,8 @@
 """The read barrier: where the journal ends, requested once for all readers that wait.
 
 So a read sees all that was acknowledged before it began, on any instance, for one short question. One is enough for
-all partitions as long as it is answered. One that fails leaves open which of the brokers is to blame: from then on the
-partitions of each leader have a question of their own, so that a broker that dies keeps no one waiting for the others.
+all partitions as long as it is answered. One that fails leaves open which of the brokers is to blame: from then on its
+partitions have a question for each leader, so that a broker that dies keeps no one waiting for the others.
 Everything here belongs to the event loop.
 """
 
@@ -28,7 +28,7 @@ AGAIN_S = 0.1
 LATE_S = 0.5
 """How long the leaders have that are known only once the time of a request is over."""
 
-LEADERS_TIMEOUT_S = 1.0
+LEADERS_TIMEOUT_S = 2.0
 
 _STOPPED = "the journal is not followed any more"
 
@@ -154,25 +154,31 @@ class EndOffsets:
                 request.waits -= 1
                 if leader in leaders and request.until <= now:
                     request.settle(reason)
-                else:
-                    self._ask(request, leader.partitions.intersection(request.partitions))
+                    continue
+                self._ask(request, leader.partitions.intersection(request.partitions))
+                if leader not in leaders:
+                    # What others took is not its leader's time, and the first question there has to connect as well.
+                    request.until = now + 2 * self._timeout_s
             await asyncio.sleep(AGAIN_S)
 
     async def _regroup(self) -> None:
-        """Have one question for the partitions of each leader, as the brokers know them now."""
+        """Have what failed requested of each leader by itself, as the brokers know them now.
+
+        What is answered stays as it is: a leader does not answer at once for partitions that have just moved to it.
+        """
         try:
             found = await self._loop.run_in_executor(self._looks, self._look)
         except Exception as error:  # noqa: BLE001 - whatever it is, those that wait are to be answered
             log.warning("leaders of the journal unknown", extra={"error": in_words(error)})
             return
+        failed = self._leaders().intersection(leader for leader, _, _ in self._unanswered)
         groups: defaultdict[int, set[int]] = defaultdict(set)
-        for partition in self._everywhere:
+        for partition in frozenset[int]().union(*(leader.partitions for leader in failed)):
             groups[found.get(partition, -1)].add(partition)
         wanted = set(map(frozenset, groups.values()))
-        old = [leader for leader in self._leaders() if leader.partitions not in wanted]
-        for partitions in wanted.difference(leader.partitions for leader in self._leaders()):
+        for partitions in wanted.difference(leader.partitions for leader in failed):
             self._begin(partitions)
-        for leader in old:
+        for leader in failed - self._leaders():
             for request in leader.stop():
                 request.waits -= 1
                 self._ask(request, leader.partitions.intersection(request.partitions))

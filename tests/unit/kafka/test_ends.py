@@ -134,6 +134,34 @@ async def test_a_leader_that_is_away_takes_its_own_partitions_along_and_no_other
 
 
 @pytest.mark.usefixtures("client")
+async def test_partitions_that_move_to_a_leader_do_not_keep_it_from_answering_for_its_own() -> None:
+    Client.dead, Brokers.leaders = {1}, {0: 1, 1: 2}
+    ends = EndOffsets({}, "t", 2, 0.0)
+    assert await asyncio.wait_for(ends.request((0,)), 10) == {0: 7}
+    Brokers.leaders = {0: 1, 1: 1}
+    for _ in range(2):
+        with pytest.raises(EndsUnknownError, match="dead"):
+            await asyncio.wait_for(ends.request((1,)), 10)
+        assert await asyncio.wait_for(ends.request((0,)), 10) == {0: 7}
+    ends.stop()
+    eventually(lambda: not _threads(), SOON_S, "all threads end")
+
+
+@pytest.mark.usefixtures("client")
+async def test_the_time_that_another_leader_took_is_not_counted_against_a_leader() -> None:
+    Client.dead, Client.frozen, Brokers.leaders = {1}, {1}, {0: 1, 1: 2}
+    ends = EndOffsets({}, "t", 2, 0.2)
+    request = ends.request((0,))
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(asyncio.shield(request), 0.3)
+    Client.failing = ["queried"]
+    Client.thawed.set()
+    assert await asyncio.wait_for(request, 10) == {0: 7} and Client.failing == []
+    ends.stop()
+    eventually(lambda: not _threads(), SOON_S, "all threads end")
+
+
+@pytest.mark.usefixtures("client")
 async def test_what_some_leaders_answer_is_not_kept_back_by_one_that_is_silent() -> None:
     Client.dead, Brokers.leaders = {1}, {0: 1, 1: 2}
     ends = EndOffsets({}, "t", 2, 0.2)
