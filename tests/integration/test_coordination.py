@@ -1,4 +1,4 @@
-"""Coordination on real servers: five nodes, killed and frozen, on Redis and on OpenSearch.
+"""Coordination on real servers: documents in each; five nodes, killed and frozen, on Redis and on OpenSearch.
 
 `COORDINATION_FULL=1` runs the full form: 500 tasks, many faults, the store away for 20 s. Each prints its figures.
 """
@@ -23,7 +23,7 @@ from integration.coordination.cluster import (
     settings_of,
     unevenness,
 )
-from integration.coordination.search_server import NotFetched, SearchServer, private_search
+from integration.coordination.search_server import ELASTICSEARCH, OPENSEARCH, NotFetched, SearchServer, private_search
 from support.effort import JUDGED
 from support.redis_server import PrivateRedis, private_redis
 from unit.coordination.store_suite import DocumentStoreSuite
@@ -80,15 +80,15 @@ class Server(Protocol):
     def thaw(self) -> None: ...
 
 
-@pytest.fixture(scope="module")
-def search_server() -> Iterator[SearchServer]:
+@pytest.fixture(scope="module", params=[OPENSEARCH, ELASTICSEARCH], ids=lambda product: product.name)
+def search_server(request: pytest.FixtureRequest) -> Iterator[SearchServer]:
     try:
-        with private_search() as server:
+        with private_search(request.param) as server:
             yield server
     except NotFetched as error:
         if JUDGED:
             raise
-        pytest.skip(f"OpenSearch cannot be fetched here: {error}")
+        pytest.skip(f"{request.param.name} cannot be fetched here: {error}")
 
 
 @pytest.fixture(scope="module")
@@ -280,6 +280,7 @@ async def test_five_nodes_on_redis(
 
 @pytest.mark.timeout(900)
 @pytest.mark.skipif(JUDGED, reason="five nodes on OpenSearch take too long for .ci/run; `make test` runs them")
+@pytest.mark.parametrize("search_server", [OPENSEARCH], indirect=True, ids=[OPENSEARCH.name])
 async def test_five_nodes_on_opensearch(
     search_server: SearchServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -38,7 +38,7 @@ def option(name: str, help: str, metavar: str | None = None, **more: Any) -> Any
 
 Store = Annotated[
     str | None,
-    option("--store", "Where the nodes meet: file:PATH, redis://…, opensearch://…; else a file for the job.", "URL"),
+    option("--store", "Where nodes meet: file:PATH, redis://…, opensearch://…, elasticsearch://…; else a file.", "URL"),
 ]
 
 

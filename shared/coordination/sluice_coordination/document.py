@@ -26,9 +26,9 @@ _MAX_ID = 400
 class Version(NamedTuple):
     """Which write of a document this is. Later writes of a document have higher ones, also after a deletion.
 
-    `term` rises when the store changes its writer (OpenSearch's primary term; 0 elsewhere), `number` with each write.
-    As an int it is one number of 63 bits, as text that number with leading zeros: each is in the order of the versions,
-    as long as a store with terms has fewer than 2**44 writes.
+    `term` rises when the store changes its writer (a search server's primary term; 0 elsewhere), `number` with each
+    write. As an int it is one number of 63 bits, as text that number with leading zeros: each is in the order of the
+    versions, as long as a store with terms has fewer than 2**44 writes.
     """
 
     term: int

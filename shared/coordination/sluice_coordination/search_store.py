@@ -1,4 +1,6 @@
-"""Documents in OpenSearch, or in an Elasticsearch that its client talks to: one index with one shard.
+"""Documents in OpenSearch or in Elasticsearch, by the same requests: one index with one shard.
+
+OpenSearch's client speaks to both; Elasticsearch's own refuses the other.
 
 Writes are conditional on sequence number and primary term, creations on `op_type=create`; `get` reads from the
 translog and sees every write at once. A search does not: it sees what was there at the last refresh. So `under` sends
@@ -7,8 +9,8 @@ instead would let one request do, but was measured to double the time of each wr
 frequent than lists. The index holds `id` as a keyword, which can be searched by prefix (`_id` cannot), and the body
 beside it, unindexed. One shard: sequence numbers of all documents are one order, and a search is of one moment.
 
-Concurrency: as DocumentStore says. The index must be replicated by document (the default), not by segment: with the
-latter a replica may search what is older than the refresh.
+Concurrency: as DocumentStore says. In OpenSearch the index must be replicated by document (the default), not by
+segment: with the latter a replica may search what is older than the refresh. Elasticsearch knows no other.
 """
 
 import asyncio
@@ -90,7 +92,7 @@ class SearchStore:
         except NotFoundError as error:
             if isinstance(error.info, dict) and error.info.get("found") is False:
                 return None
-            raise StoreFailedError(f"OpenSearch: {_said(error)}") from error
+            raise StoreFailedError(f"the search server: {_said(error)}") from error
         return _document(found)
 
     async def put(self, id: str, body: Body, expected: Version | None) -> Version:
@@ -116,9 +118,9 @@ class SearchStore:
         if status == _CONFLICT or answer.get("result") == "not_found":
             raise ConflictError(f"{id} is not at {expected}: {_in_words(answer)}")
         if status in _PASSING:
-            raise StoreUnavailableError(f"OpenSearch: {_in_words(answer)}")
+            raise StoreUnavailableError(f"the search server: {_in_words(answer)}")
         if status != _DONE:
-            raise StoreFailedError(f"OpenSearch: {_in_words(answer)}")
+            raise StoreFailedError(f"the search server: {_in_words(answer)}")
 
     async def under(self, prefix: str) -> dict[str, Document]:
         """See DocumentStore."""
@@ -134,12 +136,12 @@ class SearchStore:
         try:
             refreshed = await self._within(self._client.indices.refresh(index=self._index))
             if failed := refreshed["_shards"]["failed"]:
-                raise StoreUnavailableError(f"OpenSearch: the refresh failed on {failed} copies")
+                raise StoreUnavailableError(f"the search server: the refresh failed on {failed} copies")
             found = await self._within(self._client.search(index=self._index, body=body, params=whole))
         except NotFoundError as error:
-            raise StoreFailedError(f"OpenSearch: {_said(error)}") from error
+            raise StoreFailedError(f"the search server: {_said(error)}") from error
         if found["timed_out"]:
-            raise StoreUnavailableError("OpenSearch: the search did not end in time")
+            raise StoreUnavailableError("the search server: the search did not end in time")
         check_count(found["hits"]["total"]["value"], prefix)
         return {hit["_id"]: _document(hit) for hit in found["hits"]["hits"]}
 
@@ -153,7 +155,7 @@ class SearchStore:
         except SearchConflictError as error:
             raise ConflictError(f"{id} is not at {expected}: {_said(error)}") from error
         except NotFoundError as error:
-            raise StoreFailedError(f"OpenSearch: {_said(error)}") from error
+            raise StoreFailedError(f"the search server: {_said(error)}") from error
 
     async def _ensure_index(self) -> None:
         for _ in range(_CREATE_TIMES):
@@ -166,7 +168,7 @@ class SearchStore:
             if meta.get("sluice_format") != FORMAT:
                 raise StoreFailedError(f"the index {self._index!r} is there and was not made for these documents")
             return
-        raise StoreUnavailableError(f"OpenSearch: the index {self._index!r} comes and goes")
+        raise StoreUnavailableError(f"the search server: the index {self._index!r} comes and goes")
 
     async def _create_index(self) -> None:
         try:
@@ -184,17 +186,17 @@ class SearchStore:
         except (SearchConflictError, NotFoundError):
             raise
         except (TimeoutError, OSError, SearchConnectionError) as error:
-            raise StoreUnavailableError(f"OpenSearch: {_said(error)}") from error
+            raise StoreUnavailableError(f"the search server: {_said(error)}") from error
         except TransportError as error:
             if error.status_code in _PASSING:
-                raise StoreUnavailableError(f"OpenSearch: {_said(error)}") from error
-            raise StoreFailedError(f"OpenSearch: {_said(error)}") from error
+                raise StoreUnavailableError(f"the search server: {_said(error)}") from error
+            raise StoreFailedError(f"the search server: {_said(error)}") from error
         except OpenSearchException as error:
-            raise StoreFailedError(f"OpenSearch: {_said(error)}") from error
+            raise StoreFailedError(f"the search server: {_said(error)}") from error
 
 
 def _said(error: Exception) -> str:
-    """What OpenSearch says of an error, or its client; or what kind of error it is."""
+    """What the server says of an error, or its client; or what kind of error it is."""
     if isinstance(error, TransportError) and isinstance(error.info, dict):
         return _in_words({"status": error.status_code, **error.info})
     said = error.error if isinstance(error, TransportError) else str(error)

@@ -55,8 +55,9 @@ async def open_store(url: str, timeout_s: float = 2.0) -> AsyncIterator[Document
     """Open the store that a URL names, and close it at the end of the block.
 
     `memory:` holds documents for this block alone; `file:/path/to/file`, where all that follows `file:` is the path;
-    `redis://host:port/db?namespace=name`, with TLS `rediss://…?ssl_ca_certs=file`; `opensearch://host:port/index`, with
-    TLS `opensearch+https://…?ssl_ca_certs=file`. A user stands before the host, as in `redis://user:password@host`.
+    `redis://host:port/db?namespace=name`, with TLS `rediss://…?ssl_ca_certs=file`; `opensearch://host:port/index` or
+    `elasticsearch://…`, with TLS `opensearch+https://…?ssl_ca_certs=file` or `elasticsearch+https://…`. A user stands
+    before the host, as in `redis://user:password@host`.
     Raises StoreHeldError for a file in use, StoreUnavailableError, StoreFailedError; ValueError for another URL.
     """
     store = await _open(url, timeout_s)
@@ -82,7 +83,7 @@ async def _open(url: str, timeout_s: float) -> DocumentStore:
             from sluice_coordination.redis_store import RedisStore
 
             return RedisStore.open(url, timeout_s)
-        case "opensearch" | "opensearch+https":
+        case "opensearch" | "opensearch+https" | "elasticsearch" | "elasticsearch+https":
             from sluice_coordination.search_store import SearchStore
 
             options = dict(parse_qsl(parts.query, keep_blank_values=True))

@@ -1,4 +1,4 @@
-"""Documents in memory, in a file, and in a real Redis; OpenSearch has the same suite among the integration tests."""
+"""Documents in memory, in a file, and in a real Redis; search servers have the suite among the integration tests."""
 
 import asyncio
 import fcntl
@@ -328,7 +328,7 @@ async def test_what_a_redis_url_says_of_tls_is_kept_and_what_would_undo_promises
             RedisStore.open(url, 2.0)
 
 
-# --- OpenSearch, as far as a twin of its answers can show
+# --- search servers, as far as a twin of its answers can show
 
 
 async def test_no_write_is_repeated_when_a_kept_connection_breaks() -> None:
@@ -372,16 +372,17 @@ async def test_an_index_that_was_deleted_is_a_failure_of_the_store() -> None:
     await server.setup()
     await web.TCPSite(server, "127.0.0.1", 0).start()
     try:
-        async with open_store(f"opensearch://127.0.0.1:{server.addresses[0][1]}/tasks", timeout_s=10) as store:
+        async with open_store(f"elasticsearch://127.0.0.1:{server.addresses[0][1]}/tasks", timeout_s=10) as store:
             is_there = False
             for call in (store.get("a"), store.put("a", {}, None), store.under("")):
-                with pytest.raises(StoreFailedError, match=r"\[OpenSearch: 404 index_not_found_exception\]"):
+                with pytest.raises(StoreFailedError, match=r"\[the search server: 404 index_not_found_exception\]"):
                     await call
     finally:
         await server.cleanup()
 
 
-async def test_opensearch_is_reached_with_tls_as_a_user(tmp_path: Path) -> None:
+@pytest.mark.parametrize("scheme", ["opensearch+https", "elasticsearch+https"])
+async def test_a_search_server_is_reached_with_tls_as_a_user(tmp_path: Path, scheme: str) -> None:
     authority, seen = Authority(tmp_path), set[str | None]()
     pair = authority.issue("search")
     serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -394,7 +395,7 @@ async def test_opensearch_is_reached_with_tls_as_a_user(tmp_path: Path) -> None:
     server = web.AppRunner(_app(answer))
     await server.setup()
     await web.TCPSite(server, "127.0.0.1", 0, ssl_context=serving).start()
-    url = f"opensearch+https://feeder:p%40ss@localhost:{server.addresses[0][1]}/tasks"
+    url = f"{scheme}://feeder:p%40ss@localhost:{server.addresses[0][1]}/tasks"
     try:
         with pytest.raises(StoreUnavailableError, match="certificate"):
             async with open_store(url):
