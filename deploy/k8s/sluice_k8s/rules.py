@@ -18,6 +18,7 @@ def problems(manifests: list[Manifest]) -> list[str]:
     """Return what is wrong with the objects of one overlay."""
     return [
         *(problem for name, pod in pods(manifests) for problem in _pod(name, pod)),
+        *_stores(manifests),
         *_service_accounts(manifests),
         *_selectors(manifests),
         *_replicas(manifests),
@@ -108,6 +109,17 @@ def _scheme(container: Manifest) -> str:
     """What a service speaks where it listens."""
     is_tls = any(variable["name"] == "SLUICE_TLS_CERTIFICATE" for variable in container.get("env", []))
     return "HTTPS" if is_tls else "HTTP"
+
+
+def _stores(manifests: list[Manifest]) -> Iterator[str]:
+    """Clients remember where a store is. The pod that replaces one has its name, and another address."""
+    for manifest in manifests:
+        if manifest["kind"] != "StatefulSet":
+            continue
+        for container in containers(manifest["spec"]["template"]):
+            for variable in container.get("env", []):
+                if "podIP" in variable.get("valueFrom", {}).get("fieldRef", {}).get("fieldPath", ""):
+                    yield f"{name_of(manifest)}: knows the address of its pod, and could publish it"
 
 
 def _service_accounts(manifests: list[Manifest]) -> Iterator[str]:

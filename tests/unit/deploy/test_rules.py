@@ -10,7 +10,10 @@ import pytest
 from sluice_k8s import manifests, rules, schemas
 
 Breach = Callable[[dict[str, Any]], None]
-SITE = {manifests.name_of(manifest): manifest for manifest in manifests.objects(manifests.kept("site"))}
+SITE, DEV = (
+    {manifests.name_of(manifest): manifest for manifest in manifests.objects(manifests.kept(overlay))}
+    for overlay in ("site", "dev")
+)
 
 
 def pod(objects: dict[str, Any]) -> dict[str, Any]:
@@ -115,6 +118,14 @@ def test_a_breach_is_found(problem: str) -> None:
     BREACHES[problem](objects)
     found = rules.problems(list(objects.values()))
     assert [line for line in found if problem in line], found
+
+
+def test_a_store_that_knows_the_address_of_its_pod_is_found() -> None:
+    store = copy.deepcopy(DEV["StatefulSet/segment-store"])
+    of_pod = {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
+    store["spec"]["template"]["spec"]["containers"][0]["env"].append(of_pod)
+    found = rules.problems([*DEV.values(), store])
+    assert found == ["StatefulSet/segment-store: knows the address of its pod, and could publish it"]
 
 
 def test_an_unknown_field_is_found() -> None:
