@@ -6,6 +6,7 @@ By hand 20,000 events and 20 lost workers, where changes are judged a part of th
 
 import asyncio
 import random
+import re
 import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
@@ -17,16 +18,20 @@ from uuid import uuid4
 
 import msgspec
 import pytest
+from integration.test_java_client import build
 from redis.asyncio import Redis
 from support.crew import Crew, Program
 from support.effort import effort
 
+from at_least_once.groups import whole_stream
 from at_least_once.idempotent import KeyedStore
 from at_least_once.membership import Membership
 from at_least_once.streams import ensure_stream
 from at_least_once.tally import Summary, Tally
 from harness import System, eventually_async
-from sluice_client import Client, open_client, open_reader_group
+from sluice_client import Client, Event, ScalingPolicy, open_client, open_reader_group
+from sluice_local import java
+from sluice_local.settings import LocalSettings
 
 pytestmark = pytest.mark.integration
 
@@ -35,6 +40,7 @@ SEGMENTS = 8
 EVENTS = effort(20_000, 2_000)
 RATE = effort(500, 400)
 LOST = effort(20, 4)
+MIXED_EVENTS = effort(8_000, 4_000)
 FROZEN = 4
 """Every so many of the lost is frozen, the others are killed."""
 HEARTBEAT_S, MISSED, CHECKPOINT_S, REFRESH_S = 0.2, 10, 0.5, 0.25
@@ -86,6 +92,13 @@ class Trial:
             worker.signal(signal.SIGTERM)
         assert [worker.wait() for worker in workers] == [0] * len(workers)
 
+    async def count_results(self) -> None:
+        """Counts what comes out in the stream of results, without end."""
+        async with whole_stream(self.client, self.scope, "stream2") as reader:
+            async for item in reader:
+                if isinstance(item, Event):
+                    self.tally.add(item.data)
+
     def checked(self) -> Summary:
         """What the sink of keyed results says, which finds nothing missing and nothing bad."""
         checking = self.crew.start("redis-sink", "--expect", str(EVENTS), "--deadline-s", str(CHECKED_S))
@@ -110,7 +123,7 @@ async def trial(system: System, folder: Path, **settings: str) -> AsyncIterator[
     }
     async with open_client(system.grpc_address) as client:
         for stream in ("stream1", "stream2"):
-            await ensure_stream(client, scope, stream, SEGMENTS)
+            await ensure_stream(client, scope, stream, ScalingPolicy(min_segments=SEGMENTS))
         with Crew(folder, {**common, **settings}) as crew:
             yield Trial(crew, client, scope)
 
@@ -193,3 +206,49 @@ async def test_the_segments_of_a_dead_worker_move_in_time(system: System, tmp_pa
               f"stated: {MOVES_S:.2f} s")  # fmt: skip
         assert counted < MOVES_S + BUSY_S
         await run.stop([other])
+
+
+async def test_workers_in_java_and_python_take_the_place_of_each_other(system: System, tmp_path: Path) -> None:
+    classpath = await asyncio.to_thread(build, LocalSettings().home / "java-client")
+    async with trial(system, tmp_path) as run:
+
+        def in_java() -> Program:
+            command = [java.executable(), *java.SHORT_LIVED, "-Xmx128m", "-Djava.net.preferIPv4Stack=true"]
+            command += ["-cp", classpath, "io.sluice.client.WorkerPeer", f"tcp://{system.grpc_address}"]
+            name, beat_ms = f"java-{uuid4().hex[:8]}", f"{HEARTBEAT_S * 1000:.0f}"
+            return run.crew.run("java", *command, run.scope, "workers", name, "stream2", beat_ms)
+
+        def in_python() -> Program:
+            return run.crew.start("app")
+
+        def generate(count: int) -> None:
+            first = str(run.tally.different)
+            run.crew.start("generator", "--rate", str(RATE), "--count", str(count), "--source", "g", "--first", first)
+
+        async def all_have_some() -> bool:
+            held = (await run.readers()).values()
+            return len(held) == WORKERS and all(held)
+
+        kinds = [in_python, in_java] * (WORKERS // 2)
+        crew: list[Program] = []
+        async with beside(run.count_results()):
+            for start in kinds:
+                crew.append(start())
+                crew[-1].says("is online", STARTS_S)
+            generate(MIXED_EVENTS)
+            for number, start in enumerate(kinds):
+                await run.came(MIXED_EVENTS * (number + 1) // (WORKERS + 1))
+                victim, crew[number] = crew[number], start()
+                victim.kill()
+                crew[number].says("is online", STARTS_S)
+                await comes_true(partial(is_out, run, victim), "the killed worker's reader is offline")
+            await run.came(MIXED_EVENTS)
+            await comes_true(all_have_some, "all have segments")
+            generate(RATE)
+            await run.came(MIXED_EVENTS + RATE)
+            await run.stop(crew)
+        summary = run.tally.summary()
+        print(f"\n{WORKERS} workers in Java and Python killed in turn: {summary}")
+        assert (summary.missing, summary.bad) == (0, 0)
+        # Each of the last ones did some.
+        assert all(re.search(r": [1-9]\d* events", worker.log.read_text()) for worker in crew)

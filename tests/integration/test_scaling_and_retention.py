@@ -4,6 +4,7 @@ Segment stores say that a segment is hot after minutes only; so in all tests but
 stream that they say it in. That segments are cold they say by themselves.
 """
 
+import asyncio
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -17,6 +18,7 @@ from uuid import UUID, uuid4
 import pytest
 from support.auto_scale import auto_scale_event
 from support.controller import Controller, config, controller, cut, info, unique
+from support.crew import Crew
 from support.kafka import events, fold
 from support.segments import append, on_store
 from support.spark import Batches
@@ -31,6 +33,7 @@ from sluice.domain.stream.commands import DecisionKind
 from sluice.domain.stream.retention import RetentionReport
 from sluice.domain.transaction_ids import halves
 from sluice.pravega import SegmentStoreClient
+from sluice_client import delete_reader_group, open_client
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 
@@ -302,6 +305,52 @@ def test_two_reader_groups_hold_what_they_have_yet_to_read(
     release(client, scope, "slow", ids["slow"], 800)
     eventually(lambda: head(client, scope) == 800, SOON_S, "what both have read by now is gone")
     went_in_time(spark_system, batches, scope, consumed)
+
+
+def test_retention_keeps_what_workers_have_not_processed_until_their_group_is_deleted(
+    spark_system: System, client: Controller, scope: str, tmp_path: Path
+) -> None:
+    assert client.status("createStream", config(scope, "stream1", retentionPolicy=by_size(100))) == "SUCCESS"
+    settings = {"scope": scope, "heartbeat_s": "0.2", "checkpoint_s": "0.5", "segments": "1"}
+    with Crew(tmp_path, {**settings, "controller": spark_system.grpc_address}) as crew:
+
+        def generate(first: int) -> None:
+            """Over some samples."""
+            generator = crew.start(
+                *("generator", "--source", "g", "--first", str(first), "--count", "100", "--rate", "20")
+            )
+            assert generator.wait() == 0
+
+        worker = crew.start("app")
+        worker.says("is online", SOON_S)
+        generate(0)
+        processed = length(client, scope)
+        eventually(lambda: head(client, scope, "stream1"), SOON_S, "what was processed is cut")
+        assert worker.stop() == 0
+        generate(100)
+        held = partial(recorded, spark_system, scope, DecisionKind.RETENTION)
+        eventually(lambda: held()[-1] == "held-by-readers", SOON_S, "the group holds the rest")
+        assert head(client, scope, "stream1") <= processed
+        worker = crew.start("app")
+        assert crew.start("sink", "--expect", "200", "--quiet").wait() == 0
+        worker.kill()
+        generate(200)
+        asyncio.run(delete_group(spark_system, scope))
+        eventually(lambda: head(client, scope, "stream1") > processed, 60.0, "nobody holds anything any more")
+
+
+async def delete_group(system: System, scope: str) -> None:
+    async with open_client(system.grpc_address) as client:
+        assert await delete_reader_group(client, scope, "workers")
+
+
+def length(client: Controller, scope: str) -> int:
+    """Where the only segment of `stream1` ends."""
+    return on_store(client, (scope, "stream1"), 0, length_of)
+
+
+async def length_of(store: SegmentStoreClient, name: str) -> int:
+    return (await store.segment_info(name)).length
 
 
 def test_transactions_have_a_stream_split_as_plain_events_do(splitting: Future[None]) -> None:

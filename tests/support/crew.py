@@ -18,12 +18,12 @@ ENDS_S = 90.0
 class Program:
     """One process; what it says is in the file `log`."""
 
-    def __init__(self, log: Path, environment: Mapping[str, str], *arguments: str) -> None:
+    def __init__(self, log: Path, environment: Mapping[str, str], *command: str) -> None:
         self.log = log
         launcher = [sys.executable, "-I", "-S", launch.__file__, str(os.getpid())]
         with log.open("ab") as file:
             self._process = subprocess.Popen(
-                [*launcher, sys.executable, "-m", "at_least_once", *arguments],
+                [*launcher, *command],
                 env={**os.environ, "PYTHONUNBUFFERED": "1", **environment},
                 cwd=Path(__file__).parents[1],
                 stdout=file,
@@ -70,8 +70,13 @@ class Crew:
         self._programs: list[Program] = []
 
     def start(self, *arguments: str) -> Program:
-        log = self._folder / f"{len(self._programs):02d}-{arguments[0]}.log"
-        self._programs.append(Program(log, self._environment, *arguments))
+        """A program of the example."""
+        return self.run(arguments[0], sys.executable, "-m", "at_least_once", *arguments)
+
+    def run(self, name: str, *command: str) -> Program:
+        """Any other program."""
+        log = self._folder / f"{len(self._programs):02d}-{name}.log"
+        self._programs.append(Program(log, self._environment, *command))
         return self._programs[-1]
 
     def __enter__(self) -> Self:

@@ -14,7 +14,7 @@ _LARGEST_BURST = 1000
 
 async def run_generator(client: Client, settings: GeneratorSettings, stop: asyncio.Event) -> int:
     """Writes until it is stopped or has written all. An event that is counted is stored."""
-    await ensure_stream(client, settings.scope, settings.output, settings.segments)
+    await ensure_stream(client, settings.scope, settings.output, settings.scaling)
     writer = open_writer(client, settings, settings.output)
     source = settings.source or f"generator-{token_hex(3)}"
     now = asyncio.get_running_loop().time

@@ -34,8 +34,10 @@ class Membership:
 
     @classmethod
     async def open(cls, client: Client, scope: str, group: str) -> "Membership":
-        """The members of a group; makes its stream if it is not there."""
-        return cls(await open_state_stream(client, scope, f"{group}-members"))
+        """The members of a group; makes its stream if it is not there, and begins it, so that Java can read it."""
+        membership = cls(await open_state_stream(client, scope, f"{group}-members"))
+        await membership._shared.begin(MembershipState())
+        return membership
 
     async def fetch(self) -> MembershipState:
         """The newest state."""

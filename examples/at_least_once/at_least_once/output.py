@@ -32,7 +32,7 @@ class StreamOutput:
     @classmethod
     async def open(cls, client: Client, settings: AppSettings) -> "StreamOutput":
         """The output of these settings; makes the stream if it is not there."""
-        await ensure_stream(client, settings.scope, settings.output, settings.segments)
+        await ensure_stream(client, settings.scope, settings.output, settings.scaling)
         return cls(client, settings)
 
     def add(self, _segment: str, _offset: int, result: Result) -> None:

@@ -23,7 +23,7 @@ async def run_sink(client: Client, settings: SinkSettings, stop: asyncio.Event) 
 
     The exit code is 1 if events are missing or bad.
     """
-    await ensure_stream(client, settings.scope, settings.input, settings.segments)
+    await ensure_stream(client, settings.scope, settings.input, settings.scaling)
     tally, now = Tally(settings.expect), asyncio.get_running_loop().time
     deadline, last_came = now() + settings.deadline_s, now()
     async with whole_stream(client, settings.scope, settings.input) as reader:

@@ -53,7 +53,7 @@ class Worker:
 
         Raises OtherInput.
         """
-        await ensure_stream(client, settings.scope, settings.input, settings.segments)
+        await ensure_stream(client, settings.scope, settings.input, settings.scaling)
         group = await make_group(client, settings)
         membership = await Membership.open(client, settings.scope, settings.group)
         return cls(client, membership, group, function, output, settings)

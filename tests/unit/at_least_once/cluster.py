@@ -82,7 +82,7 @@ class Cluster:
         self.settings = AppSettings(**QUICK)
 
     async def write(self, first: int, count: int) -> None:
-        await ensure_stream(self.client, SCOPE, "stream1", 4)
+        await ensure_stream(self.client, SCOPE, "stream1", self.settings.scaling)
         writer = open_writer(self.client, self.settings, "stream1")
         for number in range(first, first + count):
             key = f"key-{number % 8}"

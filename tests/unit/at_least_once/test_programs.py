@@ -10,6 +10,7 @@ import pytest
 import redis.exceptions
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 from redis.asyncio import Redis
 from support.redis_server import PrivateRedis, private_redis
 from unit.at_least_once.cluster import DONE_S, SCOPE, Cluster, Running
@@ -34,7 +35,16 @@ from at_least_once.sink import run_redis_sink, run_sink
 from at_least_once.starter import as_environment
 from at_least_once.tally import Summary, Tally
 from harness import eventually_async
-from sluice_client import Client, MalformedEvents, StreamCut, StreamSealed, Unavailable, open_reader
+from sluice_client import (
+    Client,
+    MalformedEvents,
+    ScaleType,
+    ScalingPolicy,
+    StreamCut,
+    StreamSealed,
+    Unavailable,
+    open_reader,
+)
 
 MISSED = 3
 
@@ -249,6 +259,36 @@ def test_options_win_over_variables(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, value)
     worker = AppSettings()
     assert (worker.heartbeat_s, worker.group, worker.name) == (0.25, "others", "worker")
+
+
+def test_the_variables_of_pravegas_samples_come_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {
+        "PRAVEGA_CONTROLLER": "tcp://pravega:9090",
+        "PRAVEGA_SCOPE": "ours",
+        "PRAVEGA_STREAM_1": "first",
+        "PRAVEGA_STREAM_2": "second",
+        "PRAVEGA_MIN_NUM_SEGMENTS": "6",
+        "PRAVEGA_TARGET_RATE_EVENTS_PER_SEC": "10",
+        "HEARTBEAT_INTERVAL_MS": "500",
+        "CHECKPOINT_PERIOD_MS": "",
+        "ALO_SCOPE": "mine",
+    }.items():
+        monkeypatch.setenv(name, value)
+    app = AppSettings(name="w")
+    assert (app.controller, app.scope, app.input, app.output) == ("tcp://pravega:9090", "mine", "first", "second")
+    assert (app.heartbeat_s, app.checkpoint_s) == (0.5, 1.0)
+    assert (GeneratorSettings().output, SinkSettings().input) == ("first", "second")
+    assert app.scaling == SinkSettings().scaling == ScalingPolicy(ScaleType.EVENTS, 10, 2, 6)
+    monkeypatch.setenv("HEARTBEAT_INTERVAL_MS", "soon")
+    with pytest.raises(ValidationError):
+        GroupSettings()
+
+
+async def test_streams_are_made_to_scale_by_rate_if_told_to(cluster: Cluster) -> None:
+    await cluster.worker(target_rate=100, scale_factor=3)
+    for stream in ("stream1", "stream2"):
+        found = (await cluster.client.streams.describe(SCOPE, stream)).config.scaling
+        assert found == ScalingPolicy(ScaleType.EVENTS, 100, 3, 4)
 
 
 def test_functions_are_found_by_name() -> None:
