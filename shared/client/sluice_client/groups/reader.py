@@ -6,8 +6,9 @@ group says that it holds, and nothing else. A write of which the outcome is not 
 the state looked at before anything more is returned. Rules: reader-groups 4.
 
 Concurrency: a reader belongs to one task, which may be cancelled while it waits for an event, and loses none. What is
-done in the group goes on meanwhile, in a task of its own, and the next call waits for that: so a caller in a hurry gets
-on, too. The controller is told what a checkpoint has beside the reading, for it may be away.
+done in the group goes on meanwhile, in a task of its own, and nothing is returned until it is done: so a caller in a
+hurry gets on, too. The controller is called beside the reading, for it may be away; a call that failed is an error when
+its result is needed.
 """
 
 import asyncio
@@ -17,6 +18,7 @@ import random
 import time
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from types import TracebackType
 from typing import Self
 from uuid import uuid4
@@ -25,10 +27,11 @@ import msgspec
 
 from sluice.domain.names import is_user_name
 from sluice.pravega.event_frames import StoredEvent
-from sluice.pravega.reader_group_state import GroupState, UpdateDistanceToTail
+from sluice.pravega.reader_group_state import GroupState, Predecessors, Ranges, UpdateDistanceToTail
 from sluice.pravega.stream_cut import Offsets
 from sluice_client.errors import ClientError, Refused
 from sluice_client.groups import decisions
+from sluice_client.groups.background_calls import BackgroundCalls
 from sluice_client.groups.decisions import ReaderOffline, Updates, held_by
 from sluice_client.groups.encoding import EventPointer, Position
 from sluice_client.groups.group import ReaderGroup, open_reader_group
@@ -102,6 +105,7 @@ class EventReader:
         self._inputs: dict[str, SegmentInput] = {}
         self._turns: deque[SegmentInput] = deque()
         self._completed: Offsets = {}
+        self._confirmed: set[str] = set()
         self._returned: str | None = None
         self._settling = False
         self._uncertain = False
@@ -109,7 +113,7 @@ class EventReader:
         self._last_segment: str | None = None
         self._burst = 0
         self._working: asyncio.Task[CheckpointReached | None] | None = None
-        self._publishing: asyncio.Task[None] | None = None
+        self._calls = BackgroundCalls(self._woken)
 
     async def __aenter__(self) -> Self:
         return self
@@ -157,9 +161,9 @@ class EventReader:
     async def next(self, timeout_s: float = math.inf) -> Item | None:
         """The next event, or a checkpoint to be made, or what was truncated before it was read.
 
-        None when nothing came within `timeout_s`, or nothing will come any more. Raises ReaderOffline when the group
-        has this reader no more; MalformedEvents, SegmentStoreError, ClientError, after which the
-        next call goes on.
+        None when nothing came within `timeout_s`, be it that work in the group goes on, or nothing will come any more.
+        ReaderOffline when the group has this reader no more; MalformedEvents, SegmentStoreError, ClientError, after
+        which the next call goes on.
         """
         if self._burst and self._clock() < self._look_at:
             self._burst -= 1
@@ -172,8 +176,8 @@ class EventReader:
         await asyncio.sleep(0)
         while True:
             if self._working is not None or self._is_due:
-                checkpoint = await self._work()
-                if checkpoint is not None:
+                checkpoint = await self._work(until)
+                if checkpoint is not None or self._working is not None:
                     return checkpoint
             item = self._take()
             if item is not None:
@@ -243,32 +247,39 @@ class EventReader:
 
     @property
     def _is_due(self) -> bool:
-        return self._clock() >= self._look_at or self._returned is not None or self._settling or self._uncertain
+        if self._returned is not None or self._settling or self._uncertain:
+            return True
+        return self._calls.answered or self._clock() >= self._look_at
 
-    async def _work(self) -> CheckpointReached | None:
-        """Waits until what is due beside reading is done, which goes on when the caller is cancelled."""
+    async def _work(self, until: float) -> CheckpointReached | None:
+        """Waits for what is due beside reading, which goes on when the caller is cancelled, or waits no longer."""
         if self._working is None:
             self._working = asyncio.create_task(self._do_what_is_due(), name=f"reader {self.id}")
-        await asyncio.wait([self._working])
+        seconds = until - self._clock()
+        await asyncio.wait([self._working], timeout=seconds if seconds < math.inf else None)
+        if not self._working.done():
+            return None
         done, self._working = self._working, None
         return done.result()
 
     async def _do_what_is_due(self) -> CheckpointReached | None:
         """A checkpoint that the user is to hear of comes first."""
         timers, now = self._timers, self._clock()
+        self._calls.answered = False
         if self._uncertain or now >= timers.refresh:
             await self._refresh()
         if self._returned is not None:
             await self._confirm(self._returned)
-            self._returned, self._settling = None, True
+            self._returned, self._settling, self._confirmed = None, True, set(self._completed)
         checkpoint = await self._next_checkpoint()
         if checkpoint is not None:
             self._returned = checkpoint
             return CheckpointReached(checkpoint)
+        await self._complete_confirmed()
         if self._settling:
-            await self._settle()
+            await self._release()
             self._settling = False
-            self._publish()
+            self._calls.begin("publish", self._whole.publish_last_checkpoint)
         await self._acquire()
         due = min(timers.refresh, timers.acquire, timers.checkpoint if self._interval_s else math.inf)
         self._look_at = max(due, self._clock() + _LOOK_S)
@@ -281,8 +292,7 @@ class EventReader:
         timers.refresh = now + self._group.state.config.refresh_ms / 1000
         if self._group.state.updating and now >= timers.repair:
             timers.repair = now + _REPAIR_S
-            await self._whole.repair()
-            self._follow(self._group.state)
+            self._calls.begin("repair", self._whole.repair)
         await self._group.compact_if_long(random.random())
 
     async def _confirm(self, checkpoint: str) -> None:
@@ -310,36 +320,37 @@ class EventReader:
     def _put_off_checkpoint(self) -> None:
         self._timers.checkpoint = self._clock() + self._interval_s
 
-    async def _settle(self) -> None:
-        """What may be done only right after a checkpoint: saying what was read to its end, and giving one away."""
-        for segment in list(self._completed):
-            if not await self._complete(segment):
-                return
+    async def _release(self) -> None:
+        """Gives a segment away, which may be done only right after a checkpoint."""
         timers, now = self._timers, self._clock()
         positions, lag = self._positions(), self._lag()
         if now >= timers.release and decisions.release(self._group.state, self.id, positions, lag):
             timers.acquire = timers.release = now + decisions.ATTEMPT_S
             self._put_off(await self._update(lambda state: decisions.release(state, self.id, positions, lag)))
 
-    def _publish(self) -> None:
-        """A checkpoint that is complete while an earlier one is being published is published with the next."""
-        if self._publishing is None or self._publishing.done():
-            self._publishing = asyncio.create_task(self._whole.publish_last_checkpoint(), name=f"publish {self.id}")
+    async def _complete_confirmed(self) -> None:
+        """Says what was read to its end before the last checkpoint, as soon as the controller said what follows it."""
+        for segment in self._confirmed & self._completed.keys():
+            following = self._followers(segment)
+            if following is not None:
+                await self._complete(segment, *following)
 
-    async def _complete(self, segment: str) -> bool:
-        """Says that a segment was read to its end; False: another checkpoint has to be made first."""
-        ranges = dict(self._group.state.ranges)
+    def _followers(self, segment: str) -> tuple[Predecessors, Ranges] | None:
+        """None until the controller has answered."""
         if segment in self._group.state.end:
-            successors: dict[str, set[int]] = {}
-        else:
-            successors, following = await self._client.controller.followers(segment)
-            ranges |= following
+            return {}, {}
+        found: tuple[Predecessors, Ranges] | None = self._calls.take(segment)
+        if found is None:
+            self._calls.begin(segment, partial(self._client.controller.followers, segment))
+        return found
+
+    async def _complete(self, segment: str, successors: Predecessors, following: Ranges) -> None:
+        """Does nothing when another checkpoint has to be made first."""
+        ranges = {**self._group.state.ranges, **following}
         known = {name: ranges[name] for name in (segment, *successors) if name in ranges}
         await self._update(lambda state: decisions.complete(state, self.id, segment, successors, known))
-        if segment in self._completed:
-            return False
-        self._timers.acquire = self._clock()
-        return True
+        if segment not in self._completed:
+            self._timers.acquire = self._clock()
 
     async def _acquire(self) -> None:
         """Takes a share of the free segments if it is time; else says now and then how far this reader is."""
@@ -407,11 +418,11 @@ class EventReader:
             self._burst = 0
 
     async def _end_work(self) -> None:
-        tasks = [task for task in (self._working, self._publishing) if task is not None]
-        self._working = self._publishing = None
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        working, self._working = self._working, None
+        if working is not None:
+            working.cancel()
+            await asyncio.gather(working, return_exceptions=True)
+        await self._calls.cancel()
 
     async def _stop(self) -> None:
         await self._end_work()

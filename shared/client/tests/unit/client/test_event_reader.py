@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -175,7 +176,7 @@ async def test_a_checkpoint_is_complete_with_the_call_after_its_return(cluster: 
     await _take(reader, 1)
     await _checkpoint(cluster, reader, "c")
     assert not is_complete(await cluster.state(), "c")
-    assert await reader.next(timeout_s=0.0) is None
+    assert await reader.next(timeout_s=1.0) is None
     state = await cluster.state()
     assert is_complete(state, "c") and state.checkpoints.positions["c"] == {FIRST: 9, SECOND: 0}
     assert state.assigned["r"] == {FIRST: 9, SECOND: 0}
@@ -212,9 +213,9 @@ async def test_the_controller_hears_what_each_complete_checkpoint_has(cluster: C
     gate.set()
     assert await _take(reader, 3) == [b"2", b"3", b"4"]
     third = 1 << 32 | 2
-    for name, cut in (("c", {0: 9, 1: 27, third: -1}), ("d", {1: 36, third: -1}), ("e", {third: 0})):
+    for name, cut in (("c", {0: 9, 1: 27}), ("d", {1: 36, third: -1}), ("e", {third: 0})):
         await _checkpoint(cluster, reader, name)
-        await reader.next(timeout_s=0.0)
+        await reader.next(timeout_s=1.0)
         async with asyncio.timeout(SOON_S):
             while not (await cluster.state()).checkpoints.published:
                 assert await reader.next(timeout_s=0.1) is None
@@ -222,24 +223,75 @@ async def test_the_controller_hears_what_each_complete_checkpoint_has(cluster: C
 
 
 async def test_a_controller_that_is_away_stops_no_reading(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    call = cluster.client.controller.call
+    """It is to publish a checkpoint, to say what follows a segment, and which configuration the group has."""
+    call, back = cluster.client.controller.call, asyncio.Event()
+    waiting: set[type] = set()
 
     async def away(rpc: Any, request: Any) -> Any:
-        if isinstance(request, pb.SubscriberStreamCut):
-            await asyncio.sleep(SOON_S)
-            raise Unavailable("the controller is away")
+        if isinstance(request, pb.SubscriberStreamCut | pb.SegmentId | pb.ReaderGroupInfo):
+            waiting.add(type(request))
+            await back.wait()
         return await call(rpc, request)
 
-    await cluster.write(EARLY, b"1", b"2")
     reader = await cluster.reader("r", retention=Retention.AUTOMATIC)
+    await cluster.write(EARLY, b"1")
+    await cluster.client.streams.scale([FIRST], [(0.0, 0.5)])
+    assert await _take(reader, 1) == [b"1"] and await reader.next(timeout_s=1.0) is None
     monkeypatch.setattr(cluster.client.controller, "call", away)
+    await (await cluster.group()).shared.append([UpdatingConfig(True)])
+    await _checkpoint(cluster, reader, "c")
+    for number in range(50):
+        before = asyncio.get_running_loop().time()
+        await cluster.store.append_events(SECOND, uuid4(), [b"%d" % number], 1)
+        assert await _take(reader, 1) == [b"%d" % number]
+        assert asyncio.get_running_loop().time() - before < 0.1
+        await asyncio.sleep(0.1)
+    assert waiting == {pb.SubscriberStreamCut, pb.SegmentId, pb.ReaderGroupInfo}
+    assert not (await cluster.state()).checkpoints.published and reader.segments == [SECOND, FIRST]
+    back.set()
+    assert await reader.next(timeout_s=5.0) is None
+    assert (await cluster.state()).checkpoints.published and reader.segments == [SECOND, THIRD]
+
+
+async def test_a_call_of_the_controller_that_failed_is_an_error_and_made_anew(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call, failures = cluster.client.controller.call, [Unavailable("the controller is away")]
+
+    async def fail_once(rpc: Any, request: Any) -> Any:
+        if isinstance(request, pb.SegmentId) and failures:
+            raise failures.pop()
+        return await call(rpc, request)
+
+    reader = await cluster.reader("r")
+    await cluster.client.streams.scale([FIRST, SECOND], [(0.0, 1.0)])
+    assert await reader.next(timeout_s=5.0) is None
+    monkeypatch.setattr(cluster.client.controller, "call", fail_once)
+    await _checkpoint(cluster, reader, "c")
+    with pytest.raises(Unavailable):
+        await reader.next()
+    assert await reader.next(timeout_s=5.0) is None
+    assert reader.segments == [THIRD]
+
+
+async def test_a_slow_store_makes_no_caller_wait_beyond_its_deadline(cluster: Cluster) -> None:
+    """What the reader does in its group goes on: its checkpoint is complete at last."""
+    await cluster.write(EARLY, b"1", b"2")
+    reader = await cluster.reader("r")
     await _take(reader, 1)
     await _checkpoint(cluster, reader, "c")
-    before = asyncio.get_running_loop().time()
-    await cluster.write(EARLY, b"3")
-    await _take(reader, 1)
-    assert asyncio.get_running_loop().time() - before < 1.0
-    assert not (await cluster.state()).checkpoints.published
+
+    async def delay(moment: str, _request: str, _segment: str) -> None:
+        await asyncio.sleep(1.0 if moment == "before" else 0.0)
+
+    cluster.store.fault = delay
+    for _ in range(10):
+        before = asyncio.get_running_loop().time()
+        assert await reader.next(timeout_s=0.05) is None
+        assert asyncio.get_running_loop().time() - before == pytest.approx(0.05)
+    cluster.store.fault = None
+    assert await _take(reader, 1) == [b"2"]
+    assert (await cluster.state()).checkpoints.positions["c"] == {FIRST: 9, SECOND: 0}
 
 
 @pytest.mark.parametrize(("how", "offset"), [("returned", 27), ("before", 18), ("checkpoint", 9), ("error", 9)])
