@@ -271,7 +271,8 @@ def test_the_certificate_has_every_name_that_clients_are_given() -> None:
     names = set(certificate["dnsNames"])
     for overlay in SECURED:
         for deployment in deployments(manifests.objects(manifests.kept(overlay))).values():
-            assert variables_of(deployment).get("SLUICE_GRPC_PUBLISHED_HOST", "localhost") in names
+            published = variables_of(deployment).get("SLUICE_GRPC_PUBLISHED_HOST") or "localhost"
+            assert published.replace("$(NAMESPACE)", "sluice") in names
     services = [m["metadata"]["name"] for m in rendered if m["kind"] == "Service"]
     assert {f"{name}.sluice.svc" for name in services if not name.endswith("external")} <= names
     assert certificate["secretName"] == "sluice-tls"

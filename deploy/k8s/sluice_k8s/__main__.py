@@ -46,6 +46,8 @@ def check() -> list[str]:
         problems = [p for manifest in rendered[overlay] for p in schemas.problems(manifest)]
         problems += rules.problems(rendered[overlay])
         found += [f"{overlay}: {problem}" for problem in problems]
+        elsewhere = manifests.objects(manifests.render_in("elsewhere", kustomize, overlay))
+        found += [f"{overlay}, in another namespace: {problem}" for problem in rules.left_behind(elsewhere)]
         say(f"{overlay}: {len(rendered[overlay])} objects, {len(problems)} problems by schemas and rules")
     began = time.monotonic()
     with (

@@ -5,7 +5,9 @@ from, so one that was not made anew after a change is found out. Functions witho
 """
 
 import hashlib
+import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ import yaml
 Manifest = dict[str, Any]
 
 FOLDER = Path(__file__).resolve().parents[1]
+NAMESPACE = "sluice"
 OVERLAYS = ("dev", "production", "site")
 SOURCES = ("base", "components", "overlays")
 _HEADER = "# Rendered by `make k8s-render` from the sources with the digest "
@@ -34,13 +37,23 @@ def digest(folder: Path = FOLDER) -> str:
     return found.hexdigest()[:16]
 
 
-def render(kustomize: Path, overlay: str) -> str:
+def render(kustomize: Path, overlay: str, folder: Path = FOLDER) -> str:
     """Return what kustomize makes of an overlay. Raises RenderError."""
-    command = [str(kustomize), "build", str(FOLDER / "overlays" / overlay)]
+    command = [str(kustomize), "build", str(folder / "overlays" / overlay)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=_LIMIT_S, check=False)
     if done.returncode != 0 or done.stderr:
         raise RenderError(f"{overlay}: {done.stderr}")
     return done.stdout
+
+
+def render_in(namespace: str, kustomize: Path, overlay: str) -> str:
+    """Return what kustomize makes of an overlay that says another namespace. Raises RenderError."""
+    with tempfile.TemporaryDirectory(prefix="sluice-k8s-") as copy:
+        for name in SOURCES:
+            shutil.copytree(FOLDER / name, Path(copy, name))
+        said = Path(copy, "overlays", overlay, "kustomization.yaml")
+        said.write_text(said.read_text().replace(f"\nnamespace: {NAMESPACE}\n", f"\nnamespace: {namespace}\n"))
+        return render(kustomize, overlay, Path(copy))
 
 
 def path_of(overlay: str) -> Path:

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
-from sluice_k8s.manifests import Manifest, containers, name_of, pods, settings_of
+from sluice_k8s.manifests import NAMESPACE, Manifest, containers, name_of, pods, settings_of
 
 DRIVER_MANAGED = "ConfigMap/"
 """Pods from templates in config maps get image, CPU and memory from their service, and have no probes."""
@@ -29,6 +30,28 @@ def problems(manifests: list[Manifest]) -> list[str]:
         *_isolation(manifests),
         *_gateway(manifests),
     ]
+
+
+_OURS = re.compile(rf"\.{NAMESPACE}(?=$|[:/]|\.svc\b)")
+
+
+def left_behind(manifests: list[Manifest]) -> list[str]:
+    """Return what of an overlay for another namespace still names ours."""
+    found = []
+    for manifest in manifests:
+        metadata = manifest["metadata"]
+        named = metadata["name"] if manifest["kind"] == "Namespace" else metadata.get("namespace")
+        if named == NAMESPACE:
+            found.append(f"{name_of(manifest)}: is in the namespace {NAMESPACE}")
+        found += [f"{name_of(manifest)}: says {text}" for text in _texts(manifest) if _OURS.search(text)]
+    return found
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _texts(inner)
 
 
 def _pod(name: str, pod: Manifest) -> Iterator[str]:

@@ -128,6 +128,16 @@ def test_a_store_that_knows_the_address_of_its_pod_is_found() -> None:
     assert found == ["StatefulSet/segment-store: knows the address of its pod, and could publish it"]
 
 
+def test_what_names_our_namespace_in_an_overlay_for_another_is_found() -> None:
+    found = rules.left_behind([SITE["Namespace/sluice"], SITE["Certificate/api-gateway"], DEV["Service/redis"]])
+    assert found[0] == "Namespace/sluice: is in the namespace sluice"
+    assert "Certificate/api-gateway: says api-gateway-instances.sluice.svc.cluster.local" in found
+    assert found[-1] == "Service/redis: is in the namespace sluice"
+    moved = copy.deepcopy(DEV["Service/redis"])
+    moved["metadata"]["namespace"] = "elsewhere"
+    assert rules.left_behind([moved]) == []
+
+
 def test_an_unknown_field_is_found() -> None:
     for name in ("Deployment/api-gateway", "ScaledObject/txn-manager"):
         manifest = copy.deepcopy(SITE[name])
