@@ -34,7 +34,8 @@ from sluice.domain.stream.history import CHUNK_EPOCHS
 from sluice.domain.stream.retention import record_announced
 from sluice.domain.stream.state import Stream
 from sluice.domain.stream.traffic import record_forwarded
-from sluice.domain.stream.watermark import Watermark, forget_writers, record_emitted
+from sluice.domain.stream.upper_bound import Watermark
+from sluice.domain.stream.watermark import forget_writers, record_emitted
 from sluice.domain.table.commands import CreateTable, DeleteTable
 from sluice.domain.transaction import commands as txn
 from sluice.domain.transaction.batch import Commits

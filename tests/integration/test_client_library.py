@@ -21,6 +21,7 @@ from sluice.pravega.wire.command import Command, Numbered
 from sluice_client import (
     Client,
     Controller,
+    GroupConfig,
     RetentionPolicy,
     RetentionType,
     Revision,
@@ -29,9 +30,12 @@ from sluice_client import (
     SegmentInput,
     StoredEvent,
     StreamConfig,
+    TimeWindow,
     Transaction,
     TransactionStatus,
+    create_reader_group,
     open_client,
+    open_reader,
 )
 from sluice_local import java, launch
 from sluice_local.settings import LocalSettings
@@ -41,6 +45,8 @@ pytestmark = pytest.mark.integration
 COUNTERS = ("a", "b", "c", "d")
 STEPS = 50
 APPENDS = 40
+WATERMARKS_S = 90.0
+"""Watermarks come every ten seconds."""
 TESTS = Path(__file__).parents[1]
 
 
@@ -110,6 +116,27 @@ async def test_transactions_are_read_when_they_are_committed_and_else_never(clie
 
 async def _is(transaction: Transaction, status: TransactionStatus) -> bool:
     return await transaction.status() is status
+
+
+async def test_readers_learn_how_far_they_are_in_the_time_of_writers(client: Client, scope: str) -> None:
+    name, time, window = f"{scope}/st", 1_000, TimeWindow(None, None)
+    await client.streams.create_stream(scope, "st", StreamConfig(ScalingPolicy(min_segments=2)))
+    await create_reader_group(client, scope, "g", GroupConfig(starts={name: None}))
+    async with client.event_writer(scope, "st") as writer, await open_reader(client, scope, "g", "r") as reader:
+
+        async def is_bounded() -> bool:
+            nonlocal time, window
+            time += 1
+            await writer.write(f"{time}", b"event")
+            await writer.note_time(time)
+            while await reader.next(0.1) is not None:
+                pass
+            window = await reader.time_window(name)
+            return window.lower is not None
+
+        await eventually_async(is_bounded, WATERMARKS_S, "a lower bound")
+    assert window.lower is not None and 1_000 < window.lower <= time
+    assert window.upper is None or window.lower <= window.upper <= time
 
 
 async def test_four_processes_count_together_while_another_compacts(

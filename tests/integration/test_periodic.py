@@ -13,7 +13,7 @@ from support.segments import append, on_store
 
 from harness import System, eventually
 from sluice.controller_api import controller_pb2 as pb
-from sluice.domain.stream.watermark import Watermark
+from sluice.domain.stream.upper_bound import Watermark
 from sluice.kafka.topics import RETENTION, SCALE
 from sluice.pravega import SegmentStoreClient
 from sluice.pravega.watermarks import decode_watermark

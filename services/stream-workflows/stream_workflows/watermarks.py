@@ -18,7 +18,8 @@ from sluice.domain.ids import StreamId
 from sluice.domain.segment import segment_name
 from sluice.domain.stream import watermark as rules
 from sluice.domain.stream.state import Stream, StreamState, find_stream
-from sluice.domain.stream.watermark import Watermark, WriterActivity
+from sluice.domain.stream.upper_bound import Watermark
+from sluice.domain.stream.watermark import WriterActivity
 from sluice.domain.workflow import WorkflowKind
 from sluice.engine.journal import Journal
 from sluice.pravega.envelope import MalformedPayload

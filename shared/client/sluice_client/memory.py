@@ -7,15 +7,19 @@ call takes effect at once, as far as the twin of the segment stores lets it.
 
 from itertools import pairwise
 from typing import Any, cast
+from uuid import uuid4
 
 import msgspec
 
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.config import ScaleType, StreamConfig
 from sluice.domain.ids import StreamId
+from sluice.domain.names import MARK_PREFIX, mark_stream
 from sluice.domain.segment import Segment, number_of, segment_id, segment_name, transaction_segment_name
+from sluice.domain.stream.upper_bound import UpperBound, Watermark
 from sluice.domain.transaction_ids import halves, text_of, transaction_id
 from sluice.pravega import Host, SegmentStore
+from sluice.pravega.watermarks import encode_watermark
 from sluice.stream_messages import stream_config_message, stream_config_of
 from sluice_client.channel import Answer, Request, Rpc
 from sluice_client.controller import ControllerApi
@@ -63,6 +67,8 @@ class _Stream(msgspec.Struct):
     epochs: list[list[Segment]]
     head: dict[int, int]
     sealed: bool = False
+    times: dict[str, pb.TimestampFromWriter] = {}
+    """The latest of each writer."""
     transactions: dict[str, _Transaction] = {}
 
     @property
@@ -126,6 +132,8 @@ class _Service(InMemoryGroups):
         stream = streams[info.stream] = _Stream(config, [], {})
         await self._begin_epoch(info, stream, [], _equal_ranges(config.scaling.min_segments))
         stream.head = dict.fromkeys((segment.id for segment in stream.current), 0)
+        if not info.stream.startswith(MARK_PREFIX):
+            await self.createStream(pb.StreamConfig(streamInfo=_marks_of(info), scalingPolicy=_ONE_SEGMENT))
         return pb.CreateStreamStatus()
 
     async def checkStreamExists(self, request: pb.StreamInfo) -> pb.ExistsResponse:
@@ -203,6 +211,9 @@ class _Service(InMemoryGroups):
                 else pb.DeleteStreamStatus.STREAM_NOT_SEALED
             )
         del self._scopes[request.scope][request.stream]
+        if (marks := self._scopes[request.scope].get(mark_stream(request.stream))) is not None:
+            marks.sealed = True
+            await self.deleteStream(_marks_of(request))
         for id in {segment.id for epoch in stream.epochs for segment in epoch}:
             await self._store.delete_segment(segment_name(request.scope, request.stream, id))
         return pb.DeleteStreamStatus()
@@ -273,6 +284,30 @@ class _Service(InMemoryGroups):
 
     async def getDelegationToken(self, _request: pb.StreamInfo) -> pb.DelegationToken:
         return pb.DelegationToken()
+
+    # Times of writers
+
+    async def noteTimestampFromWriter(self, request: pb.TimestampFromWriter) -> pb.TimestampResponse:
+        """A watermark follows at once, if all writers have gone on since the one before."""
+        info, stream = request.position.streamInfo, self._stream(request.position.streamInfo)
+        last, lowest = stream.times.get(request.writer), min((n.timestamp for n in stream.times.values()), default=None)
+        if last is not None and request.timestamp < last.timestamp:
+            return pb.TimestampResponse(result=pb.TimestampResponse.INVALID_TIME)
+        stream.times[request.writer] = request
+        times = [report.timestamp for report in stream.times.values()]
+        if lowest is None or min(times) > lowest:
+            known, bound = {segment.id: segment for epoch in stream.epochs for segment in epoch}, UpperBound()
+            for id, offset in (pair for report in stream.times.values() for pair in report.position.cut.items()):
+                bound.add(known[id], offset)
+            (marks,) = self._stream(_marks_of(info)).current
+            segment = segment_name(info.scope, mark_stream(info.stream), marks.id)
+            await self._store.append(segment, uuid4(), encode_watermark(Watermark(min(times), max(times), bound.cut())))
+        return pb.TimestampResponse()
+
+    async def removeWriter(self, request: pb.RemoveWriterRequest) -> pb.RemoveWriterResponse:
+        if self._stream(request.stream).times.pop(request.writer, None) is None:
+            return pb.RemoveWriterResponse(result=pb.RemoveWriterResponse.UNKNOWN_WRITER)
+        return pb.RemoveWriterResponse()
 
     # Transactions
 
@@ -358,7 +393,12 @@ class _Service(InMemoryGroups):
             await self._store.seal_segment(segment_name(info.scope, info.stream, sealed))
 
 
+_ONE_SEGMENT = pb.ScalingPolicy(minNumSegments=1)
 _LAST = pb.ContinuationToken(token="last")
+
+
+def _marks_of(info: pb.StreamInfo) -> pb.StreamInfo:
+    return pb.StreamInfo(scope=info.scope, stream=mark_stream(info.stream))
 
 
 def _id(info: pb.StreamInfo, segment: int) -> pb.SegmentId:

@@ -2,9 +2,8 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import partial
 from typing import NoReturn
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from sluice.pravega import (
     ConnectionFailure,
@@ -20,11 +19,12 @@ from sluice_client.attempts import Patience
 from sluice_client.controller import Controller, ControllerApi
 from sluice_client.errors import ClientClosed, EventMissing, NotASingleSegment, StreamSealed, Unavailable
 from sluice_client.event_reading import read_piece
-from sluice_client.event_writer import EventWriter, Ranges
+from sluice_client.event_writer import Ranges
 from sluice_client.groups.encoding import EventPointer
 from sluice_client.memory import InMemoryController
 from sluice_client.revisioned_stream import RevisionedStream
 from sluice_client.stream_manager import StreamManager
+from sluice_client.stream_writer import StreamWriter
 from sluice_client.transaction import DEFAULT_LEASE_S, Transaction, begin, resume
 
 IN_MEMORY = "memory:"
@@ -57,13 +57,18 @@ class Client:
             raise NotASingleSegment(f"{scope}/{stream}: {len(segments)} segments")
         return RevisionedStream(self.store, segments[0], self.patience)
 
-    def event_writer(self, scope: str, stream: str, *, large_events: bool = False) -> EventWriter:
+    def event_writer(
+        self, scope: str, stream: str, *, large_events: bool = False, writer_id: str | None = None
+    ) -> StreamWriter:
         """A writer of events to a stream, which need not be there before the first of them is stored.
 
-        With `large_events` they may have more than 8 MiB, up to 2 GiB.
+        With `large_events` they may have more than 8 MiB, up to 2 GiB. `writer_id` is whose times it notes: that of no
+        other writer at the time, by default a new one.
         """
-        ranges = partial(self.controller.key_ranges, scope, stream)
-        return EventWriter(self.store, ranges, self.patience.deadline_s, large_events=large_events)
+        id = writer_id or str(uuid4())
+        return StreamWriter(
+            self.controller, self.store, self.patience, (scope, stream), id=id, large_events=large_events
+        )
 
     async def fetch_event(self, pointer: EventPointer) -> bytes:
         """An event that a reader returned before. Raises EventMissing if it was truncated or deleted."""

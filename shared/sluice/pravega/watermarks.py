@@ -4,7 +4,7 @@ Rules: background-and-other-workflows 3.6, stream-and-transaction-semantics appe
 """
 
 from sluice.domain.segment import Segment
-from sluice.domain.stream.watermark import Watermark
+from sluice.domain.stream.upper_bound import Watermark
 from sluice.pravega.envelope import MalformedPayload, PayloadReader, collection, double, envelope, int64
 
 

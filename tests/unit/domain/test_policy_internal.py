@@ -8,7 +8,7 @@ from sluice.domain.ids import StreamId
 from sluice.domain.policy import internal
 from sluice.domain.policy.internal import InternalDecision, InternalRule, is_passed, rule_of
 from sluice.domain.segment import Segment
-from sluice.domain.stream.watermark import Watermark
+from sluice.domain.stream.upper_bound import Watermark
 
 WHOLE, LOW, HIGH = Segment(0, 0.0, 1.0), Segment((1 << 32) + 1, 0.0, 0.5), Segment((1 << 32) + 2, 0.5, 1.0)
 MARKS = {

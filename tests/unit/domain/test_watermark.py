@@ -13,7 +13,8 @@ from sluice.domain.config import StreamConfig
 from sluice.domain.segment import Segment, segment_id
 from sluice.domain.stream import cuts
 from sluice.domain.stream.commands import NoteWriterTime, RemoveWriter
-from sluice.domain.stream.watermark import Watermark, forget_writers, next_watermark, record_emitted, writer_activity
+from sluice.domain.stream.upper_bound import Watermark
+from sluice.domain.stream.watermark import forget_writers, next_watermark, record_emitted, writer_activity
 
 S2, S3, S4, S5 = segment_id(1, 2), segment_id(1, 3), segment_id(2, 4), segment_id(2, 5)
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluice.domain.segment import Segment
-from sluice.domain.stream.watermark import Watermark
+from sluice.domain.stream.upper_bound import Watermark
 from sluice.pravega.envelope import MalformedPayload
 from sluice.pravega.watermarks import decode_watermark, encode_watermark
 

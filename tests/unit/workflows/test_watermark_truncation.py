@@ -12,7 +12,7 @@ from sluice.domain.ids import StreamId
 from sluice.domain.segment import Segment
 from sluice.domain.stream import decide
 from sluice.domain.stream.commands import NoteWriterTime, TruncateStream
-from sluice.domain.stream.watermark import Watermark
+from sluice.domain.stream.upper_bound import Watermark
 from sluice.kafka.topics import REQUESTS_STREAMS
 from sluice.pravega.store import MARK_ATTRIBUTE
 from sluice.pravega.watermarks import encode_watermark

@@ -15,7 +15,7 @@ from sluice.domain.ids import StreamId
 from sluice.domain.segment import Segment
 from sluice.domain.stream import events as ev
 from sluice.domain.stream.commands import NoteWriterTime, RemoveWriter
-from sluice.domain.stream.watermark import Watermark
+from sluice.domain.stream.upper_bound import Watermark
 from sluice.pravega import ConnectionFailure, Failure, RouteStale
 from sluice.pravega.event_frames import split_events
 from sluice.pravega.memory import MemorySegment

@@ -25,7 +25,7 @@ from uuid import uuid4
 
 import msgspec
 
-from sluice.domain.names import is_user_name
+from sluice.domain.names import is_user_name, mark_stream
 from sluice.pravega.event_frames import StoredEvent
 from sluice.pravega.reader_group_state import GroupState, Predecessors, Ranges, UpdateDistanceToTail
 from sluice.pravega.stream_cut import Offsets
@@ -36,6 +36,7 @@ from sluice_client.groups.decisions import ReaderOffline, Updates, held_by
 from sluice_client.groups.encoding import EventPointer, Position
 from sluice_client.groups.group import ReaderGroup, open_reader_group
 from sluice_client.groups.state import COMPLETED, at_end_of_data, is_silent, pending
+from sluice_client.groups.time_window import TimeWindow, TimeWindows
 from sluice_client.opening import Client
 from sluice_client.segment_input import SegmentInput, Skipped
 
@@ -106,6 +107,7 @@ class EventReader:
         self._turns: deque[SegmentInput] = deque()
         self._completed: Offsets = {}
         self._confirmed: set[str] = set()
+        self._windows: dict[str, TimeWindows] = {}
         self._returned: str | None = None
         self._settling = False
         self._uncertain = False
@@ -186,6 +188,19 @@ class EventReader:
             if now >= until or self.at_end_of_data:
                 return None
             await self._wait(min(until, self._look_at, now + _LONGEST_WAIT_S) - now)
+
+    async def time_window(self, stream: str) -> TimeWindow:
+        """How far the group is in `scope/stream`, in the time that its writers noted, as of this reader's last look.
+
+        Raises Refused for a stream that the group does not read.
+        """
+        state, (scope, _, name) = self._group.state, stream.partition("/")
+        if stream not in state.config.starts:
+            raise Refused(f"the group does not read {stream}")
+        if stream not in self._windows:
+            self._windows[stream] = TimeWindows(await self._client.revisioned_stream(scope, mark_stream(name)))
+        positions = {segment: at for segment, at in state.last_read.items() if segment.startswith(f"{stream}/")}
+        return await self._windows[stream].at(positions, state.ranges)
 
     async def close(self) -> None:
         """Leaves the group: all that was returned counts as processed, and others go on behind it."""

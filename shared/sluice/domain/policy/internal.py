@@ -13,7 +13,7 @@ import msgspec
 from sluice.domain.cut_order import Ranges, is_at_or_before
 from sluice.domain.ids import StreamId
 from sluice.domain.names import MARK_PREFIX, READER_GROUP_PREFIX, REQUEST_STREAM, SYSTEM_SCOPE
-from sluice.domain.stream.watermark import Watermark
+from sluice.domain.stream.upper_bound import Watermark
 from sluice.domain.wording import amount
 
 WATERMARKS_KEPT = 2

@@ -13,6 +13,7 @@ IN_VIRTUAL_TIME = {
     "test_segment_input",
     "test_stream_manager",
     "test_synchronizer",
+    "test_time_window",
     "test_transaction",
 }
 
