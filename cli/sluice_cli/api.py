@@ -237,7 +237,7 @@ def _as_sentences(base: str, *, is_change: bool) -> Iterator[None]:
             f"cannot reach the API at {base}: {error}",
             f"its certificate must be of an authority in the file that {CA_VARIABLE} names, and for this host"
             if "CERTIFICATE_VERIFY_FAILED" in str(error)
-            else "is Sluice running (`make status`)? Another address: --api URL or SLUICE_API",
+            else "is Sluice running (`make status`, `kubectl get pods`)? Another address: --api URL or SLUICE_API",
         ) from error
 
 

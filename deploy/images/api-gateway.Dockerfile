@@ -7,7 +7,8 @@ WORKDIR /build
 COPY requirements.lock deploy/images/locked.py deploy/images/assemble ./
 COPY shared/pyproject.toml shared/
 COPY services/api-gateway/pyproject.toml services/api-gateway/
-RUN --mount=type=secret,id=ca --mount=type=secret,id=pip ./assemble packages "services/api-gateway[archive]" "shared[journal,service]"
+RUN --mount=type=secret,id=ca --mount=type=secret,id=pip \
+    ./assemble packages "services/api-gateway[archive]" -- "shared[journal,service]"
 COPY services/api-gateway/api_gateway services/api-gateway/api_gateway
 RUN ./assemble code services/api-gateway api_gateway
 

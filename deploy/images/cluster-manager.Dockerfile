@@ -7,7 +7,8 @@ WORKDIR /build
 COPY requirements.lock deploy/images/locked.py deploy/images/assemble ./
 COPY shared/pyproject.toml shared/
 COPY services/cluster-manager/pyproject.toml services/cluster-manager/
-RUN --mount=type=secret,id=ca --mount=type=secret,id=pip ./assemble packages services/cluster-manager "shared[journal,service]"
+RUN --mount=type=secret,id=ca --mount=type=secret,id=pip \
+    ./assemble packages services/cluster-manager -- "shared[journal,service]"
 COPY services/cluster-manager/cluster_manager services/cluster-manager/cluster_manager
 RUN ./assemble code services/cluster-manager cluster_manager
 

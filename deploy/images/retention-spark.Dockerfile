@@ -12,7 +12,8 @@ WORKDIR /build
 COPY requirements.lock deploy/images/locked.py deploy/images/assemble ./
 COPY shared/pyproject.toml shared/
 COPY services/retention-spark/pyproject.toml services/retention-spark/
-RUN --mount=type=secret,id=ca --mount=type=secret,id=pip ./assemble packages services/retention-spark "shared[journal,service]"
+RUN --mount=type=secret,id=ca --mount=type=secret,id=pip \
+    ./assemble packages services/retention-spark -- "shared[journal,service]"
 # Parts of Spark that no query here uses: more than a third of it.
 RUN cd /opt/sluice/lib/pyspark && rm -rf examples data R licenses python/lib/*.txt && cd jars && rm -f \
     hive-* spark-hive* datanucleus-* derby* spark-mllib_* breeze* arpack* lapack* blas-* spire* spark-graphx_* \

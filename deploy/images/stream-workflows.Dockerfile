@@ -7,7 +7,8 @@ WORKDIR /build
 COPY requirements.lock deploy/images/locked.py deploy/images/assemble ./
 COPY shared/pyproject.toml shared/
 COPY services/stream-workflows/pyproject.toml services/stream-workflows/
-RUN --mount=type=secret,id=ca --mount=type=secret,id=pip ./assemble packages services/stream-workflows "shared[journal,service]"
+RUN --mount=type=secret,id=ca --mount=type=secret,id=pip \
+    ./assemble packages services/stream-workflows -- "shared[journal,service]"
 COPY services/stream-workflows/stream_workflows services/stream-workflows/stream_workflows
 RUN ./assemble code services/stream-workflows stream_workflows
 

@@ -142,9 +142,13 @@ def test_ports_and_users_are_those_of_the_image(rendered: list[manifests.Manifes
 
 @pytest.mark.parametrize("overlay", manifests.OVERLAYS)
 def test_images_come_from_where_the_overlay_says(overlay: str) -> None:
-    for name, deployment in deployments(manifests.objects(manifests.kept(overlay))).items():
+    rendered = manifests.objects(manifests.kept(overlay))
+    for name, deployment in deployments(rendered).items():
         (container,) = deployment["spec"]["template"]["spec"]["containers"]
         assert container["image"] == f"{REGISTRIES[overlay]}sluice/{IMAGE_OF.get(name, name)}:{VERSION}"
+    every = {c.get("image", "") for _, pod in manifests.pods(rendered) for c in manifests.containers(pod)}
+    ours = re.compile(re.escape(REGISTRIES[overlay]) + rf"sluice/[a-z-]+:{re.escape(VERSION)}")
+    assert [image for image in every if "sluice/" in image and not ours.fullmatch(image)] == []
 
 
 def test_spark_has_room_where_it_spills_to(rendered: list[manifests.Manifest]) -> None:
@@ -440,6 +444,34 @@ def test_txn_manager_has_room_for_its_child(overlay: str) -> None:
     for kind in ("requests", "limits"):
         plain, with_child = (of_service[name][kind]["memory"] for name in ("stream-workflows", "txn-manager"))
         assert amount(with_child) - amount(plain) >= 78e6 / 2**20, kind
+
+
+@pytest.mark.parametrize(("can_be_read", "kept"), [(True, range(2, 9)), (False, range(1, 9))])
+def test_a_back_up_keeps_the_newest_seven_if_it_can_be_read(can_be_read: bool, kept: range, tmp_path: Path) -> None:
+    pods = dict(manifests.pods(manifests.objects(manifests.kept("site"))))
+    (container,) = pods["CronJob/back-up"]["spec"]["containers"]
+    (script,) = container["args"]
+    volume, programs = tmp_path / "back-ups", tmp_path / "bin"
+    for night in range(1, 8):
+        (folder := volume / f"2026-01-0{night}T021700").mkdir(parents=True)
+        (folder / "manifest.json").touch()
+    (volume / "2025-12-31T021700").mkdir()
+    programs.mkdir()
+    ends = "true" if can_be_read else "false"
+    (programs / "sluice").write_text(
+        f'#!/bin/sh\ncase $2 in create) mkdir "$3" && touch "$3/manifest.json" ;; verify) {ends} ;; esac\n'
+    )
+    (programs / "sluice").chmod(0o755)
+    done = subprocess.run(
+        [*container["command"], script.replace("/back-ups", str(volume))],
+        env={"PATH": f"{programs}:/usr/bin:/bin"},
+        check=False,
+        timeout=WAIT_S,
+    )
+    assert (done.returncode == 0) is can_be_read
+    complete = sorted(path.parent.name for path in volume.glob("*/manifest.json"))
+    assert complete[:-1] == [f"2026-01-0{night}T021700" for night in kept if night < 8]
+    assert complete[-1] > "2026-01-08", "the new one"
 
 
 @pytest.mark.parametrize(("store", "needs"), [("bookie", ["zookeeper"]), ("segment-store", ["zookeeper", "bookie"])])

@@ -34,7 +34,8 @@ def as_command_errors(controller: str, stream: str) -> Iterator[None]:
     except Unavailable as error:
         raise UnreachableError(
             f"no answer through the controller at {shown(controller)}: {error.detail}",
-            "is Sluice running (`make status`)? Another address: --controller URL or SLUICE_CONTROLLER",
+            "is Sluice running (`make status`, `kubectl get pods`)? "
+            "Another address: --controller URL or SLUICE_CONTROLLER",
         ) from error
     except TryLater as error:
         raise UnreachableError(

@@ -99,7 +99,10 @@ def settings_of(manifests: list[Manifest]) -> dict[str, str]:
 def pods(manifests: list[Manifest]) -> Iterator[tuple[str, Manifest]]:
     """Yield the pods that workloads make, and those whose templates lie in config maps: a name, metadata and spec."""
     for manifest in manifests:
-        if "template" in (spec := manifest.get("spec") or {}):
+        spec = manifest.get("spec") or {}
+        if manifest["kind"] == "CronJob":
+            spec = spec["jobTemplate"]["spec"]
+        if "template" in spec:
             yield name_of(manifest), spec["template"]
         if manifest["kind"] == "ConfigMap":
             for key, text in manifest["data"].items():

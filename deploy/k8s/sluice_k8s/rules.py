@@ -78,7 +78,7 @@ def _pod(name: str, pod: Manifest) -> Iterator[str]:
             yield f"{name}: no time is left to end in"
         for container in containers(pod):
             yield from _resources(f"{name}/{container['name']}", container)
-        for container in spec["containers"]:
+        for container in spec["containers"] if spec.get("restartPolicy") != "Never" else ():
             yield from _probes(f"{name}/{container['name']}", container)
 
 

@@ -182,7 +182,8 @@ class KafkaSource:
     def _unreachable(self, error: KafkaException) -> UnreachableError:
         return UnreachableError(
             f"cannot read from Kafka at {self._bootstrap}: {in_words(error)}",
-            "is it running (`make status`)? SLUICE_KAFKA_BOOTSTRAP, or --kafka HOST:PORT, says where it is",
+            "is it running (`make status`, `kubectl get pods`)? "
+            "SLUICE_KAFKA_BOOTSTRAP, or --kafka HOST:PORT, says where it is",
         )
 
 

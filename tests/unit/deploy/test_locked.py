@@ -1,6 +1,7 @@
 """Which packages go into an image: the part of the lock that a project needs."""
 
 import re
+import shlex
 from importlib import metadata
 from pathlib import Path
 
@@ -84,11 +85,12 @@ def test_of_the_extras_of_a_project_those_wanted_count(tmp_path: Path) -> None:
         locked.direct(f"{tmp_path}/one[slow]")
 
 
-@pytest.mark.parametrize("service", SERVICES, ids=lambda path: path.name)
+@pytest.mark.parametrize("service", [*SERVICES, CLONE / "cli"], ids=lambda path: path.name)
 def test_an_image_has_everything_its_code_imports(service: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(CLONE)
     (package,) = (path.parent for path in service.glob("*/main.py"))
-    own, shared = sources(package), sources(CLONE / "shared" / "sluice")
+    own = sources(package)
+    shared = {**sources(CLONE / "shared" / "sluice"), **sources(CLONE / "shared" / "client" / "sluice_client")}
     installed = installed_into("runtime") | installed_into(service.name)
     missing = {
         name: path for name, path in others_reached(own, {**shared, **own}).items() if not providers(name) & installed
@@ -107,8 +109,9 @@ def sources(package: Path) -> dict[str, str]:
 
 def installed_into(image: str) -> set[str]:
     """What the image's Dockerfile has `assemble` install."""
-    (line,) = re.findall(r"assemble packages (\S+)", (IMAGES / f"{image}.Dockerfile").read_text())
-    return locked.closure(locked.direct(line.strip('"')), locked.parse(LOCK.read_text()))
+    (line,) = re.findall(r"assemble packages (.*)", (IMAGES / f"{image}.Dockerfile").read_text())
+    projects = shlex.split(line.partition(" -- ")[0])
+    return locked.closure(set().union(*map(locked.direct, projects)), locked.parse(LOCK.read_text()))
 
 
 _PROVIDERS = metadata.packages_distributions()
