@@ -101,6 +101,13 @@ async def test_all_events_are_read_in_order_to_the_end_of_the_stream(cluster: Cl
     assert any(isinstance(item, CheckpointReached) for item in items)
 
 
+async def test_segments_take_turns_while_all_of_them_have_events(cluster: Cluster) -> None:
+    for key in (EARLY, LATE):
+        await cluster.write(key, *[key.encode()] * 500)
+    first = await _take(await cluster.reader("r"), 500)
+    assert min(first.count(EARLY.encode()), first.count(LATE.encode())) >= 100
+
+
 async def test_nothing_came_in_time(cluster: Cluster) -> None:
     async with await cluster.reader("r") as reader:
         began = asyncio.get_running_loop().time()
