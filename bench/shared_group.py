@@ -64,14 +64,14 @@ class Readers:
                 _QUIET,
                 "-cp",
                 self._classpath,
-                "io.sluice.client.ReaderPeer",
+                "io.sluice.client.GroupPeer",
             ]
             arguments = [f"tcp://{self._address}", self._scope, "g", reader]
         else:
             command = [sys.executable, "-I", "-S", launch.__file__, str(os.getpid()), sys.executable]
             command += ["-m", "support.group_reader"]
             arguments = [self._address, self._scope, "g", reader]
-        process = await asyncio.create_subprocess_exec(*command, *arguments, stdin=PIPE, stdout=PIPE, cwd=_TESTS)
+        process = await asyncio.create_subprocess_exec(*command, *arguments, stdout=PIPE, cwd=_TESTS)
         assert process.stdout is not None
         async with asyncio.timeout(_DEADLINE_S):
             assert await process.stdout.readline() == b"joined\n", reader

@@ -83,12 +83,10 @@ class Reading:
 
 @asynccontextmanager
 async def _java_reader(system: System, reading: Reading, *arguments: str) -> AsyncIterator[Process]:
-    """A reader in Java, which has joined its group; the arguments are those of `ReaderPeer` behind the address."""
+    """A reader in Java, which has joined its group; the arguments are those of `GroupPeer` behind the address."""
     classpath = await asyncio.to_thread(build, LocalSettings().home / "java-client")
-    command = [java.executable(), *java.SHORT_LIVED, "-cp", classpath, "io.sluice.client.ReaderPeer"]
-    process = await asyncio.create_subprocess_exec(
-        *command, f"tcp://{system.grpc_address}", *arguments, stdin=PIPE, stdout=PIPE
-    )
+    command = [java.executable(), *java.SHORT_LIVED, "-cp", classpath, "io.sluice.client.GroupPeer"]
+    process = await asyncio.create_subprocess_exec(*command, f"tcp://{system.grpc_address}", *arguments, stdout=PIPE)
     assert process.stdout is not None
     try:
         async with asyncio.timeout(DEADLINE_S):

@@ -1,4 +1,4 @@
-"""Reading in a group: in a process that prints what it gets as `ReaderPeer` of the tests in Java does, or here."""
+"""Reading in a group: in a process that prints what it gets as `GroupPeer` of the tests in Java does, or here."""
 
 import asyncio
 import sys

@@ -4,6 +4,7 @@ import io.pravega.client.ClientConfig;
 import io.pravega.client.EventStreamClientFactory;
 import io.pravega.client.admin.ReaderGroupManager;
 import io.pravega.client.stream.Checkpoint;
+import io.pravega.client.stream.EventRead;
 import io.pravega.client.stream.EventStreamReader;
 import io.pravega.client.stream.EventStreamWriter;
 import io.pravega.client.stream.EventWriterConfig;
@@ -51,6 +52,14 @@ public final class GroupPeer {
     public static void main(String[] arguments) {
         ClientConfig config = ClientConfig.builder().controllerURI(URI.create(arguments[0])).build();
         GroupPeer peer = new GroupPeer(config, arguments[1], arguments[2]);
+        if (arguments.length > 3) {
+            if (arguments.length > 4) {
+                String stream = arguments[1] + "/" + arguments[4];
+                peer.groups.createReaderGroup(arguments[2], Groups.config().stream(stream).build());
+            }
+            peer.readToEnd(arguments[3]);
+            System.exit(0);
+        }
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII));
         try {
             for (String line = in.readLine(); line != null; line = in.readLine()) {
@@ -61,6 +70,23 @@ public final class GroupPeer {
             System.exit(1);
         }
         System.exit(0); // The client's threads would keep it a while.
+    }
+
+    private void readToEnd(String id) {
+        try (EventStreamReader<String> reader =
+                events.createReader(id, name, Events.TEXT, ReaderConfig.builder().build())) {
+            out.println("joined");
+            for (EventRead<String> next = reader.readNextEvent(POLL_MILLIS);
+                    !next.isReadCompleted();
+                    next = reader.readNextEvent(POLL_MILLIS)) {
+                if (next.isCheckpoint()) {
+                    out.println("checkpoint " + next.getCheckpointName());
+                } else if (next.getEvent() != null) {
+                    out.println("event " + next.getEvent());
+                }
+            }
+        }
+        out.println("left");
     }
 
     private String obey(String[] words) throws Exception {
