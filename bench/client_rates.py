@@ -11,7 +11,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
@@ -20,6 +21,7 @@ import pravega_client
 from bench.systems import private_system
 from sluice_client import (
     Event,
+    EventReader,
     GroupConfig,
     ScalingPolicy,
     StreamConfig,
@@ -71,7 +73,7 @@ def _measure(address: str, rounds: int) -> None:
         stream = f"s{secrets.token_hex(4)}"
         asyncio.run(_create(address, stream, segments))
         count = _BYTES[size] // size
-        for what in ("write", "read"):
+        for what in ("write", "read", "batch"):
             turns = [[_apart(address, side, what, stream, size, count) for side in _SIDES] for _ in range(rounds)]
             ours, theirs = (max(rates, key=_events_per_s) for rates in zip(*turns, strict=True))
             shown = f"{_shown(ours, size)}{_shown(theirs, size)}"
@@ -137,20 +139,40 @@ async def _pypi_write(address: str, stream: str, size: int, count: int) -> Rate:
     return await _timed(count, work)
 
 
-async def _read(address: str, stream: str, _size: int, count: int) -> Rate:
+@asynccontextmanager
+async def _new_reader(address: str, stream: str) -> AsyncIterator[EventReader]:
     async with open_client(address) as client:
         group = f"g{secrets.token_hex(4)}"
         await create_reader_group(client, _SCOPE, group, GroupConfig(starts={f"{_SCOPE}/{stream}": None}))
         async with await open_reader(client, _SCOPE, group, "r") as reader:
+            yield reader
 
-            async def work() -> None:
-                left = count
-                async for item in reader:
-                    left -= isinstance(item, Event)
-                    if left == 0:
-                        return
 
-            return await _timed(count, work)
+async def _read(address: str, stream: str, _size: int, count: int) -> Rate:
+    async with _new_reader(address, stream) as reader:
+
+        async def work() -> None:
+            left = count
+            async for item in reader:
+                left -= isinstance(item, Event)
+                if left == 0:
+                    return
+
+        return await _timed(count, work)
+
+
+async def _read_batches(address: str, stream: str, _size: int, count: int) -> Rate:
+    async with _new_reader(address, stream) as reader:
+
+        async def work() -> None:
+            left = count
+            async for batch in reader.batches():
+                if isinstance(batch, list):
+                    left -= len([event.data for event in batch])
+                if left == 0:
+                    return
+
+        return await _timed(count, work)
 
 
 async def _pypi_read(address: str, stream: str, _size: int, count: int) -> Rate:
@@ -172,8 +194,10 @@ async def _pypi_read(address: str, stream: str, _size: int, count: int) -> Rate:
 WORK = {
     ("ours", "write"): _write,
     ("ours", "read"): _read,
+    ("ours", "batch"): _read_batches,
     ("pypi", "write"): _pypi_write,
     ("pypi", "read"): _pypi_read,
+    ("pypi", "batch"): _pypi_read,
 }
 
 

@@ -57,14 +57,14 @@ from sluice_client.groups.group import (
     delete_reader_group,
     open_reader_group,
 )
-from sluice_client.groups.reader import CheckpointReached, Event, EventReader, open_reader
+from sluice_client.groups.reader import Batch, CheckpointReached, EventReader, open_reader
 from sluice_client.groups.synchronizer import GroupMissing
 from sluice_client.groups.time_window import TimeWindow
 from sluice_client.head import Start, find_start, start_at
 from sluice_client.opening import Client, open_client
 from sluice_client.revision import Revision
 from sluice_client.revisioned_stream import RevisionedStream
-from sluice_client.segment_input import SegmentInput, Skipped
+from sluice_client.segment_input import Event, SegmentInput, Skipped
 from sluice_client.stream_manager import KeyRange, StreamDescription, StreamManager
 from sluice_client.stream_writer import StreamWriter
 from sluice_client.synchronizer import StateSynchronizer
@@ -74,6 +74,7 @@ __all__ = [
     "PASSING",
     "Access",
     "AccessRefused",
+    "Batch",
     "Checkpoint",
     "CheckpointGivenUp",
     "CheckpointReached",

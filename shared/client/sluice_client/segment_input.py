@@ -1,34 +1,53 @@
 """The events of one segment from an offset on, read ahead of the caller, to the end of the segment.
 
-One read at a time is under way; what came waits in a bounded buffer. At the end of an unsealed segment the segment
-store holds the read until there is more. Only whole events come out, however large: one that is larger than the buffer
-is the only one in it. What was truncated away before it was read is skipped, and the caller is told of it.
+One read at a time is under way; what came waits in a bounded buffer, and is cut into events when the caller takes them.
+At the end of an unsealed segment the segment store holds the read until there is more. Only whole events come out,
+however large: one that is larger than the buffer is the only one in it. What was truncated away before it was read is
+skipped, and the caller is told of it.
 
 Concurrency: a task of the input's own reads; taking does not wait, so that a caller which is cancelled while it waits
 has lost nothing. Inputs of one reader share the event that wakes it.
 """
 
 import asyncio
-from collections import deque
+import struct
 from types import TracebackType
 from typing import Self
 
 import msgspec
 
 from sluice.pravega import SegmentData, SegmentMissing, SegmentStore, SegmentTruncated, TryLater
-from sluice.pravega.event_frames import EventSplitter, StoredEvent
+from sluice.pravega.event_frames import HEADER_BYTES, split_events
 from sluice_client.attempts import Patience, patiently
 from sluice_client.errors import Unavailable
+from sluice_client.groups.encoding import EventPointer
 
-_PIECE_BYTES = 2 * 1024 * 1024
-"""What one read asks for: as much as a segment store gives at most."""
-_BUFFER_BYTES = 2 * 1024 * 1024
-"""With more than this waiting no read is begun; so there are up to two pieces."""
+LARGEST_READ_BYTES = 2 * 1024 * 1024
+"""As much as a segment store gives at most."""
+_TAKEN_EVENTS = 1000
+"""How many events are taken at most at once."""
 _TAIL_WAIT_S = 3600.0
 """How long a read is held at the end of a segment. A connection that breaks is found out much sooner."""
 _EVENT_WAIT_S = 30.0
 """How long the rest of an event may take to come: it was appended as a whole."""
 _DEFAULT_PATIENCE = Patience()
+_header = struct.Struct(">Q").unpack_from
+"""The header of an event as one number: its type is 0, so this is the length. That of anything else is larger."""
+_LARGEST_EVENT = 2**31 - 1
+
+
+class Event(msgspec.Struct, frozen=True, gc=False):
+    """An event, and where it lies."""
+
+    data: bytes
+    segment: str
+    start: int
+    end: int
+
+    @property
+    def pointer(self) -> EventPointer:
+        """By which the event can be read once more, as long as it is not truncated away."""
+        return EventPointer(self.segment, self.start, self.end - self.start)
 
 
 class Skipped(msgspec.Struct, frozen=True):
@@ -42,7 +61,7 @@ class Skipped(msgspec.Struct, frozen=True):
 class SegmentInput:
     """Reads `segment` from `offset` on, up to `limit` if there is one: an event that ends behind it does not count.
 
-    An async context manager, which ends the reading. `woken` is set whenever the input becomes ready.
+    An async context manager, which ends the reading. `woken` is set whenever the input may have become ready.
     """
 
     def __init__(
@@ -54,21 +73,26 @@ class SegmentInput:
         limit: int | None = None,
         patience: Patience = _DEFAULT_PATIENCE,
         woken: asyncio.Event | None = None,
-        buffer_bytes: int = _BUFFER_BYTES,
+        read_bytes: int = LARGEST_READ_BYTES,
     ) -> None:
         self.segment = segment
         self.offset = offset
         """Where the next event begins that the caller has not taken."""
         self.at_limit = False
         """Whether the end is that of `limit`, and not that of the segment."""
+        self.read_bytes = read_bytes
+        """What one read asks for. With as much waiting no read is begun; so there is up to twice as much."""
         self._store = store
         self._limit = limit
         self._patience = patience
         self._woken = woken or asyncio.Event()
         self._room = asyncio.Event()
-        self._buffer_bytes = buffer_bytes
-        self._buffered_to = offset
-        self._found: deque[StoredEvent | Skipped | Exception] = deque()
+        self._read_to = offset
+        self._data = b""
+        self._at = 0
+        self._pieces: list[bytes] = []
+        self._waiting_bytes = 0
+        self._then: Skipped | Exception | None = None
         self._finished = False
         self._task = asyncio.create_task(self._fill(), name=f"read {segment}")
 
@@ -92,77 +116,130 @@ class SegmentInput:
     @property
     def ended(self) -> bool:
         """All was taken, and nothing more will come: the segment is sealed or gone, or the limit is reached."""
-        return self._finished and not self._found
+        return self._finished and self._then is None and not self._has_event
 
     @property
     def ready(self) -> bool:
         """Whether there is something to take, or the end was reached."""
-        return bool(self._found) or self._finished
+        return self._finished or self._then is not None or self._has_event
 
-    def take(self) -> StoredEvent | Skipped | None:
-        """The next event, or what was skipped before it; None if there is nothing at the moment.
+    def take(self) -> list[Event] | Skipped | None:
+        """The next events, or what was skipped before them; None if there is nothing at the moment.
 
         Raises MalformedEvents, SegmentStoreError, Unavailable when the patience is over. After an error that was raised
         reading goes on where it stood.
         """
-        if not self._found:
+        if self._has_event:
+            return self._cut()
+        found, self._then = self._then, None
+        if found is None:
             return None
-        found = self._found.popleft()
+        self._room.set()
         if isinstance(found, Exception):
-            self._room.set()
             raise found
-        self.offset = found.end if found.end is not None else self.offset
-        if self._buffered_to - self.offset < self._buffer_bytes:
-            self._room.set()
-        return found
+        # What had been read of the next event is gone with the rest of it.
+        skipped = Skipped(self.segment, self.offset, found.end)
+        self._data, self._at, self._pieces, self._waiting_bytes = b"", 0, [], 0
+        if found.end is not None:
+            self.offset = self._read_to = found.end
+        return skipped
 
-    async def next(self) -> StoredEvent | Skipped | None:
-        """Waits for the next event, or what was skipped before it; None at the end. For a caller of one input."""
+    async def next(self) -> list[Event] | Skipped | None:
+        """Waits for the next events, or what was skipped before them; None at the end. For a caller of one input."""
         while not self.ready:
             self._woken.clear()
             await self._woken.wait()
         return self.take()
 
+    # What waits: `_data` from `_at` on, which begins with an event, and the pieces behind it
+
+    @property
+    def _next_bytes(self) -> int:
+        """What the next event takes; its header alone while that is not there, or is none."""
+        if len(self._data) - self._at < HEADER_BYTES:
+            return HEADER_BYTES
+        length: int = _header(self._data, self._at)[0]
+        return HEADER_BYTES + length if length <= _LARGEST_EVENT else HEADER_BYTES
+
+    @property
+    def _has_event(self) -> bool:
+        next_bytes = self._next_bytes
+        if self._waiting_bytes < next_bytes:
+            return False
+        return self._limit is None or self.offset + next_bytes <= self._limit
+
+    def _add(self, data: bytes) -> None:
+        self._pieces.append(data)
+        self._waiting_bytes += len(data)
+        self._read_to += len(data)
+        self._join()
+
+    def _join(self) -> None:
+        """Has `_data` begin with a whole event if there is one: a large event is put together once."""
+        if self._pieces and self._waiting_bytes >= self._next_bytes > len(self._data) - self._at:
+            self._data, self._at = b"".join([self._data[self._at :], *self._pieces]), 0
+            self._pieces = []
+            self._join()
+
+    def _cut(self) -> list[Event]:
+        data, at, segment = self._data, self._at, self.segment
+        begin = self.offset - at
+        size = len(data) if self._limit is None else min(len(data), self._limit - begin)
+        events: list[Event] = []
+        for _ in range(_TAKEN_EVENTS):
+            if at + HEADER_BYTES > size:
+                break
+            end = at + HEADER_BYTES + _header(data, at)[0]
+            if end > size:
+                break
+            events.append(Event(data[at + HEADER_BYTES : end], segment, begin + at, begin + end))
+            at = end
+        if not events:
+            # It raises MalformedEvents: a whole event is there, if it is one.
+            split_events(data[at : at + HEADER_BYTES], begin + at)
+        self._waiting_bytes -= at - self._at
+        self.offset, self._at = begin + at, at
+        self._join()
+        if self._waiting_bytes < self.read_bytes:
+            self._room.set()
+        return events
+
+    # Reading
+
     async def _fill(self) -> None:
         while not self._finished:
             try:
-                await self._read_from(self._buffered_to)
+                await self._read()
             except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets it
-                self._put(error)
-                while self._found and self._found[-1] is error:
-                    await self._wait_for_room()
+                self._then = error
+            if self.ready:
+                self._woken.set()
+            while self._then is not None or (self._waiting_bytes >= self.read_bytes and self._has_event):
+                self._room.clear()
+                await self._room.wait()
 
-    async def _wait_for_room(self) -> None:
-        self._room.clear()
-        await self._room.wait()
+    async def _read(self) -> None:
+        try:
+            data = await self._piece()
+        except (SegmentTruncated, SegmentMissing):
+            await self._skip()
+            return
+        self._add(data.data)
+        if self._limit is not None and self._read_to >= self._limit:
+            # It may be the end of the segment as well: then it is that.
+            self.at_limit = self._read_to > self._limit or not data.end_of_segment
+        self._finished = self.at_limit or data.end_of_segment
 
-    async def _read_from(self, offset: int) -> None:
-        """Reads until the end, or until what comes next is not at the next offset, or is no event."""
-        splitter = EventSplitter(offset)
-        while not self._finished:
-            if self._limit is not None and splitter.offset >= self._limit:
-                self._finish(at_limit=True)
-                return
-            try:
-                data = await self._piece(splitter)
-            except (SegmentTruncated, SegmentMissing):
-                await self._skip(splitter.offset)
-                return
-            for found in splitter.feed(data.data):
-                self._extend(found.events, found.end)
-            if data.end_of_segment:
-                self._finish()
-            elif self._buffered_to - self.offset >= self._buffer_bytes:
-                await self._wait_for_room()
-
-    async def _piece(self, splitter: EventSplitter) -> SegmentData:
+    async def _piece(self) -> SegmentData:
         """The next bytes. Raises Unavailable when the patience is over, which begins with the first failure."""
-        at, length = splitter.offset + splitter.pending_bytes, max(_PIECE_BYTES, splitter.missing_bytes)
-        wait_s = _EVENT_WAIT_S if splitter.pending_bytes else _TAIL_WAIT_S
+        if self._limit is not None and self._read_to >= self._limit:
+            return SegmentData(self._read_to, b"", False)
+        length = max(self.read_bytes, self._next_bytes - self._waiting_bytes)
+        wait_s = _EVENT_WAIT_S if self._waiting_bytes and not self._has_event else _TAIL_WAIT_S
         clock, end = asyncio.get_running_loop().time, 0.0
         for pause in self._patience.pauses():
             try:
-                data = await self._store.read_or_wait(self.segment, at, length, wait_s)
+                data = await self._store.read_or_wait(self.segment, self._read_to, length, wait_s)
                 if data.data or data.end_of_segment:
                     return data
             except TryLater as error:
@@ -172,35 +249,14 @@ class SegmentInput:
             await asyncio.sleep(pause)
         raise AssertionError("the pauses never end")
 
-    async def _skip(self, offset: int) -> None:
+    async def _skip(self) -> None:
         """Goes on where the segment begins now; a store that says so by mistake is read again from where it was."""
         try:
             info = await patiently(lambda: self._store.segment_info(self.segment), self._patience.deadline_s)
         except SegmentMissing:
-            self._put(Skipped(self.segment, offset, None))
-            self._finish()
+            self._then, self._finished = Skipped(self.segment, self.offset, None), True
             return
-        if info.start_offset > offset:
-            self._buffered_to = info.start_offset
-            self._put(Skipped(self.segment, offset, info.start_offset))
+        if info.start_offset > self._read_to:
+            self._then = Skipped(self.segment, self.offset, info.start_offset)
         else:
             await asyncio.sleep(self._patience.longest_pause_s)
-
-    def _extend(self, events: list[StoredEvent], end: int) -> None:
-        if self._limit is not None and end > self._limit:
-            events = [event for event in events if event.end <= self._limit]
-            self._finish(at_limit=True)
-        if events:
-            self._buffered_to = events[-1].end
-            self._found += events
-            self._woken.set()
-
-    def _put(self, found: Skipped | Exception) -> None:
-        self._found.append(found)
-        self._woken.set()
-
-    def _finish(self, at_limit: bool = False) -> None:
-        # The limit may lie in the last piece of a sealed segment: what is said first counts.
-        if not self._finished:
-            self._finished, self.at_limit = True, at_limit
-        self._woken.set()

@@ -17,7 +17,7 @@ import math
 import random
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from types import TracebackType
 from typing import Self
@@ -26,19 +26,18 @@ from uuid import uuid4
 import msgspec
 
 from sluice.domain.names import is_user_name, mark_stream
-from sluice.pravega.event_frames import StoredEvent
 from sluice.pravega.reader_group_state import GroupState, Predecessors, Ranges, UpdateDistanceToTail
 from sluice.pravega.stream_cut import Offsets
 from sluice_client.errors import ClientError, Refused
 from sluice_client.groups import decisions
 from sluice_client.groups.background_calls import BackgroundCalls
 from sluice_client.groups.decisions import ReaderOffline, Updates, held_by
-from sluice_client.groups.encoding import EventPointer, Position
+from sluice_client.groups.encoding import Position
 from sluice_client.groups.group import ReaderGroup, open_reader_group
 from sluice_client.groups.state import COMPLETED, at_end_of_data, is_silent, pending
 from sluice_client.groups.time_window import TimeWindow, TimeWindows
 from sluice_client.opening import Client
-from sluice_client.segment_input import SegmentInput, Skipped
+from sluice_client.segment_input import LARGEST_READ_BYTES, Event, SegmentInput, Skipped
 
 _NO_END = 2**63 - 1
 """The end of a segment that is read to its own end."""
@@ -47,24 +46,10 @@ _LOOK_S = 0.1
 _LONGEST_WAIT_S = 1.0
 _REPAIR_S = 10.0
 """How often at most a configuration that is being changed is looked for at the controller."""
-_BURST_EVENTS = 100
-"""How many more events of a segment are returned, unless timers are due, before other segments have their turn."""
+READ_AHEAD_BYTES = 16 * 1024 * 1024
+"""What is read ahead of the program, in all segments together."""
 
 _log = logging.getLogger(__name__)
-
-
-class Event(msgspec.Struct, frozen=True, gc=False):
-    """An event, and where it lies."""
-
-    data: bytes
-    segment: str
-    start: int
-    end: int
-
-    @property
-    def pointer(self) -> EventPointer:
-        """By which the event can be read once more, as long as it is not truncated away."""
-        return EventPointer(self.segment, self.start, self.end - self.start)
 
 
 class CheckpointReached(msgspec.Struct, frozen=True):
@@ -74,6 +59,7 @@ class CheckpointReached(msgspec.Struct, frozen=True):
 
 
 Item = Event | CheckpointReached | Skipped
+Batch = list[Event] | CheckpointReached | Skipped
 
 
 class _Timers(msgspec.Struct):
@@ -93,8 +79,9 @@ class EventReader:
     Then all that it returned counts as processed; but after an error only what its last checkpoint has.
     """
 
-    def __init__(self, client: Client, group: ReaderGroup, id: str) -> None:
+    def __init__(self, client: Client, group: ReaderGroup, id: str, read_ahead_bytes: int = READ_AHEAD_BYTES) -> None:
         self.id = id
+        self._read_ahead_bytes = read_ahead_bytes
         self._client = client
         self._whole = group
         self._group = group.shared
@@ -113,7 +100,7 @@ class EventReader:
         self._uncertain = False
         self._online = True
         self._last_segment: str | None = None
-        self._burst = 0
+        self._rest: list[Event] = []
         self._working: asyncio.Task[CheckpointReached | None] | None = None
         self._calls = BackgroundCalls(self._woken)
 
@@ -140,6 +127,8 @@ class EventReader:
 
     async def __anext__(self) -> Item:
         """The next item; ends when nothing is left to be read, and nothing will follow."""
+        if self._rest and self._clock() < self._look_at:
+            return self._rest.pop()
         item = await self.next()
         if item is None:
             raise StopAsyncIteration
@@ -167,23 +156,33 @@ class EventReader:
         ReaderOffline when the group has this reader no more; MalformedEvents, SegmentStoreError, ClientError, after
         which the next call goes on.
         """
-        if self._burst and self._clock() < self._look_at:
-            self._burst -= 1
-            item = self._take_from(self._turns[0])
-            if item is not None:
-                return item
-        self._burst = 0
+        if self._rest and self._clock() < self._look_at:
+            return self._rest.pop()
+        found = await self.next_batch(timeout_s)
+        if not isinstance(found, list):
+            return found
+        found.reverse()
+        self._rest = found
+        return found.pop()
+
+    async def batches(self) -> AsyncIterator[Batch]:
+        """The batches one after the other, until nothing is left to be read, and nothing will follow."""
+        while (found := await self.next_batch()) is not None:
+            yield found
+
+    async def next_batch(self, timeout_s: float = math.inf) -> Batch | None:
+        """As `next`, but with events of one segment that follow each other, all of which count as returned."""
         until = self._clock() + timeout_s
-        # Other tasks have their turn after each burst.
+        # Other tasks have their turn.
         await asyncio.sleep(0)
         while True:
             if self._working is not None or self._is_due:
                 checkpoint = await self._work(until)
                 if checkpoint is not None or self._working is not None:
                     return checkpoint
-            item = self._take()
-            if item is not None:
-                return item
+            found = self._take()
+            if found is not None:
+                return found
             now = self._clock()
             if now >= until or self.at_end_of_data:
                 return None
@@ -221,27 +220,24 @@ class EventReader:
 
     # Events
 
-    def _take(self) -> Event | Skipped | None:
-        """Of the next segment that has something; a burst of more of it follows."""
+    def _take(self) -> list[Event] | Skipped | None:
+        """What is left of the last events, or else those of the next segment that has some."""
+        if self._rest:
+            rest, self._rest = self._rest[::-1], []
+            return rest
         for _ in range(len(self._turns)):
             self._turns.rotate(-1)
             source = self._turns[0]
-            item = self._take_from(source)
-            if item is not None:
-                self._burst = _BURST_EVENTS
-                return item
-            if source.ended:
+            found = source.take()
+            if isinstance(found, Skipped):
+                _log.warning("%s: truncated before it was read, from %d to %s", found.segment, found.start, found.end)
+            elif found is not None:
+                self._last_segment = source.segment
+            elif source.ended:
                 self._end(source)
+            if found is not None:
+                return found
         return None
-
-    def _take_from(self, source: SegmentInput) -> Event | Skipped | None:
-        found = source.take()
-        if isinstance(found, StoredEvent):
-            self._last_segment = source.segment
-            return Event(found.data, source.segment, found.start, found.end)
-        if found is not None:
-            _log.warning("%s: truncated before it was read, from %d to %s", found.segment, found.start, found.end)
-        return found
 
     def _end(self, source: SegmentInput) -> None:
         """Keeps a segment that was read to its end until the next checkpoint, which says so."""
@@ -262,13 +258,13 @@ class EventReader:
 
     @property
     def _is_due(self) -> bool:
-        if self._returned is not None or self._settling or self._uncertain:
-            return True
         return self._calls.answered or self._clock() >= self._look_at
 
     async def _work(self, until: float) -> CheckpointReached | None:
         """Waits for what is due beside reading, which goes on when the caller is cancelled, or waits no longer."""
         if self._working is None:
+            # So nothing more is returned until it has ended, and that without an error or a checkpoint.
+            self._look_at = 0.0
             self._working = asyncio.create_task(self._do_what_is_due(), name=f"reader {self.id}")
         seconds = until - self._clock()
         await asyncio.wait([self._working], timeout=seconds if seconds < math.inf else None)
@@ -417,6 +413,10 @@ class EventReader:
                     self._completed[segment] = offset
                 else:
                     self._begin(segment, offset, None if end == _NO_END else end)
+        # Each input has up to two reads, and so has what was taken of one of them.
+        share = self._read_ahead_bytes // (2 * len(self._turns) + 2)
+        for source in self._turns:
+            source.read_bytes = max(1, min(LARGEST_READ_BYTES, share))
 
     def _begin(self, segment: str, offset: int, limit: int | None) -> None:
         source = SegmentInput(
@@ -430,7 +430,8 @@ class EventReader:
         if source is not None:
             source.stop()
             self._turns.remove(source)
-            self._burst = 0
+            if self._rest and self._rest[0].segment == segment:
+                self._rest = []
 
     async def _end_work(self) -> None:
         working, self._working = self._working, None
@@ -443,21 +444,27 @@ class EventReader:
         await self._end_work()
         inputs, self._inputs = self._inputs, {}
         self._turns.clear()
-        self._burst = 0
+        self._rest = []
         for source in inputs.values():
             await source.close()
 
     def _positions(self) -> Offsets:
-        return {segment: source.offset for segment, source in self._inputs.items()} | self._completed
+        offsets = {segment: source.offset for segment, source in self._inputs.items()} | self._completed
+        if self._rest:
+            offsets[self._rest[-1].segment] = self._rest[-1].start
+        return offsets
 
     def _lag(self) -> UpdateDistanceToTail:
         now_ms = time.time_ns() // 1_000_000
         return decisions.lag_of(self.id, now_ms, self._last_segment, self._positions(), self._group.state.ranges)
 
 
-async def open_reader(client: Client, scope: str, group: str, id: str) -> EventReader:
+async def open_reader(
+    client: Client, scope: str, group: str, id: str, *, read_ahead_bytes: int = READ_AHEAD_BYTES
+) -> EventReader:
     """A reader that has joined a group under an id that no other reader has, nor had while it may still be alive.
 
+    It reads `read_ahead_bytes` ahead of the program, in all its segments together; more only for a larger event.
     Raises Refused for what can be no id, ReaderExists, GroupMissing.
     """
     if not is_user_name(id):
@@ -478,7 +485,7 @@ async def open_reader(client: Client, scope: str, group: str, id: str) -> EventR
         if joins:
             await _take_back(found, id, error)
         raise
-    return EventReader(client, found, id)
+    return EventReader(client, found, id, read_ahead_bytes)
 
 
 async def _take_back(group: ReaderGroup, id: str, error: BaseException) -> None:

@@ -9,11 +9,12 @@ from uuid import uuid4
 import pytest
 
 from sluice.controller_api import controller_pb2 as pb
-from sluice.pravega import ConnectionFailure, Failure, InMemorySegmentStore
+from sluice.pravega import ConnectionFailure, Failure, InMemorySegmentStore, SegmentData
 from sluice.pravega.reader_group_config import GroupConfig, Retention
 from sluice.pravega.reader_group_state import CreateCheckpoint, GroupState, UpdatingConfig
 from sluice_client import (
     Client,
+    Event,
     EventMissing,
     Refused,
     ScalingPolicy,
@@ -26,7 +27,7 @@ from sluice_client import (
 from sluice_client.groups.decisions import ReaderExists, ReaderOffline
 from sluice_client.groups.group import ConfigDiffers, ReaderGroup, create_reader_group, open_reader_group
 from sluice_client.groups.messages import config_message
-from sluice_client.groups.reader import CheckpointReached, Event, EventReader, Item, open_reader
+from sluice_client.groups.reader import CheckpointReached, EventReader, Item, open_reader
 from sluice_client.groups.state import is_complete
 from sluice_client.memory import InMemoryController
 
@@ -115,6 +116,49 @@ async def test_nothing_came_in_time(cluster: Cluster) -> None:
         assert 5.0 <= asyncio.get_running_loop().time() - began < 6.0
         await cluster.write(EARLY, b"1")
         assert await _take(reader, 1) == [b"1"]
+
+
+async def test_batches_have_what_is_there_of_a_segment_and_end_at_checkpoints(cluster: Cluster) -> None:
+    await cluster.write(EARLY, b"1", b"2", b"3")
+    reader = await cluster.reader("r")
+    assert await _take(reader, 1) == [b"1"]
+    batch = await reader.next_batch()
+    assert batch == [Event(b"2", FIRST, 9, 18), Event(b"3", FIRST, 18, 27)]
+    assert reader.position.offsets == {FIRST: 27, SECOND: 0} and await reader.next_batch(timeout_s=1.0) is None
+    await cluster.write(LATE, *[b"%d" % number for number in range(3000)])
+    await (await cluster.group()).shared.update(lambda _: [CreateCheckpoint("c")])
+    await cluster.client.streams.seal_stream("sc", "st")
+    found = [item async for item in reader.batches()]
+    assert found.count(CheckpointReached("c")) == 1
+    events = [event.data for item in found if isinstance(item, list) for event in item]
+    assert events == [b"%d" % number for number in range(3000)] and reader.at_end_of_data
+
+
+@pytest.mark.parametrize("segments", [1, 5])
+async def test_no_more_is_read_ahead_than_a_reader_may(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, segments: int
+) -> None:
+    limit, came, read = 60_000, dict[str, int](), cluster.store.read_or_wait
+
+    async def count(name: str, offset: int, length: int, wait_s: float) -> SegmentData:
+        data = await read(name, offset, length, wait_s)
+        came[name] = offset + len(data.data)
+        return data
+
+    await cluster.client.controller.create_stream("sc", "big", segments)
+    names = await cluster.client.controller.segments("sc", "big")
+    for name in names:
+        await cluster.store.append_events(name, uuid4(), [bytes(992)] * 100, 100)
+    monkeypatch.setattr(cluster.store, "read_or_wait", count)
+    await create_reader_group(
+        cluster.client, "sc", "g", GroupConfig(starts={"sc/big": None}, automatic_checkpoint_ms=0)
+    )
+    reader = await open_reader(cluster.client, "sc", "g", "r", read_ahead_bytes=limit)
+    for returned in range(1, segments * 100):
+        assert isinstance(await reader.next(), Event)
+        await asyncio.sleep(0.01)
+        ahead = sum(came.get(name, 0) for name in names) - 1000 * returned
+        assert ahead <= limit
 
 
 async def test_an_event_is_read_once_more_by_its_pointer(cluster: Cluster) -> None:

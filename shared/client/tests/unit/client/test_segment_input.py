@@ -12,7 +12,7 @@ from support.virtual_time import run
 from unit.client.late_store import LateStore
 
 from sluice.pravega import ConnectionFailure, Failure, InMemorySegmentStore
-from sluice_client import MalformedEvents, Patience, SegmentInput, Skipped, StoredEvent, Unavailable
+from sluice_client import Event, MalformedEvents, Patience, SegmentInput, Skipped, Unavailable
 
 SEGMENT = "sc/st/0.#epoch.0"
 IMPATIENT = Patience(deadline_s=3.0)
@@ -37,8 +37,12 @@ def write(store: InMemorySegmentStore) -> Write:
 async def _rest(source: SegmentInput) -> list[bytes | Skipped]:
     rest: list[bytes | Skipped] = []
     while (found := await source.next()) is not None:
-        rest.append(found.data if isinstance(found, StoredEvent) else found)
+        rest += [found] if isinstance(found, Skipped) else [event.data for event in found]
     return rest
+
+
+def _event(data: bytes, start: int, end: int) -> list[Event]:
+    return [Event(data, SEGMENT, start, end)]
 
 
 async def test_events_of_any_size_are_read_to_the_end(store: InMemorySegmentStore, write: Write) -> None:
@@ -55,12 +59,12 @@ async def test_reading_begins_at_an_offset_and_waits_for_what_is_written_later(
 ) -> None:
     await write(b"before", b"at")
     async with SegmentInput(store, SEGMENT, 14) as source:
-        assert await source.next() == StoredEvent(b"at", 14, 24)
+        assert await source.next() == _event(b"at", 14, 24)
         later = asyncio.create_task(source.next())
         await asyncio.sleep(1800.0)
         assert not later.done() and source.take() is None
         await write(b"later")
-        assert await later == StoredEvent(b"later", 24, 37)
+        assert await later == _event(b"later", 24, 37)
         end = asyncio.create_task(source.next())
         await asyncio.sleep(0)
         await store.seal_segment(SEGMENT)
@@ -70,19 +74,14 @@ async def test_reading_begins_at_an_offset_and_waits_for_what_is_written_later(
 async def test_no_more_is_read_than_the_buffer_may_hold(store: InMemorySegmentStore, write: Write) -> None:
     for _ in range(10):
         await write(bytes(1000))
-    reads = []
+    reads: list[str] = []
     store.fault = lambda moment, _request, _segment: reads.append(moment)
-    async with SegmentInput(store, SEGMENT, buffer_bytes=500) as source:
-        assert await source.next() is not None
-        await asyncio.sleep(10.0)
-        assert reads == ["before", "after"]
-        for _ in range(8):
-            source.take()
-        await asyncio.sleep(10.0)
-        assert len(reads) == 2
-        source.take()
-        await asyncio.sleep(10.0)
-        assert reads == ["before", "after", "before"]
+    async with SegmentInput(store, SEGMENT, read_bytes=2016) as source:
+        for turns in range(1, 6):
+            await asyncio.sleep(10.0)
+            assert reads == ["before", "after"] * turns
+            found = source.take()
+            assert isinstance(found, list) and len(found) == 2
 
 
 async def test_what_was_truncated_is_skipped_and_said(store: InMemorySegmentStore, write: Write) -> None:
@@ -91,7 +90,7 @@ async def test_what_was_truncated_is_skipped_and_said(store: InMemorySegmentStor
     async with SegmentInput(store, SEGMENT) as source:
         assert await source.next() == Skipped(SEGMENT, 0, 22)
         assert source.offset == 22
-        assert await source.next() == StoredEvent(b"three", 22, 35)
+        assert await source.next() == _event(b"three", 22, 35)
         store.fault = _no_reads
         await write(b"four", b"five")
         await store.truncate_segment(SEGMENT, 47)
@@ -103,7 +102,7 @@ async def test_what_was_truncated_is_skipped_and_said(store: InMemorySegmentStor
 async def test_a_segment_that_is_gone_has_ended(store: InMemorySegmentStore, write: Write) -> None:
     await write(b"one")
     async with SegmentInput(store, SEGMENT) as source:
-        assert await source.next() == StoredEvent(b"one", 0, 11)
+        assert await source.next() == _event(b"one", 0, 11)
         await store.delete_segment(SEGMENT)
         assert await _rest(source) == [Skipped(SEGMENT, 11, None)]
 
@@ -134,7 +133,7 @@ async def test_an_outage_within_the_patience_is_not_noticed(store: InMemorySegme
         await write(b"one")
         await asyncio.sleep(2.0)
         store.fault = None
-        assert await source.next() == StoredEvent(b"one", 0, 11)
+        assert await source.next() == _event(b"one", 0, 11)
 
 
 async def test_an_outage_beyond_the_patience_is_an_error_and_reading_goes_on(
@@ -147,7 +146,7 @@ async def test_an_outage_beyond_the_patience_is_an_error_and_reading_goes_on(
             with pytest.raises(Unavailable, match=SEGMENT):
                 await source.next()
         store.fault = None
-        assert await source.next() == StoredEvent(b"one", 0, 11)
+        assert await source.next() == _event(b"one", 0, 11)
 
 
 async def test_what_is_no_event_is_an_error_behind_the_events_before_it(
@@ -156,14 +155,14 @@ async def test_what_is_no_event_is_an_error_behind_the_events_before_it(
     await write(b"one")
     store.segments[SEGMENT].data += b"\x00\x00\x00\x07garbage"
     async with SegmentInput(store, SEGMENT) as source:
-        assert await source.next() == StoredEvent(b"one", 0, 11)
+        assert await source.next() == _event(b"one", 0, 11)
         for _ in range(2):
             with pytest.raises(MalformedEvents, match="at 11"):
                 await source.next()
 
 
 async def test_a_caller_that_gives_up_loses_nothing(store: InMemorySegmentStore, write: Write) -> None:
-    got: list[StoredEvent | Skipped | None] = []
+    got: list[list[Event] | Skipped | None] = []
     async with SegmentInput(store, SEGMENT) as source:
         for turns in range(8):
             caller = asyncio.create_task(source.next())
@@ -177,7 +176,7 @@ async def test_a_caller_that_gives_up_loses_nothing(store: InMemorySegmentStore,
         await store.seal_segment(SEGMENT)
         rest = await _rest(source)
     assert 0 < len(rest) < 8
-    assert [found.data for found in got if isinstance(found, StoredEvent)] + rest == [
+    assert [event.data for found in got if isinstance(found, list) for event in found] + rest == [
         b"%d" % turns for turns in range(8)
     ]
 
@@ -191,7 +190,7 @@ def test_each_event_comes_once_and_in_order_while_connections_break(seed: int, s
         await store.append_events(SEGMENT, uuid4(), events, len(events))
         await store.seal_segment(SEGMENT)
         store.broken = 0.4
-        async with SegmentInput(store, SEGMENT, buffer_bytes=1500) as source:
+        async with SegmentInput(store, SEGMENT, read_bytes=1500) as source:
             assert await _rest(source) == events
         await store.settle()
 
