@@ -19,9 +19,9 @@ _POLL_S = 0.05
 
 
 async def run_sink(client: Client, settings: SinkSettings, stop: asyncio.Event) -> int:
-    """Prints and counts until it is stopped, or until all that is expected came, or the time is up; then a summary.
+    """Prints and counts until it is stopped, all that is expected came, the time is up, or the stream ends.
 
-    The exit code is 1 if events are missing or bad.
+    Then it prints a summary. The exit code is 1 if events are missing or bad.
     """
     await ensure_stream(client, settings.scope, settings.input, settings.scaling)
     tally, now = Tally(settings.expect), asyncio.get_running_loop().time

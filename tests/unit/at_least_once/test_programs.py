@@ -99,6 +99,9 @@ async def test_the_sink_counts_what_the_generator_wrote(cluster: Cluster, capsys
     too_many = SinkSettings(scope=SCOPE, expect=501, deadline_s=0.2, quiet=True)
     assert await run_sink(cluster.client, too_many, stop) == 1
     assert msgspec.json.decode(capsys.readouterr().out, type=Summary).missing == 1
+    await cluster.controller.seal(SCOPE, "stream2")
+    assert await run_sink(cluster.client, SinkSettings(scope=SCOPE, quiet=True), stop) == 0
+    assert msgspec.json.decode(capsys.readouterr().out, type=Summary).different == 500
 
 
 async def test_the_generator_keeps_its_rate(cluster: Cluster) -> None:
