@@ -36,7 +36,7 @@ from sluice_client.groups import decisions
 from sluice_client.groups.encoding import Checkpoint
 from sluice_client.groups.messages import check_config, check_group, config_message, config_of, cut_message
 from sluice_client.groups.starting import first_state
-from sluice_client.groups.state import is_complete, outstanding, stored_positions
+from sluice_client.groups.state import is_complete, is_silent, outstanding, stored_positions
 from sluice_client.groups.synchronizer import GroupMissing, GroupSynchronizer
 from sluice_client.opening import Client
 
@@ -105,12 +105,7 @@ class ReaderGroup:
         if SILENT in id:
             raise Refused(f"a checkpoint by the name of {id}")
         await self.shared.update(lambda state: _begun(state, id))
-        try:
-            return Checkpoint(id, await self._completed(id, deadline_s))
-        except TimeoutError:
-            waited_for = sorted(self.shared.state.checkpoints.waiting.get(id, ()))
-            await self.cancel_checkpoints()
-            raise CheckpointGivenUp(f"{id}: after {deadline_s} s it waits for the readers {waited_for}") from None
+        return Checkpoint(id, await self._completed(id, deadline_s))
 
     async def generate_cuts(self, deadline_s: float = _DEADLINE_S) -> dict[str, StreamCut]:
         """Where the readers are, whether their programs have dealt with what they got or not: by `scope/stream`.
@@ -119,11 +114,7 @@ class ReaderGroup:
         """
         id = b64encode(token_bytes(32)).decode() + SILENT
         await self.shared.append([CreateCheckpoint(id)])
-        try:
-            return await self._completed(id, deadline_s)
-        except TimeoutError:
-            waited_for = sorted(self.shared.state.checkpoints.waiting.get(id, ()))
-            raise CheckpointGivenUp(f"after {deadline_s} s it waits for the readers {waited_for}") from None
+        return await self._completed(id, deadline_s)
 
     async def cancel_checkpoints(self) -> None:
         """Gives up all checkpoints that wait for readers."""
@@ -216,13 +207,19 @@ class ReaderGroup:
         return await self.shared.update(lambda state: [first] if state.config.generation < config.generation else [])
 
     async def _completed(self, id: str, deadline_s: float) -> dict[str, StreamCut]:
-        """The cuts of a checkpoint when it is complete. Raises CheckpointGivenUp, TimeoutError."""
-        async with asyncio.timeout(deadline_s):
-            while True:
-                state = await self.shared.refresh()
-                if is_complete(state, id):
-                    break
-                await asyncio.sleep(_LOOK_S)
+        """The cuts of a checkpoint when it is complete. Raises CheckpointGivenUp."""
+        try:
+            async with asyncio.timeout(deadline_s):
+                while True:
+                    state = await self.shared.refresh()
+                    if is_complete(state, id):
+                        break
+                    await asyncio.sleep(_LOOK_S)
+        except TimeoutError:
+            waited_for = sorted(self.shared.state.checkpoints.waiting.get(id, ()))
+            if not is_silent(id):
+                await self.cancel_checkpoints()
+            raise CheckpointGivenUp(f"{id}: after {deadline_s} s it waits for the readers {waited_for}") from None
         positions = state.checkpoints.positions.get(id)
         if positions is None:
             raise CheckpointGivenUp(f"{id}: it was cleared before its result could be read")
@@ -260,7 +257,7 @@ class ReaderGroup:
         end = state.config.ends.get(f"{cut.scope}/{cut.stream}")
         request = pb.StreamCutRange(streamInfo=stream_message(cut.scope, cut.stream))
         getattr(request, "from").update(whole.by_id())
-        request.to.update(end.by_id() if end is not None else {})
+        request.to.update((await self._ended(end)).by_id() if end is not None else {})
         answer = await self._controller.call(lambda stub: stub.getSegmentsBetween, request)
         unread = 0
         for segment in map(name_of, answer.segments):
