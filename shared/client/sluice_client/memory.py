@@ -5,17 +5,21 @@ real controller. Streams are scaled by requests only, never by their load; reten
 call takes effect at once, as far as the twin of the segment stores lets it.
 """
 
-from itertools import pairwise
+from collections.abc import Collection
 from typing import Any, cast
 from uuid import uuid4
 
 import msgspec
 
 from sluice.controller_api import controller_pb2 as pb
-from sluice.domain.config import ScaleType, StreamConfig
+from sluice.domain.config import ScaleType
 from sluice.domain.ids import StreamId
 from sluice.domain.names import MARK_PREFIX, mark_stream
 from sluice.domain.segment import Segment, number_of, segment_id, segment_name, transaction_segment_name
+from sluice.domain.stream import cuts
+from sluice.domain.stream.history import Epoch, History
+from sluice.domain.stream.queries import successors_with_predecessors
+from sluice.domain.stream.state import Stream, StreamState
 from sluice.domain.stream.upper_bound import UpperBound, Watermark
 from sluice.domain.transaction_ids import halves, text_of, transaction_id
 from sluice.pravega import Host, SegmentStore
@@ -24,7 +28,7 @@ from sluice.stream_messages import stream_config_message, stream_config_of
 from sluice_client.channel import Answer, Request, Rpc
 from sluice_client.controller import ControllerApi
 from sluice_client.errors import ClientClosed, StreamMissing, StreamSealed
-from sluice_client.memory_groups import InMemoryGroups
+from sluice_client.memory_groups import InMemoryGroups, may_follow
 
 _HOST = Host("memory", 0)
 
@@ -60,20 +64,16 @@ class _Transaction(msgspec.Struct):
     state: pb.TxnState.State = pb.TxnState.OPEN
 
 
-class _Stream(msgspec.Struct):
-    """The segments of each epoch, and where reading begins."""
+class _Stream(Stream):
+    """`cut` is where reading begins, from the start."""
 
-    config: StreamConfig
-    epochs: list[list[Segment]]
-    head: dict[int, int]
-    sealed: bool = False
-    times: dict[str, pb.TimestampFromWriter] = {}
+    times: dict[str, pb.TimestampFromWriter] = msgspec.field(default_factory=dict)
     """The latest of each writer."""
-    transactions: dict[str, _Transaction] = {}
+    transactions: dict[str, _Transaction] = msgspec.field(default_factory=dict)
 
     @property
-    def current(self) -> list[Segment]:
-        return self.epochs[-1]
+    def sealed(self) -> bool:
+        return self.state is StreamState.SEALED
 
 
 class _Service(InMemoryGroups):
@@ -115,7 +115,7 @@ class _Service(InMemoryGroups):
 
     async def deleteScopeRecursive(self, request: pb.ScopeInfo) -> pb.DeleteScopeStatus:
         for name, stream in list(self._scopes.get(request.scope, {}).items()):
-            stream.sealed = True
+            stream.state = StreamState.SEALED
             await self.deleteStream(pb.StreamInfo(scope=request.scope, stream=name))
         self._scopes.pop(request.scope, None)
         return pb.DeleteScopeStatus()
@@ -129,9 +129,10 @@ class _Service(InMemoryGroups):
             return pb.CreateStreamStatus(status=pb.CreateStreamStatus.SCOPE_NOT_FOUND)
         if info.stream in streams:
             return pb.CreateStreamStatus(status=pb.CreateStreamStatus.STREAM_EXISTS)
-        stream = streams[info.stream] = _Stream(config, [], {})
+        id, history = StreamId(info.scope, info.stream), History([], {})
+        stream = streams[info.stream] = _Stream(id, "", StreamState.ACTIVE, config, 0, history, 0, active=-1)
         await self._begin_epoch(info, stream, [], _equal_ranges(config.scaling.min_segments))
-        stream.head = dict.fromkeys((segment.id for segment in stream.current), 0)
+        stream.cut = dict.fromkeys(stream.active_epoch.segments, 0)
         if not info.stream.startswith(MARK_PREFIX):
             await self.createStream(pb.StreamConfig(streamInfo=_marks_of(info), scalingPolicy=_ONE_SEGMENT))
         return pb.CreateStreamStatus()
@@ -167,10 +168,10 @@ class _Service(InMemoryGroups):
                 status=pb.UpdateStreamStatus.STREAM_NOT_FOUND if stream is None else pb.UpdateStreamStatus.STREAM_SEALED
             )
         stream.config = stream_config_of(request)
-        scaling, count = stream.config.scaling, len(stream.current)
+        scaling, count = stream.config.scaling, len(stream.active_epoch.segments)
         fixed = scaling.scale_type is ScaleType.FIXED
         if count < scaling.min_segments or (fixed and count != scaling.min_segments):
-            ids = [segment.id for segment in stream.current]
+            ids = stream.active_epoch.segments
             await self._begin_epoch(request.streamInfo, stream, ids, _equal_ranges(scaling.min_segments))
         return pb.UpdateStreamStatus()
 
@@ -178,11 +179,11 @@ class _Service(InMemoryGroups):
         stream = self._scopes.get(request.scope, {}).get(request.stream)
         if stream is None:
             return pb.UpdateStreamStatus(status=pb.UpdateStreamStatus.STREAM_NOT_FOUND)
-        stream.sealed = True
+        stream.state = StreamState.SEALED
         for transaction in stream.transactions.values():
             await self._abort(transaction)
-        for segment in stream.current:
-            await self._store.seal_segment(segment_name(request.scope, request.stream, segment.id))
+        for id in stream.active_epoch.segments:
+            await self._store.seal_segment(segment_name(request.scope, request.stream, id))
         return pb.UpdateStreamStatus()
 
     async def truncateStream(self, request: pb.StreamCut) -> pb.UpdateStreamStatus:
@@ -192,12 +193,11 @@ class _Service(InMemoryGroups):
             return pb.UpdateStreamStatus(
                 status=pb.UpdateStreamStatus.STREAM_NOT_FOUND if stream is None else pb.UpdateStreamStatus.STREAM_SEALED
             )
-        known = {segment.id for epoch in stream.epochs for segment in epoch}
-        if not cut or not cut.keys() <= known or any(cut.get(id, at) < at for id, at in stream.head.items()):
+        if not may_follow(stream, cut, stream.cut):
             return pb.UpdateStreamStatus(status=pb.UpdateStreamStatus.FAILURE)
-        stream.head = cut
-        for id in sorted(id for id in known if id < min(cut)):
-            await self._store.delete_segment(segment_name(info.scope, info.stream, id))
+        stream.cut = cut
+        for segment in filter(cuts.lies_before(stream, cut), stream.history.segments.values()):
+            await self._store.delete_segment(segment_name(info.scope, info.stream, segment.id))
         for id, offset in cut.items():
             await self._store.truncate_segment(segment_name(info.scope, info.stream, id), max(0, offset))
         return pb.UpdateStreamStatus()
@@ -212,17 +212,18 @@ class _Service(InMemoryGroups):
             )
         del self._scopes[request.scope][request.stream]
         if (marks := self._scopes[request.scope].get(mark_stream(request.stream))) is not None:
-            marks.sealed = True
+            marks.state = StreamState.SEALED
             await self.deleteStream(_marks_of(request))
-        for id in {segment.id for epoch in stream.epochs for segment in epoch}:
+        for id in stream.history.segments:
             await self._store.delete_segment(segment_name(request.scope, request.stream, id))
         return pb.DeleteStreamStatus()
 
     # Segments
 
     async def scale(self, request: pb.ScaleRequest) -> pb.ScaleResponse:
-        stream, before = self._stream(request.streamInfo), len(self._stream(request.streamInfo).epochs) - 1
-        if stream.sealed or not set(request.sealedSegments) <= {segment.id for segment in stream.current}:
+        stream = self._stream(request.streamInfo)
+        before = stream.active
+        if stream.sealed or not set(request.sealedSegments) <= set(stream.active_epoch.segments):
             return pb.ScaleResponse(status=pb.ScaleResponse.PRECONDITION_FAILED)
         ranges = [(entry.start, entry.end) for entry in request.newKeyRanges]
         await self._begin_epoch(request.streamInfo, stream, list(request.sealedSegments), ranges)
@@ -234,50 +235,30 @@ class _Service(InMemoryGroups):
 
     async def getCurrentSegments(self, request: pb.StreamInfo) -> pb.SegmentRanges:
         stream = self._stream(request)
-        found = [] if stream.sealed else [_range(request, segment) for segment in stream.current]
+        found = [] if stream.sealed else [_range(request, segment) for segment in stream.active_segments()]
         return pb.SegmentRanges(segmentRanges=found)
 
     async def getEpochSegments(self, request: pb.GetEpochSegmentsRequest) -> pb.SegmentRanges:
-        found = self._stream(request.streamInfo).epochs[request.epoch]
+        found = self._stream(request.streamInfo).history.segments_of(request.epoch)
         return pb.SegmentRanges(segmentRanges=[_range(request.streamInfo, segment) for segment in found])
 
     async def getSegments(self, request: pb.GetSegmentsRequest) -> pb.SegmentsAtTime:
-        head, location = self._stream(request.streamInfo).head, pb.SegmentsAtTime.SegmentLocation
+        head, location = self._stream(request.streamInfo).cut, pb.SegmentsAtTime.SegmentLocation
         found = [location(segmentId=_id(request.streamInfo, id), offset=offset) for id, offset in head.items()]
         return pb.SegmentsAtTime(segments=found)
 
     async def getSegmentsImmediatelyFollowing(self, request: pb.SegmentId) -> pb.SuccessorResponse:
-        epochs, entry = self._stream(request.streamInfo).epochs, pb.SuccessorResponse.SegmentEntry
-        for old, new in pairwise(epochs):
-            replaced = [segment for segment in old if segment not in new]
-            sealed = next((segment for segment in replaced if segment.id == request.segmentId), None)
-            if sealed is not None:
-                found = [
-                    entry(
-                        segment=_range(request.streamInfo, segment),
-                        value=[before.id for before in replaced if _overlap(before, segment)],
-                    )
-                    for segment in new
-                    if _overlap(sealed, segment)
-                ]
-                return pb.SuccessorResponse(segments=found)
-        return pb.SuccessorResponse()
+        stream, entry = self._stream(request.streamInfo), pb.SuccessorResponse.SegmentEntry
+        found = [
+            entry(segment=_range(request.streamInfo, segment), value=before)
+            for segment, before in successors_with_predecessors(stream, request.segmentId)
+        ]
+        return pb.SuccessorResponse(segments=found)
 
     async def getSegmentsBetween(self, request: pb.StreamCutRange) -> pb.StreamCutRangeResponse:
-        stream = self._stream(request.streamInfo)
-        known = {segment.id: segment for epoch in stream.epochs for segment in epoch}
-        start, end = (
-            [known[id] for id, offset in cut.items() if offset >= 0]
-            for cut in (dict(getattr(request, "from")), dict(request.to))
-        )
-        # Over one key, the ids of segments are in the order of their time.
-        found = [
-            id
-            for id, segment in known.items()
-            if all(id >= first.id for first in start if _overlap(first, segment))
-            and all(id <= last.id for last in end if _overlap(last, segment))
-        ]
-        return pb.StreamCutRangeResponse(segments=[_id(request.streamInfo, id) for id in found])
+        start, end = dict(getattr(request, "from")), dict(request.to)
+        found = cuts.segments_between(self._stream(request.streamInfo), start, end)
+        return pb.StreamCutRangeResponse(segments=[_id(request.streamInfo, id) for id in sorted(found)])
 
     async def getURI(self, _request: pb.SegmentId) -> pb.NodeUri:
         return pb.NodeUri(endpoint=_HOST.address, port=_HOST.port)
@@ -296,11 +277,11 @@ class _Service(InMemoryGroups):
         stream.times[request.writer] = request
         times = [report.timestamp for report in stream.times.values()]
         if lowest is None or min(times) > lowest:
-            known, bound = {segment.id: segment for epoch in stream.epochs for segment in epoch}, UpperBound()
+            bound = UpperBound()
             for id, offset in (pair for report in stream.times.values() for pair in report.position.cut.items()):
-                bound.add(known[id], offset)
-            (marks,) = self._stream(_marks_of(info)).current
-            segment = segment_name(info.scope, mark_stream(info.stream), marks.id)
+                bound.add(stream.history.segment(id), offset)
+            (marks,) = self._stream(_marks_of(info)).active_epoch.segments
+            segment = segment_name(info.scope, mark_stream(info.stream), marks)
             await self._store.append(segment, uuid4(), encode_watermark(Watermark(min(times), max(times), bound.cut())))
         return pb.TimestampResponse()
 
@@ -315,14 +296,14 @@ class _Service(InMemoryGroups):
         info, stream = request.streamInfo, self._stream(request.streamInfo)
         if stream.sealed:
             raise StreamSealed(f"{info.scope}/{info.stream}")
-        epoch = len(stream.epochs) - 1
+        epoch, current = stream.active, stream.active_segments()
         id = transaction_id(epoch, f"{len(stream.transactions)}")
         high, low = halves(id)
-        names = [transaction_segment_name(info.scope, info.stream, found.id, high, low) for found in stream.current]
+        names = [transaction_segment_name(info.scope, info.stream, found.id, high, low) for found in current]
         for name in names:
             await self._store.create_segment(name, 0, 0)
         stream.transactions[id] = _Transaction(epoch, names)
-        ranges = [_range(info, Segment(segment_id(epoch, number_of(s.id)), s.low, s.high)) for s in stream.current]
+        ranges = [_range(info, Segment(segment_id(epoch, number_of(s.id)), s.low, s.high)) for s in current]
         return pb.CreateTxnResponse(txnId=pb.TxnId(highBits=high, lowBits=low), activeSegments=ranges)
 
     async def pingTransaction(self, request: pb.PingTxnRequest) -> pb.PingTxnStatus:
@@ -348,18 +329,18 @@ class _Service(InMemoryGroups):
         if transaction.state == pb.TxnState.OPEN:
             transaction.state = pb.TxnState.COMMITTED
             stream = self._stream(info)
-            active, own = stream.current, stream.epochs[transaction.epoch]
-            if active is not own:
-                await self._replace_all(info, stream, own)
-            for target, source in zip(stream.current, transaction.segments, strict=True):
+            active, is_of_epoch = stream.active_segments(), stream.active == transaction.epoch
+            if not is_of_epoch:
+                await self._replace_all(info, stream, stream.history.segments_of(transaction.epoch))
+            for target, source in zip(stream.active_segments(), transaction.segments, strict=True):
                 await self._store.merge_batch(segment_name(info.scope, info.stream, target.id), [source])
-            if active is not own:
+            if not is_of_epoch:
                 await self._replace_all(info, stream, active)
         return pb.TxnStatus()
 
     async def _replace_all(self, info: pb.StreamInfo, stream: _Stream, like: list[Segment]) -> None:
         ranges = [(segment.low, segment.high) for segment in like]
-        await self._begin_epoch(info, stream, [segment.id for segment in stream.current], ranges)
+        await self._begin_epoch(info, stream, stream.active_epoch.segments, ranges)
 
     async def _abort(self, transaction: _Transaction) -> None:
         if transaction.state == pb.TxnState.OPEN:
@@ -377,18 +358,20 @@ class _Service(InMemoryGroups):
         return pb.TxnState.UNKNOWN if transaction is None else transaction.state
 
     async def _begin_epoch(
-        self, info: pb.StreamInfo, stream: _Stream, replaced: list[int], ranges: list[tuple[float, float]]
+        self, info: pb.StreamInfo, stream: _Stream, replaced: Collection[int], ranges: list[tuple[float, float]]
     ) -> None:
         """Creates the segments for these ranges, and seals those that they replace."""
         id = StreamId(info.scope, info.stream)
         number = self._numbers.get(id, 0)
         self._numbers[id] = number + len(ranges)
-        epoch = len(stream.epochs)
+        epoch = stream.next_epoch
         new = [Segment(segment_id(epoch, number + at), low, high) for at, (low, high) in enumerate(ranges)]
         for segment in new:
             await self._store.create_segment(segment_name(info.scope, info.stream, segment.id), 0, 0)
-        kept = [segment for segment in stream.current if segment.id not in replaced] if stream.epochs else []
-        stream.epochs.append(sorted([*kept, *new], key=lambda segment: segment.low))
+        kept = [id for id in (stream.active_epoch.segments if epoch else ()) if id not in replaced]
+        alive = (*kept, *(segment.id for segment in new))
+        stream.history.add(Epoch(epoch, epoch, epoch, alive), new, replaced)
+        stream.active = epoch
         for sealed in replaced:
             await self._store.seal_segment(segment_name(info.scope, info.stream, sealed))
 
@@ -407,10 +390,6 @@ def _id(info: pb.StreamInfo, segment: int) -> pb.SegmentId:
 
 def _range(info: pb.StreamInfo, segment: Segment) -> pb.SegmentRange:
     return pb.SegmentRange(segmentId=_id(info, segment.id), minKey=segment.low, maxKey=segment.high)
-
-
-def _overlap(one: Segment, other: Segment) -> bool:
-    return one.low < other.high and other.low < one.high
 
 
 def _equal_ranges(count: int) -> list[tuple[float, float]]:

@@ -4,7 +4,11 @@ from abc import ABC, abstractmethod
 from uuid import UUID, uuid4
 
 from sluice.controller_api import controller_pb2 as pb
+from sluice.domain.cut_order import Cut
+from sluice.domain.errors import InvalidArgumentError, NotFoundError
 from sluice.domain.names import group_stream
+from sluice.domain.stream import cuts
+from sluice.domain.stream.state import Stream
 
 
 class InMemoryGroups(ABC):
@@ -13,6 +17,10 @@ class InMemoryGroups(ABC):
     def __init__(self) -> None:
         self._groups: dict[tuple[str, str], pb.ReaderGroupConfiguration] = {}
         self.released: dict[tuple[str, str], dict[int, int]] = {}
+
+    @abstractmethod
+    def _stream(self, info: pb.StreamInfo) -> Stream:
+        """The stream of a cut."""
 
     @abstractmethod
     async def createStream(self, request: pb.StreamConfig) -> pb.CreateStreamStatus:
@@ -75,7 +83,10 @@ class InMemoryGroups(ABC):
         scope, _, name = request.subscriber.partition("/")
         if request.generation != self._groups[scope, name].generation:
             return pb.UpdateSubscriberStatus(status=pb.UpdateSubscriberStatus.GENERATION_MISMATCH)
-        self.released[request.subscriber, f"{stream.scope}/{stream.stream}"] = dict(request.streamCut.cut)
+        known, cut = (request.subscriber, f"{stream.scope}/{stream.stream}"), dict(request.streamCut.cut)
+        if not may_follow(self._stream(stream), cut, self.released.get(known, {})):
+            return pb.UpdateSubscriberStatus(status=pb.UpdateSubscriberStatus.STREAM_CUT_NOT_VALID)
+        self.released[known] = cut
         return pb.UpdateSubscriberStatus()
 
     def _subscribers(self, stream: pb.StreamInfo) -> list[str]:
@@ -84,6 +95,14 @@ class InMemoryGroups(ABC):
             for (scope, name), config in self._groups.items()
             if config.retentionType and any(cut.streamInfo == _bare(stream) for cut in config.startingStreamCuts)
         ]
+
+
+def may_follow(stream: Stream, cut: Cut, before: Cut) -> bool:
+    """Whether reading could have come to a cut, and not to one before another."""
+    try:
+        return not cuts.flaw(stream, cut) and (not before or cuts.is_equal_or_after(stream, cut, before))
+    except (InvalidArgumentError, NotFoundError):
+        return False
 
 
 def _copy(config: pb.ReaderGroupConfiguration) -> pb.ReaderGroupConfiguration:

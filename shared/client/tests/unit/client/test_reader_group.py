@@ -313,6 +313,9 @@ async def test_what_is_needed_no_more_is_said_by_hand(client: Client, controller
     await group.update_retention_cuts([StreamCut("s", "t", {A: EVENT, B: -1})])
     cuts = [dict(cut.streamCut.cut) for cut in controller.cuts]
     assert cuts == [{0: 0, 1: 0}, {0: EVENT, 1: 2 * EVENT}], "from the start; the end is a number"
+    for impossible in ({A: EVENT}, {A: 0, B: 0}):
+        with pytest.raises(Refused, match="NOT_VALID"):
+            await group.update_retention_cuts([StreamCut("s", "t", impossible)])
 
 
 async def test_what_follows_a_hole_of_a_cut_waits_for_the_rest_only(client: Client) -> None:
