@@ -307,7 +307,7 @@ def test_two_reader_groups_hold_what_they_have_yet_to_read(
     went_in_time(spark_system, batches, scope, consumed)
 
 
-def test_retention_keeps_what_workers_have_not_processed_until_their_group_is_deleted(
+def test_retention_keeps_what_the_group_of_workers_has_not_processed(
     spark_system: System, client: Controller, scope: str, tmp_path: Path
 ) -> None:
     assert client.status("createStream", config(scope, "stream1", retentionPolicy=by_size(100))) == "SUCCESS"
@@ -316,25 +316,23 @@ def test_retention_keeps_what_workers_have_not_processed_until_their_group_is_de
 
         def generate(first: int) -> None:
             """Over some samples."""
-            generator = crew.start(
-                *("generator", "--source", "g", "--first", str(first), "--count", "100", "--rate", "20")
-            )
-            assert generator.wait() == 0
+            options = ("--source", "g", "--first", str(first), "--count", "100", "--rate", "30")
+            assert crew.start("generator", *options).wait() == 0
 
         worker = crew.start("app")
         worker.says("is online", SOON_S)
-        generate(0)
-        processed = length(client, scope)
-        eventually(lambda: head(client, scope, "stream1"), SOON_S, "what was processed is cut")
         assert worker.stop() == 0
-        generate(100)
+        generate(0)
         held = partial(recorded, spark_system, scope, DecisionKind.RETENTION)
-        eventually(lambda: held()[-1] == "held-by-readers", SOON_S, "the group holds the rest")
-        assert head(client, scope, "stream1") <= processed
+        eventually(lambda: held()[-1:] == ["held-by-readers"], SOON_S, "the group holds all")
+        assert head(client, scope, "stream1") == 0
         worker = crew.start("app")
-        assert crew.start("sink", "--expect", "200", "--quiet").wait() == 0
+        assert crew.start("sink", "--expect", "100", "--quiet").wait() == 0
+        eventually(lambda: head(client, scope, "stream1"), SOON_S, "what was processed is cut")
         worker.kill()
-        generate(200)
+        processed = length(client, scope)
+        generate(100)
+        assert head(client, scope, "stream1") <= processed
         asyncio.run(delete_group(spark_system, scope))
         eventually(lambda: head(client, scope, "stream1") > processed, 60.0, "nobody holds anything any more")
 
