@@ -21,7 +21,7 @@ from support.wait import eventually
 
 from sluice_local import java, kafka
 from sluice_local.home import HOST
-from sluice_local.part import Part, StopRank
+from sluice_local.part import Part
 from sluice_local.parts import parts_of
 from sluice_local.services import SERVICES
 from sluice_local.settings import LocalSettings
@@ -29,7 +29,7 @@ from sluice_local.system import System as LocalSystem
 
 _FREEZES_S = 60.0
 _STARTS_S = 180.0
-_SINGLE_PORTS = ("kafka_port", "kafka_controller_port", "redis_port", "zookeeper_port", "bookie_port")
+_SINGLE_PORTS = ("redis_port", "zookeeper_port", "bookie_port")
 
 
 class System:
@@ -43,6 +43,7 @@ class System:
         self,
         home: Path,
         *,
+        kafka_brokers: int = 1,
         segment_stores: int = 2,
         api_gateways: int = 1,
         stream_workflows: int = 1,
@@ -53,6 +54,7 @@ class System:
         **settings: Any,
     ) -> None:
         counts = {
+            "kafka_brokers": kafka_brokers,
             "segment_stores": segment_stores,
             "api_gateways": api_gateways,
             "stream_workflows": stream_workflows,
@@ -120,13 +122,6 @@ class System:
         """Have a process start with these variables, besides the usual ones or in their place."""
         part = self._local.parts[name]
         self._local.parts[name] = replace(part, environment={**part.environment, **environment})
-
-    def services_start_after(self, names: Iterable[str]) -> None:
-        """Have no service start before these processes are ready."""
-        before = tuple(names)
-        for part in list(self._local.parts.values()):
-            if part.stop_rank is StopRank.SERVICE:
-                self._local.parts[part.name] = replace(part, starts_after=(*part.starts_after, *before))
 
     def add(self, part: Part) -> None:
         """Have one process more."""
@@ -261,6 +256,8 @@ def _free_ports(counts: dict[str, int]) -> dict[str, int]:
     """Choose ports for everything in one free block."""
     services = sum(counts[service.count_field] for service in SERVICES)
     sizes = dict.fromkeys(_SINGLE_PORTS, 1) | {
+        "kafka_port": 2 * counts["kafka_brokers"],
+        "kafka_controller_port": 2 * counts["kafka_brokers"],
         "segment_store_port": counts["segment_stores"],
         "grpc_port": counts["api_gateways"],
         "rest_port": counts["api_gateways"],

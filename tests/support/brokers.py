@@ -1,79 +1,71 @@
-"""A system whose Kafka is a cluster of three brokers, as in production: every topic on each, two must have a record.
+"""The brokers of a system whose Kafka is a cluster: who leads what, and what may happen to one."""
 
-The first one is the embedded broker, and the cluster's controller; it has to stay. The others may be killed. One at a
-time: what only one of three has is not acknowledged.
-"""
+import json
+import resource
+from typing import Any
 
-import re
-from dataclasses import replace
-from functools import partial
-from pathlib import Path
+from confluent_kafka import ElectionType
+from confluent_kafka.admin import AdminClient
 
-from harness.system import System, claimed_ports
-from sluice_local import java, kafka
-from sluice_local.home import HOST
-from sluice_local.part import Part
-from sluice_local.ports import PortClaim
-from support.ports import free_ports
+from harness import System, eventually
+from sluice.kafka.topics import JOURNAL
+from sluice_local import kafka
 
-BROKERS = 3
-_REPLICATED = {
-    "default.replication.factor": BROKERS,
-    "min.insync.replicas": BROKERS - 1,
-    "offsets.topic.replication.factor": BROKERS,
-    "transaction.state.log.replication.factor": BROKERS,
-    "transaction.state.log.min.isr": BROKERS - 1,
-}
+_TIMEOUT_S = 10.0
+_DEADLINE_S = 60.0
 
 
-def have_brokers(system: System) -> dict[str, int]:
-    """Give a system that does not run yet its cluster; the brokers that may be killed, with their node ids."""
-    system.configure_kafka(_REPLICATED)
-    followers = dict(enumerate(free_ports(BROKERS - 1, claimed_ports(system.settings)), start=2))
-    bootstrap = ",".join([system.kafka_bootstrap, *(f"{HOST}:{port}" for port in followers.values())])
-    for name in system.names:
-        system.configure(name, {"SLUICE_KAFKA_BOOTSTRAP": bootstrap, "SLUICE_KAFKA_REPLICATION": str(BROKERS)})
-    parts = [_follower(system, node, port) for node, port in followers.items()]
-    # Topics that are made while only the first one is there have all their leaders on it.
-    system.services_start_after(part.name for part in parts)
-    for part in parts:
-        system.add(part)
-    return {part.name: node for part, node in zip(parts, followers, strict=True)}
+class Brokers:
+    """Those of a system that runs. They are named as its parts are."""
 
+    def __init__(self, system: System) -> None:
+        self._system = system
+        self.names = [name for name in system.names if name.startswith(kafka.NAME)]
 
-def _follower(system: System, node: int, port: int) -> Part:
-    """A broker that is no controller, formatted for the cluster that is there."""
-    first, jars = kafka.part(system.settings), system.settings.jars_dir
-    name = f"{kafka.NAME}-{node}"
-    folder = system.settings.data_dir / name
-    config, alike = folder / "server.properties", kafka.server_properties(system.settings)
-    listener = str(alike["advertised.listeners"]).replace(first.address, f"{HOST}:{port}")
-    properties = {
-        **alike,
-        **_REPLICATED,
-        "process.roles": "broker",
-        "node.id": node,
-        "listeners": listener,
-        "advertised.listeners": listener,
-        "log.dirs": str(folder / "log"),
-    }
-    archive = java.archive(jars, kafka.NAME)
-    cluster_id = partial(_cluster_id, first.folder / "log" / "meta.properties")
-    return replace(
-        first,
-        name=name,
-        command=(*first.command[:-1], str(config)),
-        folder=folder,
-        log=first.log.with_name(f"{name}.log"),
-        address=f"{HOST}:{port}",
-        claims=(PortClaim(port, name, "a free port"),),
-        probe=replace(first.probe, port=port),
-        starts_after=(kafka.NAME,),
-        files={config: java.properties(properties)},
-        prepare=partial(kafka.format_once, jars / kafka.NAME, archive, config, folder / "log", cluster_id),
-    )
+    def led_by(self, name: str) -> set[int]:
+        """The partitions of the journal that it leads."""
+        node = self._node(name)
+        return {p for p, found in self._topics()[JOURNAL.name].partitions.items() if found.leader == node}
 
+    def coordinator_of(self, group: str) -> str:
+        """Of a group of consumers."""
+        admin = self._admin()
+        described = admin.describe_consumer_groups([group], request_timeout=_TIMEOUT_S)[group]
+        return self._name(described.result(_TIMEOUT_S).coordinator.id)
 
-def _cluster_id(meta: Path) -> str:
-    (found,) = re.findall(r"^cluster\.id=(.+)$", meta.read_text(), re.MULTILINE)
-    return str(found)
+    def leader_of_quorum(self) -> str:
+        """The active controller, as the voters have written down."""
+        folders = [self._system.settings.data_dir / name / "log" / "__cluster_metadata-0" for name in self.names]
+        states = [json.loads((folder / "quorum-state").read_text()) for folder in folders]
+        return self._name(max(states, key=lambda state: state["leaderEpoch"])["leaderId"])
+
+    def fill_disk(self, name: str) -> None:
+        """Have the broker write nothing more: whatever makes a file longer fails from now on."""
+        resource.prlimit(self._system.pid(name), resource.RLIMIT_FSIZE, (0, 0))
+
+    def have_all(self) -> None:
+        """Return when every replica of every partition is in sync."""
+        eventually(self._are_alike, _DEADLINE_S, "all replicas are in sync")
+
+    def move_leaders(self) -> None:
+        """Have each broker lead what it leads in a cluster that has just begun."""
+        # Without the times that its documentation has: given one, this client fails.
+        admin = self._admin()
+        admin.elect_leaders(ElectionType.PREFERRED, None).result(_DEADLINE_S)
+
+    def _are_alike(self) -> bool:
+        topics = self._topics()
+        return all(len(p.isrs) == len(self.names) for topic in topics.values() for p in topic.partitions.values())
+
+    def _topics(self) -> dict[str, Any]:
+        return dict(self._admin().list_topics(timeout=_TIMEOUT_S).topics)
+
+    def _admin(self) -> AdminClient:
+        """A new one: an older one may ask a broker that has gone without a word."""
+        return AdminClient({"bootstrap.servers": self._system.kafka_bootstrap, "log_level": 0})
+
+    def _node(self, name: str) -> int:
+        return self.names.index(name) + 1
+
+    def _name(self, node: int) -> str:
+        return self.names[node - 1]

@@ -87,7 +87,9 @@ def main() -> int:
     """Make the archives for the folder of jars that the command line names."""
     home, jars_dir = map(Path, sys.argv[1:])
     # What is set for the user's own system, such as the address of another Kafka, is not for this one.
-    for name in [name for name in os.environ if name.startswith(("SLUICE_", "SEGMENT_STORES", "SECURE"))]:
+    for name in [
+        name for name in os.environ if name.startswith(("SLUICE_", "SEGMENT_STORES", "KAFKA_BROKERS", "SECURE"))
+    ]:
         del os.environ[name]
     try:
         make(home, jars_dir)

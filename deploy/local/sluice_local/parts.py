@@ -10,9 +10,9 @@ from sluice_local.settings import LocalSettings
 
 def parts_of(settings: LocalSettings) -> list[Part]:
     """Return the descriptions of everything to start: nothing for what the settings give an address of."""
-    parts = []
+    parts: list[Part] = []
     if settings.kafka_bootstrap is None:
-        parts.append(kafka.part(settings))
+        parts.extend(kafka.parts(settings))
     if settings.zookeeper is None:
         parts.append(zookeeper.part(settings))
     if settings.redis_url is None:
@@ -20,7 +20,9 @@ def parts_of(settings: LocalSettings) -> list[Part]:
     if settings.segment_stores:
         parts.append(bookie.part(settings, tuple(part.name for part in parts if part.name == zookeeper.NAME)))
         parts.extend(segment_store.part(settings, index, (bookie.NAME,)) for index in range(settings.segment_stores))
-    parts.extend(services.parts(settings))
+    # Topics that are made while some brokers are still missing would have all their leaders on the others.
+    brokers = tuple(part.name for part in kafka.parts(settings)) if settings.kafka_brokers > 1 else ()
+    parts.extend(replace(part, starts_after=brokers) for part in services.parts(settings))
     return _late_ones_last(parts)
 
 

@@ -93,15 +93,14 @@ def zookeeper_authority(settings: LocalSettings) -> str:
     return authority(settings) if settings.zookeeper is None else ""
 
 
-def kafka_properties(settings: LocalSettings) -> Properties:
+def kafka_properties(settings: LocalSettings, broker: str, controller: str) -> Properties:
     """TLS and a password for clients, a certificate for the controller inside; in the place of what is open."""
     if not settings.secure:
         return {}
-    broker = f"SASL_SSL://{HOST}:{settings.kafka_port}"
     return {
         "inter.broker.listener.name": "SASL_SSL",
-        "listeners": f"{broker},CONTROLLER://{HOST}:{settings.kafka_controller_port}",
-        "advertised.listeners": broker,
+        "listeners": f"SASL_SSL://{broker},CONTROLLER://{controller}",
+        "advertised.listeners": f"SASL_SSL://{broker}",
         "listener.security.protocol.map": "SASL_SSL:SASL_SSL,CONTROLLER:SSL",
         "sasl.enabled.mechanisms": _SCRAM,
         "sasl.mechanism.inter.broker.protocol": _SCRAM,

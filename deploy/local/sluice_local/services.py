@@ -136,6 +136,7 @@ def _part(
             "PYTHONUNBUFFERED": "1",
             "MALLOC_ARENA_MAX": "2",
             **security.service_environment(settings),
+            **({"SLUICE_KAFKA_REPLICATION": str(settings.kafka_replicas)} if settings.kafka_bootstrap is None else {}),
             **more,
         },
     )

@@ -24,7 +24,7 @@ HostName = Annotated[str, AfterValidator(bare)]
 
 def variable_of(field: str) -> str:
     """Return the environment variable of a field."""
-    return field.upper() if field in ("segment_stores", "secure") else f"SLUICE_{field.upper()}"
+    return field.upper() if field in ("segment_stores", "kafka_brokers", "secure") else f"SLUICE_{field.upper()}"
 
 
 def _parsed(value: object) -> object:
@@ -55,7 +55,7 @@ StoreOptions = Annotated[dict[str, PropertyText], NoDecode, BeforeValidator(_par
 class LocalSettings(BaseSettings):
     """One local system. Environment names are the field names in capitals behind `SLUICE_`.
 
-    `SEGMENT_STORES` and `SECURE` are without it.
+    `SEGMENT_STORES`, `KAFKA_BROKERS` and `SECURE` are without it.
     """
 
     model_config = SettingsConfigDict(
@@ -77,6 +77,10 @@ class LocalSettings(BaseSettings):
 
     kafka_bootstrap: str | None = None
     """Address of a Kafka to use; if given, none is embedded."""
+    kafka_brokers: Annotated[
+        int, Field(ge=1, le=9, validation_alias=AliasChoices("kafka_brokers", "KAFKA_BROKERS"))
+    ] = 1
+    """Embedded brokers, each a controller as well; fixed for as long as the data exist."""
     redis_url: str | None = None
     """Address of a Redis to use; if given, none is embedded."""
     zookeeper: str | None = None
@@ -96,7 +100,9 @@ class LocalSettings(BaseSettings):
     """0 or 1: the streaming queries run once, in one Spark driver."""
 
     kafka_port: Port = 9092
+    """Port of the first broker; the others have every second port behind it."""
     kafka_controller_port: Port = 9093
+    """The same of the controllers."""
     redis_port: Port = 6379
     zookeeper_port: Port = 2181
     bookie_port: Port = 3181
@@ -164,7 +170,17 @@ class LocalSettings(BaseSettings):
     @property
     def kafka_address(self) -> str:
         """Bootstrap servers, embedded or not."""
-        return self.kafka_bootstrap or f"{HOST}:{self.kafka_port}"
+        return self.kafka_bootstrap or ",".join(f"{HOST}:{port}" for port in self.kafka_ports)
+
+    @property
+    def kafka_ports(self) -> range:
+        """Those of the embedded brokers."""
+        return range(self.kafka_port, self.kafka_port + 2 * self.kafka_brokers, 2)
+
+    @property
+    def kafka_replicas(self) -> int:
+        """On how many embedded brokers each partition is."""
+        return min(3, self.kafka_brokers)
 
     @property
     def zookeeper_address(self) -> str:

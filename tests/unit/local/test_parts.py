@@ -1,6 +1,7 @@
 """The parts of the local stack: their settings, their order, and what must be there before them."""
 
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,22 @@ def test_kafka_listens_on_this_machine_only(settings: LocalSettings) -> None:
     assert properties["controller.quorum.voters"] == "1@127.0.0.1:19093"
 
 
+def test_brokers_are_one_cluster_whose_topics_survive_the_loss_of_one(tmp_path: Path) -> None:
+    settings = LocalSettings(home=tmp_path, kafka_brokers=3)
+    brokers, services = list(kafka.parts(settings)), list(parts_of(settings))[-5:]
+    assert [part.name for part in brokers] == ["kafka", "kafka-2", "kafka-3"]
+    assert [claim.port for part in brokers for claim in part.claims] == list(range(9092, 9098))
+    properties = [kafka.server_properties(settings, node) for node in (1, 2, 3)]
+    assert {p["controller.quorum.voters"] for p in properties} == {"1@127.0.0.1:9093,2@127.0.0.1:9095,3@127.0.0.1:9097"}
+    assert {(p["default.replication.factor"], p["min.insync.replicas"]) for p in properties} == {(3, 2)}
+    assert len({p["log.dirs"] for p in properties}) == 3
+    assert len({kafka.cluster_id(tmp_path / "id") for _ in brokers}) == 1
+    for service in services:
+        assert service.environment["SLUICE_KAFKA_BOOTSTRAP"] == "127.0.0.1:9092,127.0.0.1:9094,127.0.0.1:9096"
+        assert service.environment["SLUICE_KAFKA_REPLICATION"] == "3"
+        assert {"kafka", "kafka-2", "kafka-3"} <= set(service.starts_after)
+
+
 def test_a_formatted_folder_is_not_formatted_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_args: object, **_options: object) -> None:
         raise AssertionError("formatted again")
@@ -31,9 +48,10 @@ def test_a_formatted_folder_is_not_formatted_again(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(subprocess, "run", refuse)
     (tmp_path / "meta.properties").touch()
     archive = tmp_path / "kafka.jsa"
-    kafka.format_once(tmp_path, archive, tmp_path / "server.properties", tmp_path, kafka.new_cluster_id)
+    cluster_id = partial(kafka.cluster_id, tmp_path / "id")
+    kafka.format_once(tmp_path, archive, tmp_path / "server.properties", tmp_path, cluster_id)
     with pytest.raises(AssertionError, match="formatted again"):
-        kafka.format_once(tmp_path, archive, tmp_path / "server.properties", tmp_path / "other", kafka.new_cluster_id)
+        kafka.format_once(tmp_path, archive, tmp_path / "server.properties", tmp_path / "other", cluster_id)
 
 
 def test_the_bookie_lives_where_the_segment_stores_look_for_it(tmp_path: Path) -> None:
@@ -81,10 +99,10 @@ def test_a_java_program_maps_the_archive_of_its_classes_if_there_is_one(settings
     settings = settings.model_copy(update={"jars": settings.home / "jars"})
     archive = java.archive(settings.jars_dir, "kafka")
     option = f"-XX:SharedArchiveFile={archive}"
-    assert option not in kafka.part(settings).command
+    assert option not in next(kafka.parts(settings)).command
     archive.parent.mkdir(parents=True)
     archive.touch()
-    assert option in kafka.part(settings).command
+    assert option in next(kafka.parts(settings)).command
 
 
 @pytest.mark.parametrize(
