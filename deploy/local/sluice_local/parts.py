@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from sluice_local import bookie, kafka, redis, segment_store, services, zookeeper
 from sluice_local.part import Part
+from sluice_local.probes import ProbeKind
 from sluice_local.settings import LocalSettings
 
 
@@ -21,8 +22,9 @@ def parts_of(settings: LocalSettings) -> list[Part]:
         parts.append(bookie.part(settings, tuple(part.name for part in parts if part.name == zookeeper.NAME)))
         parts.extend(segment_store.part(settings, index, (bookie.NAME,)) for index in range(settings.segment_stores))
     # Topics that are made while some brokers are still missing would have all their leaders on the others.
-    brokers = tuple(part.name for part in kafka.parts(settings)) if settings.kafka_brokers > 1 else ()
-    parts.extend(replace(part, starts_after=brokers) for part in services.parts(settings))
+    brokers = tuple(part.name for part in parts if part.probe.kind is ProbeKind.KAFKA)
+    first = brokers if len(brokers) > 1 else ()
+    parts.extend(replace(part, starts_after=first) for part in services.parts(settings))
     return _late_ones_last(parts)
 
 

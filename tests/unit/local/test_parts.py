@@ -39,6 +39,8 @@ def test_brokers_are_one_cluster_whose_topics_survive_the_loss_of_one(tmp_path: 
         assert service.environment["SLUICE_KAFKA_BOOTSTRAP"] == "127.0.0.1:9092,127.0.0.1:9094,127.0.0.1:9096"
         assert service.environment["SLUICE_KAFKA_REPLICATION"] == "3"
         assert {"kafka", "kafka-2", "kafka-3"} <= set(service.starts_after)
+    parts = parts_of(LocalSettings(home=tmp_path, kafka_brokers=3, kafka_bootstrap="k:9092"))
+    assert {name for part in parts for name in part.starts_after} <= {part.name for part in parts}
 
 
 def test_a_formatted_folder_is_not_formatted_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
