@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from sluice_k8s import kafka_users, manifests, rules, schemas, tools
+from sluice_k8s import chart, kafka_users, manifests, rules, schemas, tools
 from sluice_k8s.api_server import ApiServerError, api_server
 from sluice_k8s.dry_run import DryRun, DryRunError
 
@@ -28,15 +28,20 @@ def render() -> list[str]:
     for overlay in manifests.OVERLAYS:
         manifests.keep(overlay, manifests.render(kustomize, overlay))
         say(f"{overlay}: {len(manifests.objects(manifests.kept(overlay)))} objects")
+    chart.keep(kustomize)
+    say(f"chart: {chart.CHART.relative_to(manifests.FOLDER.parents[1])}")
     return []
 
 
 def check() -> list[str]:
     """Return every problem of every overlay."""
     kustomize = tools.built(tools.KUSTOMIZE, HOME, say)
+    helm = tools.built(tools.HELM, HOME, say)
+    found: list[str] = []
+    if not chart.is_current():
+        found.append("the chart that is kept is another one: run `make k8s-render`")
     etcd = tools.installed("etcd", "etcd-server")
     kube_apiserver = tools.built(tools.API_SERVER, HOME, say)
-    found: list[str] = []
     rendered = {}
     for overlay in manifests.OVERLAYS:
         text = manifests.render(kustomize, overlay)
@@ -49,6 +54,9 @@ def check() -> list[str]:
         elsewhere = manifests.objects(manifests.render_in("elsewhere", kustomize, overlay))
         found += [f"{overlay}, in another namespace: {problem}" for problem in rules.left_behind(elsewhere)]
         say(f"{overlay}: {len(rendered[overlay])} objects, {len(problems)} problems by schemas and rules")
+    for components in ((), *((name,) for name in chart.COMPONENTS), chart.PRODUCTION, chart.COMPONENTS):
+        found += chart.problems(helm, kustomize, components)
+    say("chart: compared with kustomize's objects, each component alone, none, and all")
     began = time.monotonic()
     with (
         tempfile.TemporaryDirectory(prefix="sluice-k8s-") as folder,

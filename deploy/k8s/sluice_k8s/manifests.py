@@ -91,7 +91,7 @@ def settings_of(manifests: list[Manifest]) -> dict[str, str]:
     (found,) = [
         manifest["data"]
         for manifest in manifests
-        if manifest["kind"] == "ConfigMap" and manifest["metadata"]["name"].startswith("sluice-settings-")
+        if manifest["kind"] == "ConfigMap" and manifest["metadata"]["name"].startswith("sluice-settings")
     ]
     return dict(found)
 

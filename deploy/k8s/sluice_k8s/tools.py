@@ -33,6 +33,7 @@ class Tool:
 
 
 KUSTOMIZE = Tool("kustomize", "sigs.k8s.io/kustomize/kustomize/v5", "kustomize", "about a minute")
+HELM = Tool("helm", "helm.sh/helm/v3/cmd/helm", "helm", "some minutes")
 API_SERVER = Tool("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver", "apiserver", "10 to 40 minutes")
 
 
