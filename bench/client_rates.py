@@ -169,7 +169,7 @@ async def _read_batches(address: str, stream: str, _size: int, count: int) -> Ra
             async for batch in reader.batches():
                 if isinstance(batch, list):
                     left -= len([event.data for event in batch])
-                if left == 0:
+                if left <= 0:
                     return
 
         return await _timed(count, work)

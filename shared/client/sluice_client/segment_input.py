@@ -200,8 +200,7 @@ class SegmentInput:
         self._waiting_bytes -= at - self._at
         self.offset, self._at = begin + at, at
         self._join()
-        if self._waiting_bytes < self.read_bytes:
-            self._room.set()
+        self._room.set()
         return events
 
     # Reading
@@ -231,19 +230,25 @@ class SegmentInput:
         self._finished = self.at_limit or data.end_of_segment
 
     async def _piece(self) -> SegmentData:
-        """The next bytes. Raises Unavailable when the patience is over, which begins with the first failure."""
+        """The next bytes. Raises Unavailable when the patience is over.
+
+        It begins with the first failure, and anew with one after a reply, or after a read that was held for longer.
+        """
         if self._limit is not None and self._read_to >= self._limit:
             return SegmentData(self._read_to, b"", False)
         length = max(self.read_bytes, self._next_bytes - self._waiting_bytes)
         wait_s = _EVENT_WAIT_S if self._waiting_bytes and not self._has_event else _TAIL_WAIT_S
         clock, end = asyncio.get_running_loop().time, 0.0
         for pause in self._patience.pauses():
+            began = clock()
             try:
                 data = await self._store.read_or_wait(self.segment, self._read_to, length, wait_s)
                 if data.data or data.end_of_segment:
                     return data
+                end = 0.0
             except TryLater as error:
-                end = end or clock() + self._patience.deadline_s
+                if not end or clock() - began > self._patience.deadline_s:
+                    end = clock() + self._patience.deadline_s
                 if clock() >= end:
                     raise Unavailable(f"{self.segment}; last answer: {error}") from error
             await asyncio.sleep(pause)

@@ -84,6 +84,18 @@ async def test_no_more_is_read_than_the_buffer_may_hold(store: InMemorySegmentSt
             assert isinstance(found, list) and len(found) == 2
 
 
+async def test_a_large_event_of_which_a_part_fills_the_buffer_is_read(
+    store: InMemorySegmentStore, write: Write
+) -> None:
+    small, large = bytes(82), bytes(300)
+    async with SegmentInput(store, SEGMENT, read_bytes=100) as source:
+        await write(small)
+        await asyncio.sleep(1.0)
+        await write(large)
+        await asyncio.sleep(1.0)
+        assert [await source.next(), await source.next()] == [_event(small, 0, 90), _event(large, 90, 398)]
+
+
 async def test_what_was_truncated_is_skipped_and_said(store: InMemorySegmentStore, write: Write) -> None:
     await write(b"one", b"two", b"three")
     await store.truncate_segment(SEGMENT, 22)
@@ -126,11 +138,14 @@ async def test_a_limit_within_a_sealed_segment_is_not_its_end(store: InMemorySeg
 
 
 async def test_an_outage_within_the_patience_is_not_noticed(store: InMemorySegmentStore, write: Write) -> None:
-    """However long the read before it was held."""
+    """However long the read before it was held, and whatever failed before that."""
+    store.fault = _no_reads
     async with SegmentInput(store, SEGMENT, patience=IMPATIENT) as source:
+        await asyncio.sleep(2.0)
+        store.fault = None
         await asyncio.sleep(1000.0)
-        store.fault = _no_reads
-        await write(b"one")
+        store.fault = _break_after
+        await store.append_events(SEGMENT, uuid4(), [b"one"], 1)
         await asyncio.sleep(2.0)
         store.fault = None
         assert await source.next() == _event(b"one", 0, 11)
@@ -199,6 +214,12 @@ def test_each_event_comes_once_and_in_order_while_connections_break(seed: int, s
 
 def _away(_moment: str, _request: str, _segment: str) -> None:
     raise ConnectionFailure(Failure.CONNECT_FAILED)
+
+
+def _break_after(moment: str, request: str, _segment: str) -> None:
+    """Of a read that is held, too."""
+    if (moment, request) == ("after", "ReadSegment"):
+        raise ConnectionFailure(Failure.LOST)
 
 
 def _no_reads(_moment: str, request: str, _segment: str) -> None:
