@@ -104,9 +104,9 @@ async def test_all_events_are_read_in_order_to_the_end_of_the_stream(cluster: Cl
 
 async def test_segments_take_turns_while_all_of_them_have_events(cluster: Cluster) -> None:
     for key in (EARLY, LATE):
-        await cluster.write(key, *[key.encode()] * 500)
-    first = await _take(await cluster.reader("r"), 500)
-    assert min(first.count(EARLY.encode()), first.count(LATE.encode())) >= 100
+        await cluster.write(key, *[key.encode()] * 2000)
+    first = await _take(await cluster.reader("r"), 2000)
+    assert min(first.count(EARLY.encode()), first.count(LATE.encode())) >= 1000
 
 
 async def test_nothing_came_in_time(cluster: Cluster) -> None:
