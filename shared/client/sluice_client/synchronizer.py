@@ -25,7 +25,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
 from typing import Generic, TypeVar
 
-from sluice_client import records
+from sluice.pravega import synchronizer_records as records
+from sluice.pravega.envelope import MalformedPayload
 from sluice_client.call_lock import CallLock
 from sluice_client.codec import Codec
 from sluice_client.errors import Contended, EntryMalformed, RevisionTruncated, StateLost
@@ -194,10 +195,13 @@ class StateSynchronizer(Generic[State, Update]):
 
     def _state_after(self, state: State, record: bytes) -> State:
         written = records.state_in(record)
-        if written is not None:
-            return self._state_codec.decode(written)
-        for update in records.updates_in(record):
-            state = self._apply(state, self._update_codec.decode(update))
+        try:
+            if written is not None:
+                return self._state_codec.decode(written)
+            for update in records.updates_in(record):
+                state = self._apply(state, self._update_codec.decode(update))
+        except MalformedPayload as error:
+            raise EntryMalformed(f"{self._stream.segment}: {error}") from error
         return state
 
     def _take(self, before: Revision, after: Revision, record: bytes, state: State) -> None:

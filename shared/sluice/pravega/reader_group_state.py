@@ -23,6 +23,7 @@ from sluice.pravega.envelope import (
 )
 from sluice.pravega.reader_group_config import GroupConfig
 from sluice.pravega.stream_cut import Offsets
+from sluice.pravega.synchronizer_records import state_in, updates_in
 
 WHOLE_STATE, UPDATES = int32(1), int32(2)
 """How an entry begins."""
@@ -158,19 +159,16 @@ Update = (
 
 def decode_entry(payload: bytes) -> list[Update]:
     """The updates of an entry. Raises MalformedPayload."""
-    data = PayloadReader(payload)
-    kind = data.int32()
-    if kind == 1:
-        state = decode_update(payload[4:])
-        if not isinstance(state, GroupState):
-            raise MalformedPayload("an initial entry without an initial state")
-        return [state]
-    if kind != 2:
-        raise MalformedPayload(f"an entry of kind {kind}")
-    found = []
-    while data.remaining:
-        found.append(decode_update(data.raw(data.int32())))
-    return found
+    state = state_in(payload)
+    return [decode_state(state)] if state is not None else [decode_update(update) for update in updates_in(payload)]
+
+
+def decode_state(raw: bytes) -> GroupState:
+    """A whole state. Raises MalformedPayload."""
+    state = decode_update(raw)
+    if not isinstance(state, GroupState):
+        raise MalformedPayload("an initial entry without an initial state")
+    return state
 
 
 def decode_update(raw: bytes) -> Update:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from sluice.domain.names import group_stream
 from sluice.pravega.envelope import MalformedPayload
-from sluice.pravega.reader_group_state import GroupState, Update, decode_update, encode_update
+from sluice.pravega.reader_group_state import GroupState, Update, decode_state, decode_update, encode_update
 from sluice_client.errors import ClientError, StreamMissing, StreamSealed
 from sluice_client.groups import state as rules
 from sluice_client.opening import Client
@@ -103,7 +103,4 @@ class _StateCodec:
         return encode_update(value)
 
     def decode(self, data: bytes) -> GroupState:
-        state = decode_update(data)
-        if not isinstance(state, GroupState):
-            raise MalformedPayload("an initial entry without an initial state")
-        return state
+        return decode_state(data)

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import pytest
 
 from sluice.pravega import ConnectionFailure, Failure, InMemorySegmentStore
+from sluice.pravega import synchronizer_records as records
 from sluice.pravega.memory import Fault
 from sluice_client import (
     Contended,
@@ -18,7 +19,6 @@ from sluice_client import (
     StateLost,
     StateSynchronizer,
     Unavailable,
-    records,
     split_events,
 )
 

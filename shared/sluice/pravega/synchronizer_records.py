@@ -14,7 +14,7 @@ Pure functions.
 import struct
 from collections.abc import Iterator, Sequence
 
-from sluice_client.errors import EntryMalformed
+from sluice.pravega.envelope import MalformedPayload
 
 _STATE = b"\0\0\0\1"
 _UPDATES = b"\0\0\0\2"
@@ -32,22 +32,21 @@ def updates_record(updates: Sequence[bytes]) -> bytes:
 
 
 def state_in(entry: bytes) -> bytes | None:
-    """The state in an entry, None if it holds updates. Raises EntryMalformed."""
-    head = entry[: len(_STATE)]
-    if head not in (_STATE, _UPDATES):
-        raise EntryMalformed(f"no entry of a state synchronizer: it begins with {head!r}")
-    return entry[len(_STATE) :] if head == _STATE else None
+    """The state in an entry, None if it holds none."""
+    return entry[len(_STATE) :] if entry.startswith(_STATE) else None
 
 
 def updates_in(entry: bytes) -> Iterator[bytes]:
-    """The updates in an entry that holds no state. Raises EntryMalformed."""
+    """The updates in an entry that holds no state. Raises MalformedPayload."""
+    if not entry.startswith(_UPDATES):
+        raise MalformedPayload(f"no entry of a state synchronizer: it begins with {entry[: len(_UPDATES)]!r}")
     at = len(_UPDATES)
     while at < len(entry):
         start = at + _LENGTH.size
         if start > len(entry):
-            raise EntryMalformed(f"updates of {len(entry)} bytes: no length at {at}")
+            raise MalformedPayload(f"updates of {len(entry)} bytes: no length at {at}")
         end = start + _LENGTH.unpack_from(entry, at)[0]
         if end > len(entry):
-            raise EntryMalformed(f"updates of {len(entry)} bytes: one would end at {end}")
+            raise MalformedPayload(f"updates of {len(entry)} bytes: one would end at {end}")
         yield entry[start:end]
         at = end
