@@ -11,7 +11,12 @@ func step(s *State, o *Operation) []*State {
 		if s.Pending == nil || s.Pending.By != o.settles.number {
 			return nil
 		}
-		return states(s.completed())
+		// A stream that is being sealed waits for its commits, which may roll it.
+		possible := []*State{}
+		for _, later := range s.later() {
+			possible = append(possible, states(later.completed())...)
+		}
+		return possible
 	}
 	switch o.Kind {
 	case "exists":
@@ -119,7 +124,8 @@ func create(s *State, o *Operation) []*State {
 func remove(s *State, o *Operation) []*State {
 	possible := []*State{}
 	if s.Sealed && o.succeeds("SUCCESS") {
-		possible = append(possible, &State{NextNumber: s.NextNumber, Deletions: s.Deletions + 1, Transactions: s.Transactions})
+		left := &State{NextNumber: s.NextNumber, Deletions: s.Deletions + 1, Transactions: s.Transactions}
+		possible = append(possible, left)
 	}
 	if o.Status == "SUCCESS" && o.mayFindNothing && s.Deletions > 0 || o.Status == "STREAM_NOT_SEALED" && !s.Sealed {
 		possible = append(possible, s)

@@ -57,7 +57,8 @@ Facts = dict[str, Any]
 
 class Clients:
     """`gateways` by name. `now` is a clock that never stands still. A round has `streams` streams for `per_round`
-    operations, or until `max_unknown` of them have ended no one knows how.
+    operations, or until `max_unknown` of them have ended in a way that is not known. Its scope's name begins with
+    `prefix`.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class Clients:
         streams: int = 3,
         per_round: int = 360,
         max_unknown: int = 8,
+        prefix: str = "judged",
     ) -> None:
         self.operations = 0
         self.unknown = 0
@@ -80,6 +82,7 @@ class Clients:
         self._streams = streams
         self._per_round = per_round
         self._max_unknown = max_unknown
+        self._prefix = prefix
         self._rounds = 0
         self._left = 0
         self._unknown_left = 0
@@ -103,7 +106,7 @@ class Clients:
 
     async def _next_round(self) -> None:
         self._rounds += 1
-        scope = f"judged-{self._rounds}"
+        scope = f"{self._prefix}-{self._rounds}"
         self._left, self._unknown_left = self._per_round, self._max_unknown
         while True:
             try:
