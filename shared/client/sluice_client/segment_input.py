@@ -24,8 +24,8 @@ from sluice_client.groups.encoding import EventPointer
 
 LARGEST_READ_BYTES = 2 * 1024 * 1024
 """As much as a segment store gives at most."""
-_TAKEN_EVENTS = 1000
-"""How many events are taken at most at once."""
+_TAKEN_EVENTS = 200
+"""How many events are taken at most at once: then other segments have their turn."""
 _TAIL_WAIT_S = 3600.0
 """How long a read is held at the end of a segment. A connection that breaks is found out much sooner."""
 _EVENT_WAIT_S = 30.0
