@@ -54,7 +54,8 @@ def environment_of(service: str) -> dict[str, str]:
     (deployment,) = [m for m in OBJECTS if m["kind"] == "Deployment" and m["metadata"]["name"] == service]
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     (secret,) = [m["data"] for m in OBJECTS if m["kind"] == "Secret"]
-    own: dict[str, Any] = {v["name"]: v["value"] for v in container["env"] if "value" in v}
+    values: dict[str, Any] = {v["name"]: v["value"] for v in container["env"] if "value" in v}
+    own = {name: value.replace("$(NAMESPACE)", manifests.NAMESPACE) for name, value in values.items()}
     from_secret = {name: base64.b64decode(value).decode() for name, value in secret.items()}
     return {**manifests.settings_of(OBJECTS), **from_secret, **own}
 
