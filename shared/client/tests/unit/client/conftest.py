@@ -9,6 +9,7 @@ from support.virtual_time import VirtualLoop
 
 IN_VIRTUAL_TIME = {
     "test_event_reader",
+    "test_reader_group",
     "test_revisioned_stream",
     "test_segment_input",
     "test_stream_manager",
