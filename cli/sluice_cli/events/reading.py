@@ -5,7 +5,7 @@ segments take turns. Not followed, it ends at the lengths that the segments have
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from typing import NamedTuple
 
 from sluice_client import Client, SegmentMissing, Start, StoredEvent, patiently, read_piece
@@ -76,7 +76,7 @@ class Reading:
                     self._positions.setdefault(successor, 0)
 
 
-def _only(segments: "frozenset[str] | list[str]", wanted: Callable[[str], bool]) -> frozenset[str]:
+def _only(segments: Iterable[str], wanted: Callable[[str], bool]) -> frozenset[str]:
     return frozenset(segment for segment in segments if wanted(segment))
 
 
