@@ -120,9 +120,10 @@ class Sightings:
         self._mine = {id: holder for id, holder in self._mine.items() if keep(id)}
 
     def drop(self, id: str) -> None:
-        """Drop all that is known of a lock that this process has released."""
+        """Drop all that is known of a lock that this process has released; who waits for it here looks at once."""
         self._seen.pop(id, None)
         self._mine.pop(id, None)
+        self._notify()
 
     def abandon(self, id: str, holder: str) -> None:
         """Say that this process does not use the lock under this name any more, though the document may say it does.

@@ -7,6 +7,7 @@ import asyncio
 
 import pytest
 
+from sluice_coordination import Leases, LeaseSettings, Semaphore
 from sluice_coordination.document import MAX_BODY_BYTES, Version
 from sluice_coordination.errors import ConflictError
 from sluice_coordination.store import DocumentStore
@@ -110,6 +111,19 @@ class DocumentStoreSuite:
         found.body["list"].append(3)
         again = await store.get(f"{space}/a")
         assert again is not None and again.body == {"list": [1]}
+
+    async def test_a_semaphore_lets_in_as_many_as_it_has_permits(self, store: DocumentStore, space: str) -> None:
+        settings = LeaseSettings(lease_s=4 * store.timeout_s, margin_s=store.timeout_s)
+        here, there = (Semaphore(Leases(store, settings), f"{space}/imports", 2) for _ in range(2))
+        first, second = await here.try_acquire(), await there.try_acquire()
+        assert first is not None and second is not None
+        assert await here.try_acquire() is None and await there.try_acquire() is None
+        await first.release()
+        third = await there.try_acquire()
+        assert third is not None and await here.try_acquire() is None
+        for permit in (second, third):
+            await permit.release()
+        assert await store.under(f"{space}/") == {}
 
     @pytest.mark.parametrize("id", ["", "/a", "a/", "a//b", "a b", "ä", "a*", "a" * 401, "a\n"])
     async def test_other_ids_are_refused(self, store: DocumentStore, id: str) -> None:

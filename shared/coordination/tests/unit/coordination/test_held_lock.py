@@ -177,6 +177,17 @@ async def test_a_lock_that_was_released_leaves_nothing_behind_and_fences_rise() 
         assert second.fence > first.fence
 
 
+async def test_who_waits_for_a_lock_that_its_own_process_releases_has_it_at_once() -> None:
+    clock = LoopClock()
+    lock = Lock(Leases(MemoryStore(), LEASE, clock), "lock")
+    first = await lock.acquire()
+    waiting = asyncio.create_task(lock.acquire())
+    await asyncio.sleep(1)
+    released = clock.now()
+    await first.release()
+    assert await waiting is not first and clock.now() == released
+
+
 async def test_a_release_whose_answer_is_lost_was_done() -> None:
     store, clock = Faulty(), LoopClock()
     held = await Lock(Leases(store, LEASE, clock), "lock").try_acquire()
