@@ -4,9 +4,9 @@ from sluice.pravega.wire.command import Command, code
 from sluice.pravega.wire.fields import I8, I32, I64, Bool, MergedSources, Str, Strs, Updates, Uuid
 
 NULL_ATTRIBUTE_VALUE = -(1 << 63)
+"""What an attribute that is not set reads as, and what clears one (4.10)."""
 REPLACE_IF_EQUALS = 4
 """The kind of an AttributeUpdate that is done if the attribute has the expected value."""
-"""What an attribute that is not set reads as, and what clears one (4.10)."""
 
 
 @code(20)
