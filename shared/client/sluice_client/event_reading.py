@@ -35,15 +35,18 @@ async def read_piece(store: SegmentStore, segment: str, offset: int, length: int
     """
     try:
         found = await patiently(lambda: store.read_segment(segment, offset, length), patience_s)
-        data, ended = found.data, found.end_of_segment
-        whole = split_events(data, offset)
-        while not whole.events and len(data) < whole.next_bytes and not ended:
-            rest = partial(store.read_segment, segment, offset + len(data), whole.next_bytes - len(data))
+        pieces, size, ended = [found.data], len(found.data), found.end_of_segment
+        whole = split_events(found.data, offset)
+        while not whole.events and size < whole.next_bytes and not ended:
+            rest = partial(store.read_segment, segment, offset + size, whole.next_bytes - size)
             more = await patiently(rest, patience_s)
             if not more.data:
                 break
-            data, ended = data + more.data, more.end_of_segment
-            whole = split_events(data, offset)
+            pieces.append(more.data)
+            size, ended = size + len(more.data), more.end_of_segment
+            if size >= whole.next_bytes:
+                # A large event is put together once.
+                whole = split_events(b"".join(pieces), offset)
     except SegmentTruncated as truncated:
         start = int(getattr(truncated.reply, "start_offset", offset))
         _log.warning("%s was truncated: skipped the %d bytes before offset %d", segment, start - offset, start)
@@ -51,4 +54,4 @@ async def read_piece(store: SegmentStore, segment: str, offset: int, length: int
     except SegmentMissing:
         _log.warning("%s was deleted: skipped what followed offset %d", segment, offset)
         return Piece(segment, [], offset, finished=True)
-    return Piece(segment, whole.events, whole.end, finished=ended and whole.end == offset + len(data))
+    return Piece(segment, whole.events, whole.end, finished=ended and whole.end == offset + size)
