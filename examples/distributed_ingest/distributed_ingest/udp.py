@@ -1,7 +1,7 @@
 """Datagrams that come over UDP, into the stream: each is a record. One node at a time listens.
 
 Whatever a sender sends is **lost** when it is not received, when it comes faster than the stream takes it, and when the
-node is killed before it has written it: UDP has no way back. What this process has to drop is counted.
+node ends before it has written it: UDP has no way back. What comes too fast for this process is counted.
 
 Concurrency: belongs to one event loop; datagrams are written in the order in which they came.
 """
