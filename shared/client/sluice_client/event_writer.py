@@ -13,6 +13,7 @@ from typing import Self
 from uuid import UUID, uuid4
 
 from sluice.pravega import SegmentMissing, SegmentSealed, SegmentStore
+from sluice.pravega.event_frames import LARGEST_EVENT_BYTES
 from sluice.pravega.event_routing import key_position, segment_at
 from sluice_client.attempts import patiently
 from sluice_client.entries import MAX_ENTRY_BYTES, stored_bytes
@@ -23,8 +24,6 @@ Ranges = Sequence[tuple[float, str]]
 
 _BLOCK_BYTES = 1024 * 1024
 _BUFFER_BYTES = 4 * 1024 * 1024
-_LARGEST_BYTES = 2**31 - 1
-"""What the length in an event's header can be."""
 _SCALING_PAUSE_S = 0.05
 _ENDED = (SegmentSealed, SegmentMissing)
 """What is said of a segment that was scaled away, and was truncated by now (segment-store-wire-protocol 2.9)."""
@@ -55,7 +54,7 @@ class _Lane:
         size = 0
         block: list[bytes] = []
         for _, data in self.waiting:
-            size += stored_bytes(data, _LARGEST_BYTES)
+            size += stored_bytes(data, LARGEST_EVENT_BYTES)
             if block and size > _BLOCK_BYTES:
                 break
             block.append(data)
@@ -79,7 +78,7 @@ class EventWriter:
         self._store = store
         self._ask = ranges
         self._patience_s = patience_s
-        self._max_bytes = _LARGEST_BYTES if large_events else MAX_ENTRY_BYTES
+        self._max_bytes = LARGEST_EVENT_BYTES if large_events else MAX_ENTRY_BYTES
         self._ranges: Ranges = ()
         self._lanes: dict[str, _Lane] = {}
         self._new: list[tuple[float, bytes]] = []

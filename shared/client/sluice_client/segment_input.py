@@ -17,7 +17,7 @@ from typing import Self
 import msgspec
 
 from sluice.pravega import SegmentData, SegmentMissing, SegmentStore, SegmentTruncated, TryLater
-from sluice.pravega.event_frames import HEADER_BYTES, split_events
+from sluice.pravega.event_frames import HEADER_BYTES, LARGEST_EVENT_BYTES, split_events
 from sluice_client.attempts import Patience, patiently
 from sluice_client.errors import Unavailable
 from sluice_client.groups.encoding import EventPointer
@@ -33,7 +33,6 @@ _EVENT_WAIT_S = 30.0
 _DEFAULT_PATIENCE = Patience()
 _header = struct.Struct(">Q").unpack_from
 """The header of an event as one number: its type is 0, so this is the length. That of anything else is larger."""
-_LARGEST_EVENT = 2**31 - 1
 
 
 class Event(msgspec.Struct, frozen=True, gc=False):
@@ -159,7 +158,7 @@ class SegmentInput:
         if len(self._data) - self._at < HEADER_BYTES:
             return HEADER_BYTES
         length: int = _header(self._data, self._at)[0]
-        return HEADER_BYTES + length if length <= _LARGEST_EVENT else HEADER_BYTES
+        return HEADER_BYTES + length if length <= LARGEST_EVENT_BYTES else HEADER_BYTES
 
     @property
     def _has_event(self) -> bool:

@@ -12,10 +12,11 @@ from sluice.pravega.envelope import MalformedPayload
 
 MAX_EVENT_BYTES = 8 * 1024 * 1024
 """What one append may hold of an event, without its header. Entries and events of the control plane are no larger."""
+LARGEST_EVENT_BYTES = 2**31 - 1
+"""What the length in a header can be."""
 
 _EVENT = 0
 _HEADER = struct.Struct(">ii")
-_INT32_MAX = 2**31 - 1
 HEADER_BYTES = _HEADER.size
 
 
@@ -71,7 +72,7 @@ def _refusal(kind: int, length: int) -> str:
     return f"event of {length} bytes"
 
 
-def split_events(data: bytes, offset: int, max_event_bytes: int = _INT32_MAX) -> SplitEvents:
+def split_events(data: bytes, offset: int, max_event_bytes: int = LARGEST_EVENT_BYTES) -> SplitEvents:
     """The whole events that `data` begins with; `data` begins at `offset`.
 
     Raises MalformedEvents if it begins with what can be no event, or one that is larger than it may be.
@@ -101,7 +102,7 @@ def split_events(data: bytes, offset: int, max_event_bytes: int = _INT32_MAX) ->
 class EventSplitter:
     """Cuts what is read of a segment piece by piece into events; the first byte is that at `offset`."""
 
-    def __init__(self, offset: int, max_event_bytes: int = _INT32_MAX) -> None:
+    def __init__(self, offset: int, max_event_bytes: int = LARGEST_EVENT_BYTES) -> None:
         self.offset = offset
         """Where the next event begins."""
         self._max_event_bytes = max_event_bytes
