@@ -5,7 +5,7 @@ from secrets import token_hex
 
 from at_least_once.events import Event
 from at_least_once.settings import GeneratorSettings
-from at_least_once.streams import ensure_stream, open_writer
+from at_least_once.streams import ensure_stream
 from sluice_client import Client
 
 _TICK_S = 0.05
@@ -15,7 +15,7 @@ _LARGEST_BURST = 1000
 async def run_generator(client: Client, settings: GeneratorSettings, stop: asyncio.Event) -> int:
     """Writes until it is stopped or has written all. An event that is counted is stored."""
     await ensure_stream(client, settings.scope, settings.output, settings.scaling)
-    writer = open_writer(client, settings, settings.output)
+    writer = client.event_writer(settings.scope, settings.output)
     source = settings.source or f"generator-{token_hex(3)}"
     now = asyncio.get_running_loop().time
     began, written = now(), 0

@@ -4,7 +4,7 @@ from typing import Protocol
 
 from at_least_once.functions import Result
 from at_least_once.settings import AppSettings
-from at_least_once.streams import ensure_stream, open_writer
+from at_least_once.streams import ensure_stream
 from sluice_client import Client, EventWriter
 
 
@@ -45,4 +45,4 @@ class StreamOutput:
         self._writer = self._new_writer()
 
     def _new_writer(self) -> EventWriter:
-        return open_writer(self._client, self._settings, self._settings.output)
+        return self._client.event_writer(self._settings.scope, self._settings.output)

@@ -1,7 +1,6 @@
 """The streams of the example: made if they are not there, and opened."""
 
-from at_least_once.settings import Settings
-from sluice_client import Client, EventWriter, RevisionedStream, ScalingPolicy, StreamConfig
+from sluice_client import Client, RevisionedStream, ScalingPolicy, StreamConfig
 
 
 async def ensure_stream(client: Client, scope: str, stream: str, scaling: ScalingPolicy) -> None:
@@ -14,9 +13,3 @@ async def open_state_stream(client: Client, scope: str, name: str) -> Revisioned
     """The stream of a shared state."""
     await ensure_stream(client, scope, name, ScalingPolicy())
     return await client.revisioned_stream(scope, name)
-
-
-def open_writer(client: Client, settings: Settings, stream: str) -> EventWriter:
-    """A writer to an existing stream."""
-    controller, scope = client.controller, settings.scope
-    return EventWriter(client.store, lambda: controller.key_ranges(scope, stream), settings.patience_s)

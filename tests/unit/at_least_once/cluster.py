@@ -9,7 +9,7 @@ from at_least_once.events import Event
 from at_least_once.functions import Function, upper_case
 from at_least_once.output import Output, StreamOutput
 from at_least_once.settings import AppSettings
-from at_least_once.streams import ensure_stream, open_writer
+from at_least_once.streams import ensure_stream
 from at_least_once.worker import Worker
 from harness import eventually_async
 from sluice.domain.stream.scale import equal_ranges
@@ -83,7 +83,7 @@ class Cluster:
 
     async def write(self, first: int, count: int) -> None:
         await ensure_stream(self.client, SCOPE, "stream1", self.settings.scaling)
-        writer = open_writer(self.client, self.settings, "stream1")
+        writer = self.client.event_writer(SCOPE, "stream1")
         for number in range(first, first + count):
             key = f"key-{number % 8}"
             writer.add(key, Event.of("source", number, key, "text").encode())
