@@ -233,6 +233,33 @@ async def test_a_checkpoint_is_complete_with_the_call_after_its_return(cluster: 
     assert state.assigned["r"] == {FIRST: 9, SECOND: 0}
 
 
+async def test_a_checkpoint_found_at_an_answer_of_the_controller_is_complete_with_the_next_call(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer has the reader look at the group before it is time to: what follows the checkpoint is not in it."""
+    call, back = cluster.client.controller.call, asyncio.Event()
+
+    async def late(rpc: Any, request: Any) -> Any:
+        if isinstance(request, pb.SubscriberStreamCut):
+            await back.wait()
+        return await call(rpc, request)
+
+    reader = await cluster.reader("r", retention=Retention.AUTOMATIC, refresh_ms=50)
+    monkeypatch.setattr(cluster.client.controller, "call", late)
+    await _checkpoint(cluster, reader, "c")
+    await cluster.write(EARLY, b"1")
+    assert await _take(reader, 1) == [b"1"]
+    await (await cluster.group()).shared.append([CreateCheckpoint("d")])
+    await cluster.write(EARLY, b"2")
+    await asyncio.sleep(0.06)
+    back.set()
+    await asyncio.sleep(0.01)
+    assert await reader.next() == CheckpointReached("d")
+    assert await _take(reader, 1) == [b"2"]
+    state = await cluster.state()
+    assert is_complete(state, "d") and state.checkpoints.positions["d"] == {FIRST: 9, SECOND: 0}
+
+
 async def test_a_silent_checkpoint_is_made_without_the_user(cluster: Cluster) -> None:
     await cluster.write(EARLY, b"1")
     reader = await cluster.reader("r")
