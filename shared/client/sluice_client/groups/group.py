@@ -131,7 +131,9 @@ class ReaderGroup:
             await self.publish(state, last)
             await self.shared.update(lambda newest: published if newest.checkpoints.last == last else [])
         except (ClientError, SegmentStoreError) as error:
-            # The readers publish the next one; until then the streams keep more than they need.
+            # The readers publish the next one; until then the streams keep more than they need. Refused is one that
+            # another reader's later one has overtaken; and, as Java's, each in a stream of which one segment was read
+            # to the group's end and is in no state any more, while another was not: its cuts have a hole there.
             _log.warning("the last checkpoint of %s/%s was not published: %s", self.scope, self.name, error)
 
     async def publish(self, state: GroupState, positions: Offsets) -> None:
