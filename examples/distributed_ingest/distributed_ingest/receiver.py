@@ -6,6 +6,8 @@ Concurrency: belongs to one event loop.
 from collections.abc import Awaitable, Callable
 
 from distributed_ingest.feed import Reach, Scene
+from distributed_ingest.records import Event
+from distributed_ingest.sink import SinkError
 from sluice import addresses
 from sluice_coordination import Functions, SingleSource, SourceState, Task, TaskContext
 
@@ -46,3 +48,14 @@ class Receiver:
         except OSError as error:
             self._scene.outlet.tally.problem(f"{addresses.address_of(self._host, self._port)}: {error}")
             raise
+
+
+async def deliver_patiently(scene: Scene, context: TaskContext, origin: str, events: list[Event]) -> None:
+    """Write events, however long that takes: there is no other copy. Raises StreamEndedError, LockLostError."""
+    while events:
+        try:
+            await scene.outlet.deliver(context, origin, events)
+            return
+        except SinkError:
+            # The outlet has reported it.
+            continue

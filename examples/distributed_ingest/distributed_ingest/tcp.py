@@ -15,9 +15,9 @@ import socket
 from collections.abc import Callable
 
 from distributed_ingest.feed import Scene
-from distributed_ingest.records import MAX_EVENT_BYTES, Event, LineSplitter, Splitter
+from distributed_ingest.receiver import deliver_patiently
+from distributed_ingest.records import MAX_EVENT_BYTES, LineSplitter, Splitter
 from distributed_ingest.settle import together
-from distributed_ingest.sink import SinkError
 from sluice import addresses
 from sluice.exceptions import in_words
 from sluice_coordination import TaskContext
@@ -109,17 +109,6 @@ async def copy(
                 skipped = splitter.skipped
     finally:
         writer.close()
-
-
-async def deliver_patiently(scene: Scene, context: TaskContext, origin: str, events: list[Event]) -> None:
-    """Write events, however long that takes: there is no other copy. Raises StreamEndedError, LockLostError."""
-    while events:
-        try:
-            await scene.outlet.deliver(context, origin, events)
-            return
-        except SinkError:
-            # The outlet has reported it.
-            continue
 
 
 def probe(writer: asyncio.StreamWriter) -> None:

@@ -11,8 +11,8 @@ from collections import deque
 
 from distributed_ingest.feed import Scene
 from distributed_ingest.outlet import BATCH_BYTES
+from distributed_ingest.receiver import deliver_patiently
 from distributed_ingest.records import Event
-from distributed_ingest.tcp import deliver_patiently
 from sluice import addresses
 from sluice_coordination import TaskContext
 
