@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 from confluent_kafka import OFFSET_INVALID, KafkaError, Producer, TopicPartition
-from support.wait import SOON_S, eventually
+from support.wait import SOON_S, eventually, eventually_async
 
 from sluice.engine.ports import EndsUnknownError
 from sluice.kafka import ends, leader_ends
@@ -143,6 +143,25 @@ async def test_partitions_that_move_to_a_leader_do_not_keep_it_from_answering_fo
         with pytest.raises(EndsUnknownError, match="dead"):
             await asyncio.wait_for(ends.request((1,)), 10)
         assert await asyncio.wait_for(ends.request((0,)), 10) == {0: 7}
+    ends.stop()
+    eventually(lambda: not _threads(), SOON_S, "all threads end")
+
+
+@pytest.mark.usefixtures("client")
+async def test_partitions_of_different_leaders_that_come_to_the_same_one_are_asked_for_together() -> None:
+    Client.dead, Brokers.leaders = {1, 2}, {0: 1, 1: 2, 2: 3}
+    ends = EndOffsets({}, "t", 3, 0.2)
+
+    async def are_so_many(questions: int) -> bool:
+        with pytest.raises(EndsUnknownError, match="dead"):
+            await asyncio.wait_for(ends.request((1, 2)), 10)
+        return len(_threads()) == questions
+
+    await eventually_async(lambda: are_so_many(3), SOON_S, "each leader has a question")
+    Brokers.leaders = {0: 1, 1: 3, 2: 3}
+    await eventually_async(lambda: are_so_many(2), SOON_S, "each leader has a question")
+    Client.dead = set()
+    assert await asyncio.wait_for(ends.request((1,)), 10) == {1: 7, 2: 7}
     ends.stop()
     eventually(lambda: not _threads(), SOON_S, "all threads end")
 
