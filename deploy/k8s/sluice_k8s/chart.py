@@ -2,8 +2,8 @@
 
 Of every object all renderings are laid over each other. What all have is written as it is; what is missing where a
 component is left out stands under a condition, that the component is chosen. So the chart has no second description of
-anything. Two components that say the same field are not told apart that way: the address that the gateway publishes is
-the one such field, and is written here.
+anything. Two components that say the same field cannot be distinguished that way: the address that the gateway
+publishes is the one such field, and is written here.
 """
 
 import hashlib

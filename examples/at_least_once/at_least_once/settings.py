@@ -127,7 +127,7 @@ class AppSettings(GroupSettings, StreamSettings):
     name: Annotated[str, _Pravega("INSTANCE_ID")] = "worker"
     """How the worker is called; a part that makes it unique is added."""
     checkpoint_s: Annotated[float, _Pravega("CHECKPOINT_PERIOD_MS", _MILLISECONDS)] = Field(default=1.0, ge=0)
-    """How often the group, if it is not there yet, makes a checkpoint, in seconds; 0: only when told to."""
+    """How often the group, if it is not there yet, makes a checkpoint, in seconds; 0: only by hand."""
     refresh_s: float = Field(default=0.5, gt=0)
     """How often each worker of that group looks what the others do, in seconds."""
 

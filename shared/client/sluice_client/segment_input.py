@@ -3,7 +3,7 @@
 One read at a time is under way; what came waits in a bounded buffer, and is cut into events when the caller takes them.
 At the end of an unsealed segment the segment store holds the read until there is more. Only whole events come out,
 however large: one that is larger than the buffer is the only one in it. What was truncated away before it was read is
-skipped, and the caller is told of it.
+skipped, which the caller gets as `Skipped`.
 
 Concurrency: a task of the input's own reads; taking does not wait, so that a caller which is cancelled while it waits
 has lost nothing. Inputs of one reader share the event that wakes it.

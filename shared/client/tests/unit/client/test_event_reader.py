@@ -1,92 +1,40 @@
 """Readers of a group on the twins in memory: what they return, and what the group knows of it. In virtual time."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import suppress
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from unit.client.reader_cluster import (
+    EARLY,
+    FIRST,
+    LATE,
+    SECOND,
+    SOON_S,
+    THIRD,
+    Cluster,
+    make_checkpoint,
+    read_all,
+    take,
+)
 
 from sluice.controller_api import controller_pb2 as pb
-from sluice.pravega import ConnectionFailure, Failure, InMemorySegmentStore, SegmentData
+from sluice.pravega import SegmentData
 from sluice.pravega.reader_group_config import GroupConfig, Retention
-from sluice.pravega.reader_group_state import CreateCheckpoint, GroupState, UpdatingConfig
+from sluice.pravega.reader_group_state import CreateCheckpoint, UpdatingConfig
 from sluice_client import (
-    Client,
     Event,
     EventMissing,
     Refused,
-    ScalingPolicy,
     Skipped,
-    StreamConfig,
     StreamCut,
-    Unavailable,
-    open_client,
 )
 from sluice_client.groups.decisions import ReaderExists, ReaderOffline
-from sluice_client.groups.group import ConfigDiffers, ReaderGroup, create_reader_group, open_reader_group
+from sluice_client.groups.group import create_reader_group
 from sluice_client.groups.messages import config_message
-from sluice_client.groups.reader import CheckpointReached, EventReader, Item, open_reader
+from sluice_client.groups.reader import CheckpointReached, EventReader, open_reader
 from sluice_client.groups.state import is_complete
 from sluice_client.memory import InMemoryController
-
-FIRST, SECOND, THIRD = (f"sc/st/{number}.#epoch.{epoch}" for number, epoch in ((0, 0), (1, 0), (2, 1)))
-EARLY, LATE = "c", "hello"
-"""Keys of the first and of the second half of the ranges."""
-SOON_S = 60.0
-
-
-class Cluster:
-    """`sc/st` with two segments, and groups that read it."""
-
-    def __init__(self, client: Client) -> None:
-        self.client = client
-        assert isinstance(client.store, InMemorySegmentStore)
-        self.store = client.store
-        self._writer = client.event_writer("sc", "st")
-
-    async def write(self, key: str, *events: bytes) -> None:
-        for event in events:
-            self._writer.add(key, event)
-        await self._writer.flush()
-
-    async def group(self, **config: Any) -> ReaderGroup:
-        """The group of the test, made if it is not there."""
-        chosen = GroupConfig(starts={"sc/st": None}, **{"automatic_checkpoint_ms": 0, **config})
-        with suppress(ConfigDiffers):
-            await create_reader_group(self.client, "sc", "g", chosen)
-        return await open_reader_group(self.client, "sc", "g")
-
-    async def reader(self, reader: str, **config: Any) -> EventReader:
-        await self.group(**config)
-        return await open_reader(self.client, "sc", "g", reader)
-
-    async def state(self) -> GroupState:
-        return (await self.group()).shared.state
-
-
-@pytest.fixture
-async def cluster() -> AsyncIterator[Cluster]:
-    async with open_client("memory:") as client:
-        await client.streams.create_scope("sc")
-        await client.streams.create_stream("sc", "st", StreamConfig(ScalingPolicy(min_segments=2)))
-        yield Cluster(client)
-
-
-async def _take(reader: EventReader, count: int) -> list[bytes]:
-    """The next events, whatever comes between."""
-    found: list[bytes] = []
-    async with asyncio.timeout(SOON_S):
-        while len(found) < count:
-            item = await reader.next()
-            found += [item.data] if isinstance(item, Event) else []
-    return found
-
-
-async def _all(reader: EventReader) -> list[Item]:
-    async with asyncio.timeout(SOON_S):
-        return [item async for item in reader]
 
 
 async def test_all_events_are_read_in_order_to_the_end_of_the_stream(cluster: Cluster) -> None:
@@ -94,7 +42,7 @@ async def test_all_events_are_read_in_order_to_the_end_of_the_stream(cluster: Cl
     await cluster.write(LATE, b"3")
     await cluster.client.streams.seal_stream("sc", "st")
     async with await cluster.reader("r", automatic_checkpoint_ms=1000) as reader:
-        items = await _all(reader)
+        items = await read_all(reader)
         assert reader.at_end_of_data
     events = [item for item in items if isinstance(item, Event)]
     assert sorted(event.data for event in events) == [b"1", b"2", b"3"]
@@ -105,7 +53,7 @@ async def test_all_events_are_read_in_order_to_the_end_of_the_stream(cluster: Cl
 async def test_segments_take_turns_while_all_of_them_have_events(cluster: Cluster) -> None:
     for key in (EARLY, LATE):
         await cluster.write(key, *[key.encode()] * 2000)
-    first = await _take(await cluster.reader("r"), 2000)
+    first = await take(await cluster.reader("r"), 2000)
     assert min(first.count(EARLY.encode()), first.count(LATE.encode())) >= 1000
 
 
@@ -115,13 +63,13 @@ async def test_nothing_came_in_time(cluster: Cluster) -> None:
         assert await reader.next(timeout_s=5.0) is None
         assert 5.0 <= asyncio.get_running_loop().time() - began < 6.0
         await cluster.write(EARLY, b"1")
-        assert await _take(reader, 1) == [b"1"]
+        assert await take(reader, 1) == [b"1"]
 
 
 async def test_batches_have_what_is_there_of_a_segment_and_end_at_checkpoints(cluster: Cluster) -> None:
     await cluster.write(EARLY, b"1", b"2", b"3")
     reader = await cluster.reader("r")
-    assert await _take(reader, 1) == [b"1"]
+    assert await take(reader, 1) == [b"1"]
     batch = await reader.next_batch()
     assert batch == [Event(b"2", FIRST, 9, 18), Event(b"3", FIRST, 18, 27)]
     assert reader.position.offsets == {FIRST: 27, SECOND: 0} and await reader.next_batch(timeout_s=1.0) is None
@@ -177,7 +125,7 @@ async def test_two_readers_share_the_segments_and_read_each_event_once(cluster: 
     one = await cluster.reader("one", automatic_checkpoint_ms=1000)
     await cluster.write(EARLY, b"1")
     await cluster.write(LATE, b"2")
-    read = await _take(one, 2)
+    read = await take(one, 2)
     two = await cluster.reader("two")
     found: list[bytes] = []
 
@@ -202,30 +150,20 @@ async def test_successors_are_read_after_a_checkpoint_behind_what_they_replace(c
     await cluster.client.streams.scale([FIRST, SECOND], [(0.0, 1.0)])
     await cluster.write(EARLY, b"3")
     reader = await cluster.reader("r")
-    assert sorted(await _take(reader, 2)) == [b"1", b"2"]
+    assert sorted(await take(reader, 2)) == [b"1", b"2"]
     assert await reader.next(timeout_s=10.0) is None
     assert reader.position.offsets == {FIRST: -1, SECOND: -1}
-    await _checkpoint(cluster, reader, "c")
-    assert await _take(reader, 1) == [b"3"]
+    await make_checkpoint(cluster, reader, "c")
+    assert await take(reader, 1) == [b"3"]
     assert reader.segments == [THIRD]
     assert (await cluster.state()).ranges[THIRD] == (0.0, 1.0)
-
-
-async def _checkpoint(cluster: Cluster, reader: EventReader, name: str) -> None:
-    """Has a checkpoint made, which this reader returns next, because it is to look at the group's state again."""
-    group = await cluster.group()
-    await group.shared.update(lambda _: [CreateCheckpoint(name)])
-    await asyncio.sleep(group.shared.state.config.refresh_ms / 1000)
-    async with asyncio.timeout(SOON_S):
-        while await reader.next() != CheckpointReached(name):
-            pass
 
 
 async def test_a_checkpoint_is_complete_with_the_call_after_its_return(cluster: Cluster) -> None:
     await cluster.write(EARLY, b"1")
     reader = await cluster.reader("r")
-    await _take(reader, 1)
-    await _checkpoint(cluster, reader, "c")
+    await take(reader, 1)
+    await make_checkpoint(cluster, reader, "c")
     assert not is_complete(await cluster.state(), "c")
     assert await reader.next(timeout_s=1.0) is None
     state = await cluster.state()
@@ -246,16 +184,16 @@ async def test_a_checkpoint_found_at_an_answer_of_the_controller_is_complete_wit
 
     reader = await cluster.reader("r", retention=Retention.AUTOMATIC, refresh_ms=50)
     monkeypatch.setattr(cluster.client.controller, "call", late)
-    await _checkpoint(cluster, reader, "c")
+    await make_checkpoint(cluster, reader, "c")
     await cluster.write(EARLY, b"1")
-    assert await _take(reader, 1) == [b"1"]
+    assert await take(reader, 1) == [b"1"]
     await (await cluster.group()).shared.append([CreateCheckpoint("d")])
     await cluster.write(EARLY, b"2")
     await asyncio.sleep(0.06)
     back.set()
     await asyncio.sleep(0.01)
     assert await reader.next() == CheckpointReached("d")
-    assert await _take(reader, 1) == [b"2"]
+    assert await take(reader, 1) == [b"2"]
     state = await cluster.state()
     assert is_complete(state, "d") and state.checkpoints.positions["d"] == {FIRST: 9, SECOND: 0}
 
@@ -263,7 +201,7 @@ async def test_a_checkpoint_found_at_an_answer_of_the_controller_is_complete_wit
 async def test_a_silent_checkpoint_is_made_without_the_user(cluster: Cluster) -> None:
     await cluster.write(EARLY, b"1")
     reader = await cluster.reader("r")
-    await _take(reader, 1)
+    await take(reader, 1)
     group = await cluster.group()
     await group.shared.update(lambda _: [CreateCheckpoint("x_SILENT_")])
     assert await reader.next(timeout_s=10.0) is None
@@ -287,12 +225,12 @@ async def test_the_controller_hears_what_each_complete_checkpoint_has(cluster: C
 
     cluster.store.fault = delay_second
     reader = await cluster.reader("r", retention=Retention.AUTOMATIC)
-    assert await _take(reader, 1) == [b"1"] and await reader.next(timeout_s=1.0) is None
+    assert await take(reader, 1) == [b"1"] and await reader.next(timeout_s=1.0) is None
     gate.set()
-    assert await _take(reader, 3) == [b"2", b"3", b"4"]
+    assert await take(reader, 3) == [b"2", b"3", b"4"]
     third = 1 << 32 | 2
     for name, cut in (("c", {0: 9, 1: 27}), ("d", {1: 36, third: -1}), ("e", {third: 0})):
-        await _checkpoint(cluster, reader, name)
+        await make_checkpoint(cluster, reader, name)
         await reader.next(timeout_s=1.0)
         async with asyncio.timeout(SOON_S):
             while not (await cluster.state()).checkpoints.published:
@@ -300,89 +238,17 @@ async def test_the_controller_hears_what_each_complete_checkpoint_has(cluster: C
         assert controller.released["sc/g", "sc/st"] == cut
 
 
-async def test_a_controller_that_is_away_stops_no_reading(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is to publish a checkpoint, to say what follows a segment, and which configuration the group has."""
-    call, back = cluster.client.controller.call, asyncio.Event()
-    waiting: set[type] = set()
-
-    async def away(rpc: Any, request: Any) -> Any:
-        if isinstance(request, pb.SubscriberStreamCut | pb.SegmentId | pb.ReaderGroupInfo):
-            waiting.add(type(request))
-            await back.wait()
-        return await call(rpc, request)
-
-    reader = await cluster.reader("r", retention=Retention.AUTOMATIC)
-    await cluster.write(EARLY, b"1")
-    await cluster.client.streams.scale([FIRST], [(0.0, 0.5)])
-    assert await _take(reader, 1) == [b"1"] and await reader.next(timeout_s=1.0) is None
-    monkeypatch.setattr(cluster.client.controller, "call", away)
-    await (await cluster.group()).shared.append([UpdatingConfig(True)])
-    await _checkpoint(cluster, reader, "c")
-    for number in range(50):
-        before = asyncio.get_running_loop().time()
-        await cluster.store.append_events(SECOND, uuid4(), [b"%d" % number], 1)
-        assert await _take(reader, 1) == [b"%d" % number]
-        assert asyncio.get_running_loop().time() - before < 0.1
-        await asyncio.sleep(0.1)
-    assert waiting == {pb.SubscriberStreamCut, pb.SegmentId, pb.ReaderGroupInfo}
-    assert not (await cluster.state()).checkpoints.published and reader.segments == [SECOND, FIRST]
-    back.set()
-    assert await reader.next(timeout_s=5.0) is None
-    assert (await cluster.state()).checkpoints.published and reader.segments == [SECOND, THIRD]
-
-
-async def test_a_call_of_the_controller_that_failed_is_an_error_and_made_anew(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    call, failures = cluster.client.controller.call, [Unavailable("the controller is away")]
-
-    async def fail_once(rpc: Any, request: Any) -> Any:
-        if isinstance(request, pb.SegmentId) and failures:
-            raise failures.pop()
-        return await call(rpc, request)
-
-    reader = await cluster.reader("r")
-    await cluster.client.streams.scale([FIRST, SECOND], [(0.0, 1.0)])
-    assert await reader.next(timeout_s=5.0) is None
-    monkeypatch.setattr(cluster.client.controller, "call", fail_once)
-    await _checkpoint(cluster, reader, "c")
-    with pytest.raises(Unavailable):
-        await reader.next()
-    assert await reader.next(timeout_s=5.0) is None
-    assert reader.segments == [THIRD]
-
-
-async def test_a_slow_store_makes_no_caller_wait_beyond_its_deadline(cluster: Cluster) -> None:
-    """What the reader does in its group goes on: its checkpoint is complete at last."""
-    await cluster.write(EARLY, b"1", b"2")
-    reader = await cluster.reader("r")
-    await _take(reader, 1)
-    await _checkpoint(cluster, reader, "c")
-
-    async def delay(moment: str, _request: str, _segment: str) -> None:
-        await asyncio.sleep(1.0 if moment == "before" else 0.0)
-
-    cluster.store.fault = delay
-    for _ in range(10):
-        before = asyncio.get_running_loop().time()
-        assert await reader.next(timeout_s=0.05) is None
-        assert asyncio.get_running_loop().time() - before == pytest.approx(0.05)
-    cluster.store.fault = None
-    assert await _take(reader, 1) == [b"2"]
-    assert (await cluster.state()).checkpoints.positions["c"] == {FIRST: 9, SECOND: 0}
-
-
 @pytest.mark.parametrize(("how", "offset"), [("returned", 27), ("before", 18), ("checkpoint", 9), ("error", 9)])
 async def test_others_go_on_where_a_reader_left(cluster: Cluster, how: str, offset: int) -> None:
     """With all that it returned; where it says; at its last checkpoint, also after an error."""
     await cluster.write(EARLY, b"1")
     reader = await cluster.reader("r")
-    await _take(reader, 1)
-    await _checkpoint(cluster, reader, "c")
+    await take(reader, 1)
+    await make_checkpoint(cluster, reader, "c")
     await cluster.write(EARLY, b"2", b"3")
-    await _take(reader, 1)
+    await take(reader, 1)
     before = reader.position
-    await _take(reader, 1)
+    await take(reader, 1)
     if how == "error":
         with pytest.raises(ZeroDivisionError):
             await _fail_in(reader)
@@ -390,28 +256,6 @@ async def test_others_go_on_where_a_reader_left(cluster: Cluster, how: str, offs
         await reader.close() if how == "returned" else await reader.close_at(before if how == "before" else None)
     state = await cluster.state()
     assert state.assigned == {} and state.unassigned == {FIRST: offset, SECOND: 0}
-
-
-@pytest.mark.parametrize("is_cancelled", [False, True])
-async def test_a_reader_whose_close_failed_leaves_where_it_was_when_it_is_closed_again(
-    cluster: Cluster, is_cancelled: bool
-) -> None:
-    await cluster.write(EARLY, b"1")
-    reader = await cluster.reader("r")
-    await _take(reader, 1)
-
-    async def away(_moment: str, _request: str, _segment: str) -> None:
-        if is_cancelled:
-            await asyncio.sleep(SOON_S)
-        raise ConnectionFailure(Failure.CONNECT_FAILED)
-
-    cluster.store.fault = away
-    with pytest.raises(TimeoutError if is_cancelled else Unavailable):
-        async with asyncio.timeout(1.0 if is_cancelled else None):
-            await reader.close()
-    cluster.store.fault = None
-    await reader.close()
-    assert (await cluster.state()).unassigned == {FIRST: 9, SECOND: 0}
 
 
 async def _fail_in(reader: EventReader) -> None:
@@ -422,7 +266,7 @@ async def _fail_in(reader: EventReader) -> None:
 async def test_a_reader_that_was_reported_offline_finds_out_and_returns_nothing_more(cluster: Cluster) -> None:
     await cluster.write(EARLY, b"1")
     reader = await cluster.reader("r")
-    await _take(reader, 1)
+    await take(reader, 1)
     await (await cluster.group()).reader_offline("r")
     await asyncio.sleep(3.0)
     await cluster.write(EARLY, b"2")
@@ -431,7 +275,7 @@ async def test_a_reader_that_was_reported_offline_finds_out_and_returns_nothing_
             await reader.next()
     await reader.close()
     async with await cluster.reader("s") as other:
-        assert await _take(other, 2) == [b"1", b"2"]
+        assert await take(other, 2) == [b"1", b"2"]
 
 
 async def test_a_reader_is_out_when_its_group_is_reset(cluster: Cluster) -> None:
@@ -474,80 +318,7 @@ async def test_a_bounded_group_ends_at_its_cut(cluster: Cluster) -> None:
     await cluster.write(LATE, b"3")
     end = StreamCut("sc", "st", {FIRST: 9, SECOND: 0})
     reader = await cluster.reader("r", ends={"sc/st": end}, automatic_checkpoint_ms=1000)
-    items = await _all(reader)
+    items = await read_all(reader)
     assert [item.data for item in items if isinstance(item, Event)] == [b"1"]
     await cluster.write(LATE, b"4")
     assert await reader.next(timeout_s=10.0) is None
-
-
-async def test_a_caller_that_is_cancelled_at_any_moment_loses_nothing(cluster: Cluster) -> None:
-    """Neither an event nor a segment, whatever its reader was just writing to the group."""
-    reader, found = await cluster.reader("r", automatic_checkpoint_ms=500), list[bytes]()
-    cluster.store.fault = lambda _moment, _request, _segment: asyncio.sleep(0.01)
-    for number in range(150):
-        if number % 5 == 0:
-            await cluster.write(f"key-{number}", b"%d" % number)
-        if number == 75:
-            await cluster.client.streams.scale([FIRST], [(0.0, 0.25), (0.25, 0.5)])
-        caller = asyncio.create_task(reader.next())
-        await asyncio.wait([caller], timeout=0.007 * (number % 29))
-        caller.cancel()
-        await asyncio.wait([caller])
-        item = None if caller.cancelled() else caller.result()
-        found += [item.data] if isinstance(item, Event) else []
-    await cluster.client.streams.seal_stream("sc", "st")
-    found += [item.data for item in await _all(reader) if isinstance(item, Event)]
-    assert sorted(map(int, found)) == list(range(0, 150, 5))
-
-
-async def test_a_caller_in_a_hurry_reads_though_joining_takes_longer_than_each_of_its_calls(cluster: Cluster) -> None:
-    await cluster.write(EARLY, b"1")
-    reader = await cluster.reader("r")
-    cluster.store.fault = lambda _moment, _request, _segment: asyncio.sleep(0.02)
-    async with asyncio.timeout(SOON_S):
-        item: Item | None = None
-        while item is None:
-            with suppress(TimeoutError):
-                item = await asyncio.wait_for(reader.next(), 0.03)
-    assert isinstance(item, Event) and item.data == b"1"
-
-
-async def test_an_opening_that_is_cancelled_at_any_moment_leaves_no_reader_behind(cluster: Cluster) -> None:
-    await cluster.group()
-    cluster.store.fault = lambda _moment, _request, _segment: asyncio.sleep(0.01)
-    for ms in range(1, 400, 7):
-        try:
-            async with asyncio.timeout(ms / 1000):
-                await open_reader(cluster.client, "sc", "g", "r")
-        except TimeoutError:
-            assert (await cluster.state()).assigned == {}, f"after {ms} ms"
-            continue
-        break
-    else:
-        raise AssertionError("it took longer than all time limits")
-    for ms in range(1, 400, 7):
-        with suppress(TimeoutError, ReaderExists):
-            async with asyncio.timeout(ms / 1000):
-                await open_reader(cluster.client, "sc", "g", "r")
-    assert list((await cluster.state()).assigned) == ["r"], "the reader of this name stays in"
-
-
-async def test_a_store_that_is_away_is_an_error_and_reading_goes_on(cluster: Cluster) -> None:
-    await cluster.write(EARLY, b"1")
-    reader = await cluster.reader("r")
-    await _take(reader, 1)
-
-    def away(_moment: str, _request: str, _segment: str) -> None:
-        raise ConnectionFailure(Failure.CONNECT_FAILED)
-
-    cluster.store.fault = away
-    with pytest.raises(Unavailable):
-        await reader.next()
-    cluster.store.fault = None
-    await cluster.write(EARLY, b"2")
-    read: list[bytes] = []
-    while not read:
-        # The other segment, and the group, had no answer either.
-        with suppress(Unavailable):
-            read = await _take(reader, 1)
-    assert read == [b"2"]
