@@ -57,13 +57,15 @@ def check() -> list[str]:
     for components in ((), *((name,) for name in chart.COMPONENTS), chart.PRODUCTION, chart.COMPONENTS):
         found += chart.problems(helm, kustomize, components)
     say("chart: compared with kustomize's objects, each component alone, none, and all")
+    rendered["chart with everything"] = chart.everything(helm)
+    definitions = [*schemas.definitions(), *schemas.fetched()]
     began = time.monotonic()
     with (
         tempfile.TemporaryDirectory(prefix="sluice-k8s-") as folder,
         api_server(etcd, kube_apiserver, Path(folder)) as client,
     ):
         say(f"API server ready in {time.monotonic() - began:.1f} s")
-        dry_run = DryRun(client)
+        dry_run = DryRun(client, definitions)
         for overlay, objects in rendered.items():
             problems = dry_run.check(objects)
             found += [f"{overlay}: {problem}" for problem in problems]

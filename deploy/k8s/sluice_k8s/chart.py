@@ -32,6 +32,8 @@ COMPONENTS = {
     "certManager": "cert-manager",
     "openidConnect": "openid-connect",
     "externalClients": "external-clients",
+    "ingress": "ingress",
+    "gatewayRoutes": "gateway-routes",
     "executors": "executors",
     "commandLine": "command-line",
     "backUp": "back-up",
@@ -42,6 +44,7 @@ PRODUCTION = ("scaling", "secured", "kafkaConf")
 """Of the production overlay."""
 NAMESPACE = "namespace-of-the-release"
 HOST, ISSUER = "said-by-the-overlay.invalid", "https://said-by-the-overlay.invalid"
+GATEWAY_NAMESPACE = "of-the-overlay"
 _SUFFIX = re.compile(r"\b(sluice-settings|sluice-secrets|spark-executor)-[a-z0-9]{10}\b")
 _LIMIT_S = 60.0
 CHECKSUM = "checksum/settings"
@@ -197,18 +200,28 @@ def _are_named(items: list[Any]) -> bool:
     return None not in names and len(names) == len(items)
 
 
+_NAMED_HERE = {
+    "issuerRef": "certManager.issuer",
+    "ingressClassName": "ingress.className",
+    "parentRefs": "gatewayRoutes.gateway",
+}
+"""Where the name that the overlay says is another one than that of the gateways outside."""
+
+
 def _scalar(pad: str, name: str, value: Any, path: tuple[str, ...]) -> list[str]:
     if isinstance(value, str) and "\n" in value:
         style = "|" if value.endswith("\n") else "|-"
         return [f"{pad}{name} {style}", *(f"{pad}  {line}".rstrip() for line in value.rstrip("\n").split("\n"))]
     text = json.dumps(value)
+    host = next((said for field, said in _NAMED_HERE.items() if field in path), "externalClients.host")
     for what, said in (
-        (NAMESPACE, "{{ .Release.Namespace }}"),
-        (ISSUER, "{{ .Values.openidConnect.issuer }}"),
-        (HOST, "{{ .Values.certManager.issuer }}" if "issuerRef" in path else "{{ .Values.externalClients.host }}"),
-        ("192.0.2.0/32", "{{ .Values.externalClients.addresses }}"),
+        (NAMESPACE, ".Release.Namespace"),
+        (ISSUER, ".Values.openidConnect.issuer"),
+        (HOST, f".Values.{host}"),
+        (GATEWAY_NAMESPACE, ".Values.gatewayRoutes.namespace"),
+        ("192.0.2.0/32", ".Values.externalClients.addresses"),
     ):
-        text = text.replace(what, said)
+        text = text.replace(what, f"{{{{ {said} }}}}")
     text = re.sub(r"^\"sluice/([a-z-]+):.*\"$", r'"{{ .Values.image.prefix }}/\1:{{ .Values.image.version }}"', text)
     return [f"{pad}{name} {text}"]
 
@@ -233,6 +246,9 @@ def _said_here(values: Renderings, indent: int, path: tuple[str, ...]) -> list[s
             return [f"{pad}maxReplicaCount: {{{{ .Values.settings.SLUICE_PARTITIONS }}}}"]
         case ("metadata", "labels", "strimzi.io/cluster"):
             return [f'{pad}strimzi.io/cluster: "{{{{ .Values.kafkaUsers.cluster }}}}"']
+        case ("metadata", "annotations") if path[0].startswith("Ingress/"):
+            said = f"{{{{- toYaml .Values.ingress.annotations.{service} | nindent {indent + 2} }}}}"
+            return [f"{pad}annotations:", f"{pad}  {said}"]
         case (*_, "env", "SLUICE_GRPC_PUBLISHED_HOST") if HOST in json.dumps(list(values.values())):
             return _published(pad)
     return []
@@ -267,6 +283,11 @@ def _added(indent: int, path: tuple[str, ...]) -> list[str]:
     return []
 
 
+def _annotations() -> dict[str, Any]:
+    text = (FOLDER / "components" / COMPONENTS["ingress"] / "ingress.yaml").read_text()
+    return {m["metadata"]["name"]: m["metadata"]["annotations"] for m in objects(text)}
+
+
 def _values(base: dict[str, Manifest]) -> dict[str, Any]:
     """The values, with what the base says."""
     services = {}
@@ -283,6 +304,8 @@ def _values(base: dict[str, Manifest]) -> dict[str, Any]:
         "secrets": {name: b64decode(value).decode() for name, value in secrets.items()},
         "components": dict.fromkeys(COMPONENTS, False),
         "externalClients": {"host": "sluice.example.com", "addresses": "203.0.113.0/24"},
+        "ingress": {"className": "nginx", "annotations": _annotations()},
+        "gatewayRoutes": {"gateway": "gateway", "namespace": "gateway-system"},
         "openidConnect": {"issuer": "https://keycloak.example.com/realms/pravega"},
         "certManager": {"issuer": "issuer"},
         "kafkaUsers": {"cluster": "kafka"},
@@ -299,10 +322,12 @@ _SAID = {
     "secrets": "Addresses that may hold a password. With `secured`: "
     "rediss://HOST:6379/0?ssl_ca_certs=/etc/sluice-authorities/ca.crt.",
     "components": "What of deploy/k8s/components is wanted; docs/operations.md says what each is, and which Secrets to "
-    "make. `secured` goes with `kafkaConf`, and `backUp` with `commandLine`; the production overlay has scaling, "
-    "secured and kafkaConf.",
-    "externalClients": "Of externalClients: the name by which clients outside reach the load balancer, and where they "
-    "connect from.",
+    "make. `secured` goes with `kafkaConf`, `ingress` and `gatewayRoutes` go with `secured`, `backUp` with "
+    "`commandLine`; the production overlay has scaling, secured and kafkaConf.",
+    "externalClients": "For externalClients, ingress, gatewayRoutes: the name by which clients outside reach gateways. "
+    "REST is at `console.` and this name. And where the load balancer's clients connect from.",
+    "ingress": "Of ingress: the class, and what it is told of the services behind, which speak TLS with `secured`.",
+    "gatewayRoutes": "Of gatewayRoutes: the Gateway that they belong to.",
     "openidConnect": "Of openidConnect: who issues tokens.",
     "certManager": "Of certManager: the ClusterIssuer of the certificate.",
     "kafkaUsers": "Of kafkaUsers: Strimzi's name of the Kafka cluster.",
@@ -322,7 +347,7 @@ def _documented(values: dict[str, Any]) -> str:
 
 def _schema(value: Any, key: str) -> dict[str, Any]:
     """Of a value as it is: nothing else is allowed, but more settings, and any resources."""
-    if key == "resources":
+    if key in ("resources", "annotations"):
         return {"type": "object"}
     if key in ("settings", "secrets"):
         named = {"^SLUICE_[A-Z_]+$": {"type": ["string", "number", "boolean"]}}
@@ -344,6 +369,8 @@ def problems(helm: Path, kustomize: Path, components: Iterable[str]) -> list[str
     said = [f"--set=components.{component}=true" for component in chosen]
     said += [f"--set=externalClients.host={HOST}", f"--set=openidConnect.issuer={ISSUER}"]
     said += [f"--set=certManager.issuer={HOST}", "--set=externalClients.addresses=192.0.2.0/32"]
+    said += [f"--set=ingress.className={HOST}", f"--set=gatewayRoutes.gateway={HOST}"]
+    said += [f"--set=gatewayRoutes.namespace={GATEWAY_NAMESPACE}"]
     said += ["--set=settings.SLUICE_OTLP_ENDPOINT=http://collector.monitoring:4318"] if "traces" in chosen else []
     made = {name_of(m): m for m in objects(template(helm, namespace, said)) if "helm-test" not in name_of(m)}
     differ = [
@@ -351,8 +378,16 @@ def problems(helm: Path, kustomize: Path, components: Iterable[str]) -> list[str
         for name in sorted(wanted.keys() | made.keys())
         if _compared(wanted.get(name)) != _compared(made.get(name))
     ]
-    found = [*differ, *rules.problems(list(made.values()))]
+    found = [*differ, *rules.problems(list(made.values())), *rules.left_behind(list(made.values()))]
     return [f"chart with {', '.join(chosen) or 'no component'}: {problem}" for problem in found]
+
+
+def everything(helm: Path) -> list[Manifest]:
+    """Return the objects of the chart with all that can be chosen, in our namespace. Raises RenderError."""
+    namespace = yaml.safe_load((FOLDER / "base" / "namespace.yaml").read_text())
+    chosen = yaml.safe_load((CHART / "values.yaml").read_text())
+    said = [f"--set={part}.{name}=true" for part in ("components", "monitoring") for name in chosen[part]]
+    return [namespace, *objects(template(helm, namespace["metadata"]["name"], said))]
 
 
 def template(helm: Path, namespace: str, said: Iterable[str]) -> str:

@@ -4,12 +4,12 @@ A warning counts as a problem: that is how the API server reports what a namespa
 """
 
 import time
+from collections.abc import Iterable
 from typing import Any
 
 import httpx
 
 from sluice_k8s.manifests import Manifest, name_of, pods
-from sluice_k8s.schemas import definitions
 
 _ESTABLISHED_S = 30.0
 _LOOK_AGAIN_S = 0.1
@@ -22,12 +22,12 @@ class DryRunError(Exception):
 
 
 class DryRun:
-    """One API server that knows our custom resources. Not to be shared between threads."""
+    """One API server that knows the custom resources of these definitions. Not to be shared between threads."""
 
-    def __init__(self, client: httpx.Client) -> None:
+    def __init__(self, client: httpx.Client, definitions: Iterable[Manifest]) -> None:
         self._client = client
         self._plurals: dict[str, dict[str, tuple[str, bool]]] = {}
-        for definition in definitions():
+        for definition in definitions:
             if problems := self.apply(definition, real=True):
                 raise DryRunError("\n".join(problems))
             self._await_established(definition)

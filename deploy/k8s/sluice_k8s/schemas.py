@@ -4,12 +4,15 @@ Both are strict: an unknown field is an error, as it is with the API server.
 """
 
 import functools
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import jsonschema
 import kubernetes_validate
 import yaml
 
+from sluice_k8s import tools
 from sluice_k8s.manifests import FOLDER, Manifest, name_of
 
 VERSION = "1.34"
@@ -33,7 +36,30 @@ def problems(manifest: Manifest) -> list[str]:
 
 def definitions() -> list[Manifest]:
     """Return the custom resource definitions that are kept here."""
-    return [yaml.safe_load(path.read_text()) for path in sorted((FOLDER / "schemas").glob("*.yaml"))]
+    return _read(sorted((FOLDER / "schemas").glob("*.yaml")))
+
+
+_FETCHED = {
+    "github.com/prometheus-operator/prometheus-operator": (
+        "example/prometheus-operator-crd/monitoring.coreos.com_podmonitors.yaml",
+        "example/prometheus-operator-crd/monitoring.coreos.com_prometheusrules.yaml",
+    ),
+    "sigs.k8s.io/gateway-api": (
+        "config/crd/standard/gateway.networking.k8s.io_backendtlspolicies.yaml",
+        "config/crd/standard/gateway.networking.k8s.io_grpcroutes.yaml",
+        "config/crd/standard/gateway.networking.k8s.io_httproutes.yaml",
+    ),
+}
+
+
+def fetched() -> list[Manifest]:
+    """Return those too large to be kept here: of what only the chart has, or only some sites. Raises ToolError."""
+    folders = tools.downloaded("schemas")
+    return _read(folders[module] / name for module, names in _FETCHED.items() for name in names)
+
+
+def _read(paths: Iterable[Path]) -> list[Manifest]:
+    return [yaml.load(path.read_text(), yaml.CSafeLoader) for path in paths]
 
 
 @functools.cache

@@ -7,6 +7,7 @@ lies in the folder that KUBEBUILDER_ASSETS names, where setup-envtest puts an AP
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -46,27 +47,43 @@ def built(tool: Tool, home: Path, say: Callable[[str], None]) -> Path:
     program = home / "k8s" / f"{tool.name}-{version}"
     if program.exists():
         return program
-    go = shutil.which("go")
-    if go is None:
-        raise ToolError(f"{tool.name} is built from source, and there is no Go on the path; install Go 1.24 or newer")
+    go = _go(f"{tool.name} is built from source")
     say(f"{tool.name}: building, {tool.takes}, once")
     program.parent.mkdir(parents=True, exist_ok=True)
     unfinished = program.with_suffix(".new")
     command = [go, "build", "-mod=readonly", "-buildvcs=false", "-ldflags=-s -w", "-o", str(unfinished)]
     # So that a machine which does other work does not notice.
-    done = subprocess.run(
-        ["nice", "-n", "19", *command, tool.package],
-        cwd=module,
-        env={**os.environ, "GOTOOLCHAIN": "local"},
-        capture_output=True,
-        text=True,
-        timeout=_LIMIT_S,
-        check=False,
-    )
+    done = _run(["nice", "-n", "19", *command, tool.package], module)
     if done.returncode != 0:
         raise ToolError(f"{tool.name} could not be built:\n{done.stderr[-3000:]}")
     unfinished.rename(program)
     return program
+
+
+def downloaded(folder: str) -> dict[str, Path]:
+    """Return where each module lies that a folder of `tools` requires, fetched if it is not there. Raises ToolError."""
+    go = _go("definitions of custom resources come from Go modules")
+    module = FOLDER / "tools" / folder
+    named = re.findall(r"^\t(\S+) v", (module / "go.mod").read_text(), re.MULTILINE)
+    done = _run([go, "mod", "download", "-json", *named], module)
+    if done.returncode != 0:
+        raise ToolError(f"{', '.join(named)} could not be fetched:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+    said = re.findall(r'"(?:Path|Dir)": "(.*)"', done.stdout)
+    return {name: Path(where) for name, where in zip(said[::2], said[1::2], strict=True)}
+
+
+def _go(why: str) -> str:
+    go = shutil.which("go")
+    if go is None:
+        raise ToolError(f"{why}, and there is no Go on the path; install Go 1.24 or newer")
+    return go
+
+
+def _run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "GOTOOLCHAIN": "local"}
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=_LIMIT_S, check=False
+    )
 
 
 def installed(name: str, package: str) -> Path:
