@@ -9,8 +9,10 @@ process must not overlap.
 
 import shutil
 import signal
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -19,6 +21,8 @@ from support.ports import free_ports
 from support.processes import stands_still
 from support.wait import eventually
 
+from harness.links import GONE, LOSSY, SLOW, WELL, Links, Way
+from harness.routes import is_called, join
 from sluice_local import java, kafka
 from sluice_local.home import HOST
 from sluice_local.part import Part
@@ -29,11 +33,15 @@ from sluice_local.system import System as LocalSystem
 
 _FREEZES_S = 60.0
 _STARTS_S = 180.0
+Fault = Callable[[], AbstractContextManager[None]]
 _SINGLE_PORTS = ("redis_port", "zookeeper_port", "bookie_port")
 
 
 class System:
     """One private system. As a context it is up inside and gone after.
+
+    `links` are pairs of a client and a server whose network may break: each a process or all of a kind, and `client`
+    for what calls the gateways from outside, at `address_by_link`.
 
     Processes are named as the parts are: `kafka`, `zookeeper`, `bookie`, `redis`, `segment-store-0`, `api-gateway-0`,
     `stream-workflows-0`, `cluster-manager-0`, `txn-manager-0`, `retention-spark-0`, and so on.
@@ -51,6 +59,7 @@ class System:
         txn_managers: int = 1,
         retention_sparks: int = 0,
         keep_logs: bool = True,
+        links: Iterable[tuple[str, str]] = (),
         **settings: Any,
     ) -> None:
         counts = {
@@ -66,6 +75,9 @@ class System:
         self.settings = LocalSettings(**{**shared, **counts, **_free_ports(counts), **settings})
         self._keep_logs = keep_logs
         self._local = LocalSystem(self.settings)
+        self._links = Links()
+        for client, server in links:
+            self._join(client, server)
 
     # --- all processes
 
@@ -77,6 +89,7 @@ class System:
     def down(self) -> None:
         """End every process and remove the data; the logs stay."""
         self._local.close()
+        self._links.close()
         shutil.rmtree(self.settings.data_dir, ignore_errors=True)
         if not self._keep_logs:
             shutil.rmtree(self.settings.home, ignore_errors=True)
@@ -189,6 +202,84 @@ class System:
         """The number of the process that runs, or ran last."""
         return self._local.child(name).pid
 
+    # --- faults, each of which is over when its context is left
+
+    @property
+    def faults(self) -> dict[str, Fault]:
+        """Each process killed and frozen, and each link cut, one-way, slow and lossy; by what happens."""
+        found: dict[str, Fault] = {}
+        for name in self.names:
+            found[f"{name} killed"] = partial(self.killed, name)
+            found[f"{name} frozen"] = partial(self.frozen, name)
+        for link in self._links.all:
+            ends = link.client, link.server
+            for what, fault in (("cut", self.cut), ("slow", self.slow), ("lossy", self.lossy)):
+                found[f"{' and '.join(ends)} {what}"] = partial(fault, *ends)
+            for speaker, listener in (ends, ends[::-1]):
+                found[f"{speaker} unheard by {listener}"] = partial(self.one_way, speaker, listener)
+        return found
+
+    @contextmanager
+    def killed(self, name: str) -> Iterator[None]:
+        """A process is away, and ready again after."""
+        self.kill(name)
+        try:
+            yield
+        finally:
+            self.start(name)
+
+    @contextmanager
+    def frozen(self, name: str) -> Iterator[None]:
+        """A process stands still."""
+        try:
+            self.freeze(name)
+            yield
+        finally:
+            self.thaw(name)
+
+    def cut(self, one: str, other: str) -> AbstractContextManager[None]:
+        """Nothing comes through between two, which are not told. Each is a process or all of a kind, such as `kafka`.
+
+        Needs a link between them, as `slow` and the others do.
+        """
+        return self._network(one, other, GONE, GONE)
+
+    def one_way(self, speaker: str, listener: str) -> AbstractContextManager[None]:
+        """Nothing of what the one sends reaches the other."""
+        return self._network(speaker, listener, GONE, WELL)
+
+    def slow(self, one: str, other: str) -> AbstractContextManager[None]:
+        """Everything takes longer between two."""
+        return self._network(one, other, SLOW, SLOW)
+
+    def lossy(self, one: str, other: str) -> AbstractContextManager[None]:
+        """Packets are lost between two, and come at the second or third try."""
+        return self._network(one, other, LOSSY, LOSSY)
+
+    @contextmanager
+    def _network(self, one: str, other: str, there: Way, back: Way) -> Iterator[None]:
+        ones, others = (
+            {end for link in self._links.all for end in (link.client, link.server) if is_called(end, name)}
+            for name in (one, other)
+        )
+        try:
+            self._links.set(ones, others, there)
+            self._links.set(others, ones, back)
+            yield
+        finally:
+            self._links.set(ones, others, WELL)
+            self._links.set(others, ones, WELL)
+
+    def _join(self, client: str, server: str) -> None:
+        clients = [name for name in self.names if is_called(name, client)] or [client]
+        for one in clients:
+            for other in [name for name in self.names if is_called(name, server)]:
+                join(self._links, self._local.parts, one, other, self._free_port)
+
+    def _free_port(self) -> int:
+        taken = [*claimed_ports(self.settings), *(link.target_port for link in self._links.all)]
+        return free_ports(1, taken).start
+
     # --- addresses
 
     @property
@@ -238,6 +329,10 @@ class System:
     def segment_store_addresses(self) -> list[str]:
         """`host:port` of every segment store."""
         return [self.address(name) for name in self.names if name.startswith("segment-store-")]
+
+    def address_by_link(self, client: str, server: str) -> str:
+        """`host:port` at which a client reaches a process by the link between them."""
+        return next(link.address for link in self._links.all if (link.client, link.server) == (client, server))
 
     def health_url(self, name: str) -> str:
         """Base URL of a service's /livez, /readyz and /metrics."""
