@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from harness.links import Link, Links
+from harness.links import Links
+from harness.relay import Link
 from sluice_local import kafka, segment_store
 from sluice_local.home import HOST
 from sluice_local.part import Part

@@ -21,7 +21,8 @@ from support.ports import free_ports
 from support.processes import stands_still
 from support.wait import eventually
 
-from harness.links import GONE, LOSSY, SLOW, WELL, Links, Way
+from harness.links import GONE, LOSSY, SLOW, Links
+from harness.relay import WELL, Way
 from harness.routes import is_called, join
 from sluice_local import java, kafka
 from sluice_local.home import HOST

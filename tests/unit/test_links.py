@@ -9,7 +9,8 @@ from contextlib import suppress
 import pytest
 from support.ports import free_port
 
-from harness.links import GONE, LOSSY, SLOW, WELL, Link, Links, Way
+from harness.links import GONE, LOSSY, SLOW, Links
+from harness.relay import WELL, Link, Way
 
 SOON_S = 10.0
 LONG_S = 0.6
