@@ -18,7 +18,7 @@ from containers.surroundings import NETWORK, PARTITIONS, NoEngineError, Surround
 from sluice_local.settings import LocalSettings
 
 _HERE = Path(__file__).resolve().parent
-_TEST_S = 120
+_TEST_S = 240
 
 
 def _is_requested(config: pytest.Config) -> bool:

@@ -13,7 +13,7 @@ from harness import eventually
 from sluice.catalog import examples
 from sluice.catalog.examples import Example
 
-SHOWS_S = 30.0
+SHOWS_S = 60.0
 
 _WRITES_TO_ROOT = "import errno\ntry: open('/written', 'w')\nexcept OSError as e: print(errno.errorcode[e.errno])"
 

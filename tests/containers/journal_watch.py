@@ -12,7 +12,7 @@ from sluice.domain.model import DomainModel, JournalEntry, decode_record
 from sluice.engine.fold import Outcome, PartitionView
 from sluice.kafka.topics import JOURNAL
 
-ANSWERS_S = 30.0
+ANSWERS_S = 60.0
 
 
 class Counted(msgspec.Struct, frozen=True):

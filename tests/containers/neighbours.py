@@ -20,8 +20,8 @@ from sluice.domain.model import decode_record
 from sluice.engine.partition import partition_of
 from sluice.kafka.topics import DEAD_LETTERS, TOPICS, ensure_topics
 
-ANSWERS_S = 30.0
-CONSUMED_S = 30.0
+ANSWERS_S = 60.0
+CONSUMED_S = 60.0
 
 
 class RecordOffset(msgspec.Struct, frozen=True, order=True):

@@ -21,7 +21,7 @@ HEALTH_PORT = 10100
 INSTANCE = "under-test"
 LIVES_S = 60.0
 ENDS_S = 10.0
-_ASK_S = 5.0
+_ASK_S = 30.0
 
 
 class Ended(msgspec.Struct, frozen=True):

@@ -18,7 +18,7 @@ from sluice.pravega.wire.command import Command, Numbered
 from sluice.pravega.wire.frame import HEADER, decode, encode, payload_size
 from sluice.pravega.wire.hello import Hello, KeepAlive
 
-_CALL_S = 10.0
+_CALL_S = 30.0
 _VERSIONS = Hello(high_version=17, low_version=5)
 
 T = TypeVar("T")

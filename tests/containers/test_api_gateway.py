@@ -38,11 +38,11 @@ from sluice.kafka.requests import Request, decode_request
 from sluice.kafka.topics import DEAD_LETTERS, JOURNAL, REQUESTS_CLUSTER, TOPICS
 
 GRPC_PORT = 9090
-ANSWERS_S = 20.0
+ANSWERS_S = 60.0
 RESTORED = "depot"
 """The scope that the restore in the examples brought back."""
 
-SEEN_S = 10.0
+SEEN_S = 60.0
 
 
 @pytest.fixture(scope="module")

@@ -30,7 +30,7 @@ from sluice.pravega.container_map import (
 
 GROUP = "cluster-manager"
 CLUSTER = "contract"
-SHOWS_S = 20.0
+SHOWS_S = 60.0
 STORE = Host("segment-store-7.sluice.svc", 12345)
 
 

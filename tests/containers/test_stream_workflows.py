@@ -29,7 +29,7 @@ from sluice.domain.transaction.commands import AbortReason, AbortTransaction
 from sluice.kafka.requests import decode_request
 from sluice.kafka.topics import ABORT, REQUESTS_CLUSTER, REQUESTS_STREAMS
 
-ANSWERS_S = 20.0
+ANSWERS_S = 60.0
 
 STATUS = {"ScaleStream": "STARTED", "RetryWorkflow": "NOT_RUNNING", "CancelWorkflow": "NOT_RUNNING"}
 """What is answered, where that is not SUCCESS."""

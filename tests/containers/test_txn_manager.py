@@ -25,8 +25,8 @@ from sluice.domain.transaction import events as ev
 from sluice.domain.transaction.decide import Limits
 from sluice.kafka.topics import ABORT, COMMIT, REQUESTS_STREAMS, REQUESTS_TRANSACTIONS
 
-ANSWERS_S = 20.0
-RUNS_OUT_S = 40.0
+ANSWERS_S = 60.0
+RUNS_OUT_S = 60.0
 TOPICS = (REQUESTS_TRANSACTIONS, COMMIT, ABORT)
 GROUPS = {topic.name: topic.group for topic in TOPICS}
 ACTIVE = (FIRST, UPPER_LEFT, UPPER_RIGHT)

@@ -25,7 +25,7 @@ from sluice.kafka.topics import DEAD_LETTERS, REQUESTS_STREAMS
 pytestmark = pytest.mark.integration
 
 SERVICES = ("api-gateway-0", "stream-workflows-0", "cluster-manager-0", "txn-manager-0")
-DEAD_LETTER_S = 20.0
+DEAD_LETTER_S = 60.0
 
 
 class World(NamedTuple):

@@ -24,7 +24,7 @@ from stream_workflows.workflows import WORKFLOWS
 pytestmark = pytest.mark.integration
 
 VICTIM = "stream-workflows-0"
-DIES_S, ANSWERS_S, STARTS_S = 30.0, 60.0, 60.0
+DIES_S, ANSWERS_S, STARTS_S = 60.0, 60.0, 60.0
 GROUP_ID = str(uuid4())
 
 Call = tuple[str, Any]

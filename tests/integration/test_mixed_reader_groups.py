@@ -133,7 +133,8 @@ async def test_java_and_python_share_a_group_while_its_stream_is_scaled(system: 
             task = asyncio.create_task(reading.read(python))
             await reading.until(lambda: len(reading.events) == traffic.count)
             # Segments are shared out at checkpoints, which each reader returns.
-            await reading.until(lambda: len(python.segments) == 2)
+            # In a quiet stream, one that had events of its segments gives all but one of them to one that had none.
+            await reading.until(lambda: len(python.segments) >= 2)
             await reading.until(lambda: bool(reading.checkpoints["java"] & reading.checkpoints["python"]))
             for count in (8, 2):
                 await traffic.write(200)
@@ -173,7 +174,7 @@ async def test_what_a_killed_reader_held_is_read_by_the_others(system: System) -
         async with _java_reader(system, reading, scope, "g", "java") as killed:
             python = await open_reader(client, scope, "g", "python")
             task = asyncio.create_task(reading.read(python))
-            await reading.until(lambda: reading.has_all(traffic) and len(python.segments) == 2)
+            await reading.until(lambda: reading.has_all(traffic) and len(python.segments) >= 2)
             killed.kill()
             await killed.wait()
         await traffic.write(100)

@@ -23,6 +23,8 @@ S = "/sluice/v1"
 SETTLED_S = 120.0
 COMES_S = 60.0
 STOPS_S = 1.0
+GOES_S = 10.0
+"""After which a card that cannot be clicked is taken for gone."""
 MS = 1000
 
 
@@ -68,8 +70,10 @@ def test_a_killed_store_shows_as_a_failing_card_whose_retry_ends_it_when_the_sto
     # It is retried by itself, too: then the card goes while it is clicked, or the answer is that nothing waits.
     opened.expected = ["409"]
     with suppress(NotThereError):
-        page.locator(f'.card[data-aggregate="stream:{scope}/st"]').get_by_role("button", name="Retry now").click()
-        page.get_by_role("dialog").get_by_role("button", name="Retry").click()
+        page.locator(f'.card[data-aggregate="stream:{scope}/st"]').get_by_role("button", name="Retry now").click(
+            timeout=GOES_S * MS
+        )
+        page.get_by_role("dialog").get_by_role("button", name="Retry").click(timeout=GOES_S * MS)
     page.keyboard.press("Escape")
     eventually(
         lambda: client.get(f"{S}/scopes/{scope}/streams/st").json()["state"] == "SEALED", SETTLED_S, "it is sealed"

@@ -30,7 +30,7 @@ OFTEN = {
     "SLUICE_REPORT_KEEP_BYTES": "1024",
 }
 REPORTS = ("_system", "_requeststream")
-SOON_S = 30.0
+SOON_S = 60.0
 
 
 @pytest.fixture(scope="module")

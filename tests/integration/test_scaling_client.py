@@ -35,7 +35,7 @@ def scale(gateway: Controller, scope: str, split: bool) -> None:
     assert begun.status == pb.ScaleResponse.STARTED
     question = pb.ScaleStatusRequest(streamInfo=info(scope, "st"), epoch=begun.epoch)
     eventually(
-        lambda: gateway.call("checkScale", question).status == pb.ScaleStatusResponse.SUCCESS, 30, "the scale is done"
+        lambda: gateway.call("checkScale", question).status == pb.ScaleStatusResponse.SUCCESS, 60, "the scale is done"
     )
 
 
@@ -48,7 +48,7 @@ async def test_a_writer_and_a_reader_go_on_through_fifty_scales(system: System) 
         with ExitStack() as stack:
             begin = partial(WriterProcess, system.grpc_address, scope, "st")
             writers = [stack.enter_context(begin(name)) for name in ("a", "b")]
-            eventually(lambda: all(w.acknowledged > 0 for w in writers), 30, "both write")
+            eventually(lambda: all(w.acknowledged > 0 for w in writers), 60, "both write")
             group = streams.create_reader_group("rg", scope, "st")
             reading = asyncio.create_task(read_all(group, lambda: sum(written.values()) or inf, 2 * DEADLINE_S))
             for _, split in zip(range(SCALES), cycle((True, False)), strict=False):

@@ -13,7 +13,7 @@ from typing import Any, TypeVar, overload
 
 T = TypeVar("T")
 
-SOON_S = 30.0
+SOON_S = 60.0
 """A deadline for what takes a moment, if the machine does not stand still."""
 _SHORTEST_S, _LONGEST_S = 0.005, 0.1
 
