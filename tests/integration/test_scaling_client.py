@@ -1,4 +1,4 @@
-"""Scaling under a client that writes and reads on: the package `pravega`, through fifty scales."""
+"""Scaling under a client that writes and reads on: the package `pravega`, through scale after scale."""
 
 import asyncio
 from contextlib import ExitStack
@@ -8,6 +8,7 @@ from math import inf
 
 import pytest
 from support.controller import Controller, controller, info, unique
+from support.effort import effort
 from support.pravega import check_exactly_once, manager, read_all
 from support.writer import WriterProcess
 
@@ -16,7 +17,7 @@ from sluice.controller_api import controller_pb2 as pb
 
 pytestmark = pytest.mark.integration
 
-SCALES, DEADLINE_S = 50, 120.0
+SCALES, DEADLINE_S = effort(50, 20), 120.0
 
 
 def scale(gateway: Controller, scope: str, split: bool) -> None:
@@ -39,7 +40,7 @@ def scale(gateway: Controller, scope: str, split: bool) -> None:
     )
 
 
-async def test_a_writer_and_a_reader_go_on_through_fifty_scales(system: System) -> None:
+async def test_a_writer_and_a_reader_go_on_through_scale_after_scale(system: System) -> None:
     scope, streams = unique("scaling"), manager(system.grpc_address)
     with controller(system.grpc_address) as gateway:
         assert gateway.create_scope(scope) == "SUCCESS"

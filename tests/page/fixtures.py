@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from sluice_local.settings import LocalSettings
 
-DEADLINE_S = 30.0
+DEADLINE_S = 60.0
 SHOWS_S = 60.0
 """The page asks anew at most 10 s behind a change, if its last call was slow."""
 
