@@ -126,6 +126,7 @@ k8s-render: setup ## render the Kubernetes manifests into deploy/k8s/rendered, a
 
 k8s-check: setup ## check the manifests, at last on a real API server; builds it the first time
 	@PYTHONPATH=deploy/k8s $(BIN)/python -m sluice_k8s check
+	@$(BIN)/python -m pytest tests/kubernetes/custom_resources.py
 
 page-check: setup ## style, types and units of the page's modules; fetches Node the first time, which nothing else needs
 	@$(BIN)/python .ci/page check

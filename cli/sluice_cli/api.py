@@ -315,4 +315,4 @@ def _refusal(response: httpx.Response, request: str) -> RefusedError | NoAnswerE
         hint = f"{hint + '; ' if hint else ''}what happened to it: `sluice trace {request}`"
     if status == NO_ANSWER_IN_TIME:
         return NoAnswerError(message, hint, request=request)
-    return RefusedError(message, hint, status=status, request=request)
+    return RefusedError(message, hint, status=status, reason=reason, request=request)

@@ -14,12 +14,14 @@ class CommandError(Exception):
 class RefusedError(CommandError):
     """Sluice refused the request.
 
-    `status` is that of HTTP, 0 without one; `request` the id of the request that was refused, if it was one.
+    `status` is that of HTTP, 0 without one; `reason` Pravega's name of it, if it has one; `request` the id of the
+    request that was refused, if it was one.
     """
 
-    def __init__(self, message: str, hint: str = "", *, status: int = 0, request: str = "") -> None:
+    def __init__(self, message: str, hint: str = "", *, status: int = 0, reason: str = "", request: str = "") -> None:
         super().__init__(message, hint)
         self.status = status
+        self.reason = reason
         self.request = request
 
 

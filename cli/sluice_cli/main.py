@@ -11,6 +11,7 @@ from sluice_cli.commands import (
     cluster,
     config,
     context,
+    custom_resources,
     dead_letter,
     decision,
     demonstration,
@@ -101,6 +102,7 @@ command(app, "search")(search.search)
 command(app, "verify")(verify.verify)
 command(app, "audit")(audit.audit)
 command(app, "what-if")(decision.what_if)
+command(app, "custom-resources")(custom_resources.custom_resources)
 
 
 def main() -> None:

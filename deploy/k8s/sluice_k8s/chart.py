@@ -26,6 +26,7 @@ from sluice_k8s.manifests import FOLDER, SOURCES, Manifest, RenderError, digest,
 CHART = FOLDER.parent / "helm" / "sluice"
 COMPONENTS = {
     "scaling": "scaling",
+    "customResources": "custom-resources",
     "secured": "secured",
     "kafkaConf": "kafka-conf",
     "kafkaUsers": "kafka-users",
