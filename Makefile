@@ -34,7 +34,7 @@ SPARK = $(if $(SECURED),SLUICE_KAFKA_CONF=$${SLUICE_KAFKA_CONF:-$(SLUICE_HOME)/s
 CODE := shared services cli deploy/local deploy/images deploy/k8s examples/at_least_once examples/distributed_ingest tests bench
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run up down status decisions what-if questions check generate test contract contract-images soak lint format bench growth endurance fuzz judge docs golden images k8s-render k8s-check page-check page-vendor lock clean
+.PHONY: help setup run up down status decisions what-if questions check generate test contract contract-images soak lint format bench growth endurance fuzz judge docs golden images k8s-render k8s-check k8s-up k8s-down k8s-test page-check page-vendor lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -127,6 +127,15 @@ k8s-render: setup ## render the Kubernetes manifests into deploy/k8s/rendered, a
 k8s-check: setup ## check the manifests, at last on a real API server; builds it the first time
 	@PYTHONPATH=deploy/k8s $(BIN)/python -m sluice_k8s check
 	@$(BIN)/python -m pytest tests/kubernetes/custom_resources.py
+
+k8s-up: setup ## a Kubernetes node of this machine with the dev overlay; builds it the first time; takes root
+	@PYTHONPATH=deploy/k8s $(BIN)/python -m sluice_k8s up
+
+k8s-down: setup ## end that node and delete what it kept
+	@PYTHONPATH=deploy/k8s $(BIN)/python -m sluice_k8s down
+
+k8s-test: setup ## what a client notices while that node's pods are scaled, rolled, killed, drained; STEPS="kubelet drain"
+	@PYTHONPATH=tests $(SLUICE_HOME)/k8s/node/enter $(BIN)/python -m bench.kubernetes $(STEPS)
 
 page-check: setup ## style, types and units of the page's modules; fetches Node the first time, which nothing else needs
 	@$(BIN)/python .ci/page check

@@ -1,6 +1,7 @@
 """`python -m sluice_k8s render` keeps what kustomize makes; `check` looks at it in every way there is.
 
-Without etcd, or without Go to build the API server with, `check` fails: a check that leaves out a part says nothing.
+Without Go to build the API server with, `check` fails: a check that leaves out a part says nothing. `up` and `down` are
+about a node on this machine.
 """
 
 import os
@@ -9,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from sluice_k8s import chart, kafka_users, manifests, rules, schemas, tools
+from sluice_k8s import chart, kafka_users, manifests, node, rules, schemas, tools
 from sluice_k8s.api_server import ApiServerError, api_server
 from sluice_k8s.dry_run import DryRun, DryRunError
 
@@ -40,8 +41,7 @@ def check() -> list[str]:
     found: list[str] = []
     if not chart.is_current():
         found.append("the chart that is kept is another one: run `make k8s-render`")
-    etcd = tools.installed("etcd", "etcd-server")
-    kube_apiserver = tools.built(tools.API_SERVER, HOME, say)
+    etcd, kube_apiserver = (tools.of_cluster(name, HOME, say) for name in ("etcd", "kube-apiserver"))
     rendered = {}
     for overlay in manifests.OVERLAYS:
         text = manifests.render(kustomize, overlay)
@@ -73,15 +73,27 @@ def check() -> list[str]:
     return found
 
 
+def up() -> list[str]:
+    """A node of this machine, with Sluice on it."""
+    node.up(HOME, say)
+    return []
+
+
+def down() -> list[str]:
+    """End it."""
+    node.down(HOME, say)
+    return []
+
+
 def main(arguments: list[str]) -> int:
-    """Run one of the two commands."""
-    commands = {"render": render, "check": check}
+    """Run one of the commands."""
+    commands = {"render": render, "check": check, "up": up, "down": down}
     if len(arguments) != 1 or arguments[0] not in commands:
-        print("usage: python -m sluice_k8s render|check", file=sys.stderr)
+        print("usage: python -m sluice_k8s render|check|up|down", file=sys.stderr)
         return 2
     try:
         found = commands[arguments[0]]()
-    except (manifests.RenderError, tools.ToolError, ApiServerError, DryRunError) as error:
+    except (manifests.RenderError, tools.ToolError, ApiServerError, DryRunError, node.NodeError) as error:
         print(f"k8s: {error}", file=sys.stderr)
         return 1
     for problem in found:

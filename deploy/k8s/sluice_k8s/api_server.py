@@ -25,8 +25,11 @@ class ApiServerError(Exception):
 
 
 @contextmanager
-def api_server(etcd: Path, kube_apiserver: Path, folder: Path) -> Iterator[httpx.Client]:
-    """Run an API server, with its data in `folder`; the client speaks to it as an administrator."""
+def api_server(etcd: list[str], kube_apiserver: list[str], folder: Path) -> Iterator[httpx.Client]:
+    """Run an API server, with its data in `folder`; the client speaks to it as an administrator.
+
+    `etcd` and `kube_apiserver` are what runs them, without their arguments.
+    """
     token = secrets.token_hex(16)
     (folder / "tokens.csv").write_text(f'{token},check,check,"system:masters"\n')
     key = folder / "service-accounts.key"
@@ -36,7 +39,7 @@ def api_server(etcd: Path, kube_apiserver: Path, folder: Path) -> Iterator[httpx
         store = f"http://{HOST}:{client_port}"
         stack.enter_context(_running([*_etcd(etcd, folder, store, f"http://{HOST}:{peer_port}")], folder / "etcd.log"))
         command = [
-            str(kube_apiserver),
+            *kube_apiserver,
             f"--etcd-servers={store}",
             f"--secure-port={port}",
             f"--bind-address={HOST}",
@@ -64,8 +67,8 @@ def api_server(etcd: Path, kube_apiserver: Path, folder: Path) -> Iterator[httpx
         yield client
 
 
-def _etcd(program: Path, folder: Path, clients: str, peers: str) -> Iterator[str]:
-    yield from (str(program), f"--data-dir={folder / 'etcd'}", "--name=check", f"--initial-cluster=check={peers}")
+def _etcd(program: list[str], folder: Path, clients: str, peers: str) -> Iterator[str]:
+    yield from (*program, f"--data-dir={folder / 'etcd'}", "--name=check", f"--initial-cluster=check={peers}")
     yield from (f"--listen-client-urls={clients}", f"--advertise-client-urls={clients}")
     yield from (f"--listen-peer-urls={peers}", f"--initial-advertise-peer-urls={peers}", "--unsafe-no-fsync")
 

@@ -1,8 +1,8 @@
-"""The programs the checks run: kustomize and a Kubernetes API server, built once from the Go module proxy.
+"""The programs the checks run: kustomize, Helm and those of a Kubernetes cluster, built once from the Go module proxy.
 
 Their versions and the hashes of everything they consist of stand in `tools/*/go.mod` and `go.sum`. What is built lies
-in the state folder under a name that follows from those files: a new version is built anew. etcd is the machine's. What
-lies in the folder that KUBEBUILDER_ASSETS names, where setup-envtest puts an API server and etcd, is used before all.
+in the state folder under a name that follows from those files: a new version is built anew. An API server and etcd that
+lie in the folder that KUBEBUILDER_ASSETS names, where setup-envtest puts them, are used before these.
 """
 
 import hashlib
@@ -35,15 +35,16 @@ class Tool:
 
 KUSTOMIZE = Tool("kustomize", "sigs.k8s.io/kustomize/kustomize/v5", "kustomize", "about a minute")
 HELM = Tool("helm", "helm.sh/helm/v3/cmd/helm", "helm", "some minutes")
-API_SERVER = Tool("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver", "apiserver", "10 to 40 minutes")
+CLUSTER = Tool("kube-all", ".", "cluster", "10 to 40 minutes")
+"""etcd, kubectl and all that a node runs; the first argument says which."""
 
 
 def built(tool: Tool, home: Path, say: Callable[[str], None]) -> Path:
     """Return the path of a program, built if it is not there yet. Raises ToolError."""
-    if (ready := _of_envtest(tool.name)) is not None:
-        return ready
     module = FOLDER / "tools" / tool.folder
-    version = hashlib.sha256((module / "go.mod").read_bytes() + (module / "go.sum").read_bytes()).hexdigest()[:12]
+    sources = sorted(module.glob("*.go"))
+    made_from = b"".join(path.read_bytes() for path in (module / "go.mod", module / "go.sum", *sources))
+    version = hashlib.sha256(made_from).hexdigest()[:12]
     program = home / "k8s" / f"{tool.name}-{version}"
     if program.exists():
         return program
@@ -80,21 +81,21 @@ def _go(why: str) -> str:
 
 
 def _run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "GOTOOLCHAIN": "local"}
+    environment = {**os.environ, "GOTOOLCHAIN": "local", "CGO_ENABLED": "0"}
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=_LIMIT_S, check=False
     )
 
 
-def installed(name: str, package: str) -> Path:
-    """Return the path of a program of this machine. Raises ToolError."""
-    found = _of_envtest(name) or shutil.which(name)
-    if found is None:
-        raise ToolError(f"{name} is not on the path (on Debian: apt-get install {package})")
-    return Path(found)
-
-
-def _of_envtest(name: str) -> Path | None:
+def of_cluster(name: str, home: Path, say: Callable[[str], None]) -> list[str]:
+    """Return what runs a program of a cluster, without its arguments. Raises ToolError."""
     folder = os.environ.get("KUBEBUILDER_ASSETS")
-    program = Path(folder) / name if folder else None
-    return program if program is not None and program.exists() else None
+    if folder and (ready := Path(folder) / name).exists():
+        return [str(ready)]
+    return [str(built(CLUSTER, home, say)), name]
+
+
+def require(name: str, package: str) -> None:
+    """Raise ToolError if this machine does not have the program."""
+    if shutil.which(name, path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin") is None:
+        raise ToolError(f"{name} is not on the path (on Debian: apt-get install {package})")

@@ -14,7 +14,7 @@ def test_what_setup_envtest_has_fetched_is_neither_built_nor_looked_for(
         (tmp_path / name).touch()
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path))
     monkeypatch.setenv("PATH", "")
-    assert tools.built(tools.API_SERVER, tmp_path / "home", print) == tmp_path / "kube-apiserver"
-    assert tools.installed("etcd", "etcd-server") == tmp_path / "etcd"
+    for name in ("kube-apiserver", "etcd"):
+        assert tools.of_cluster(name, tmp_path / "home", print) == [str(tmp_path / name)]
     with pytest.raises(tools.ToolError, match="Go"):
         tools.built(tools.KUSTOMIZE, tmp_path / "home", print)

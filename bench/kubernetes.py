@@ -1,0 +1,157 @@
+"""`make k8s-test`: what clients notice while pods are scaled, rolled, deleted and drained on the node of `make k8s-up`.
+
+An unmodified client, the package `pravega`, writes and reads a stream through the gateway's Service, and calls are made
+at a steady rate. After each step all that was acknowledged so far must be read, once and in order by key. It prints a
+table: how long each step took, and the longest silence of writer, reader and calls. Exit code 1 if anything was lost.
+
+Runs in the node's network, where pods and Services have their names and addresses. `python -m bench.kubernetes kubelet
+drain` takes the steps with such a word in their names.
+"""
+
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
+
+from support.controller import controller, unique
+from support.pravega import check_exactly_once
+from support.reader import ReaderProcess
+from support.writer import WriterProcess
+
+from bench.pod_scaling import gateway_follows_load, workflows_follow_lag
+from bench.pods import deleted, drained, kubectl, kubelet_killed, rolled_out, scaled
+from bench.prober import Prober
+from harness import eventually
+
+SERVICES = ("api-gateway", "stream-workflows", "txn-manager", "cluster-manager")
+OTHERS = ("retention-spark",)
+STORES = ("segment-store", "bookie", "kafka", "redis", "zookeeper")
+_CAUGHT_UP_S = 180.0
+
+
+class TimedWriter(WriterProcess):
+    """Keeps when it was acknowledged something."""
+
+    def __init__(self, address: str, scope: str, stream: str) -> None:
+        self.times: list[float] = []
+        super().__init__(address, scope, stream, "w")
+
+    def receive(self, line: str) -> None:
+        super().receive(line)
+        self.times.append(time.monotonic())
+
+
+class TimedReader(ReaderProcess):
+    """Keeps when it got something."""
+
+    def __init__(self, address: str, scope: str, stream: str) -> None:
+        self.times: list[float] = []
+        super().__init__(address, scope, stream)
+
+    def receive(self, line: str) -> None:
+        super().receive(line)
+        self.times.append(time.monotonic())
+
+
+class Clients:
+    """Who writes, reads and calls; `restarts` counts the readers that panicked and were replaced."""
+
+    def __init__(self, address: str, prober: Prober) -> None:
+        self._address, self._prober, self._stream = address, prober, "events"
+        self._scope = unique("k8s")
+        with controller(address) as gateway:
+            assert gateway.create_scope(self._scope) == "SUCCESS"
+            assert gateway.create_stream(self._scope, self._stream, 4) == "SUCCESS"
+        self.writer = TimedWriter(address, self._scope, self._stream)
+        self._reader = self._new_reader()
+        self.restarts = 0
+
+    def close(self) -> None:
+        self.writer.close()
+        self._reader.close()
+
+    def read_anew(self) -> None:
+        """From the start, in a new group: all that is stored."""
+        self._reader.close()
+        self._reader = self._new_reader()
+
+    def row(self, title: str, began: float, ended: float) -> str:
+        """A line of the table, once all that was acknowledged is read. Raises AssertionError for what was not."""
+        acknowledged = self.writer.acknowledged
+        eventually(lambda: self._has_read(acknowledged), _CAUGHT_UP_S, f"{title}: all {acknowledged} events are read")
+        check_exactly_once([e for e in list(self._reader.events) if int(e[2:]) < acknowledged], {"w": acknowledged})
+        until = time.monotonic()
+        calls = self._prober.between(began, until)
+        failed = [probe for probe in calls if probe.failure]
+        for probe in failed:
+            print(f"  {title}: {probe.call}: {probe.failure}", file=sys.stderr)
+        cells = (
+            title,
+            f"{ended - began:.1f}",
+            f"{_silence(self.writer.times, began, until):.1f}",
+            f"{_silence(self._reader.times, began, until):.1f}",
+            f"{max((probe.seconds for probe in calls), default=0.0):.1f}",
+            f"{len(failed)} of {len(calls)}",
+            "none",
+        )
+        return f"| {' | '.join(cells)} |"
+
+    def _new_reader(self) -> TimedReader:
+        return TimedReader(self._address, self._scope, self._stream)
+
+    def _has_read(self, count: int) -> bool:
+        assert self.writer.running, "the writer has ended"
+        if not self._reader.running:
+            self.restarts += 1
+            self.read_anew()
+        return len(self._reader.events) >= count
+
+
+def _silence(times: list[float], began: float, ended: float) -> float:
+    """The longest time in between without one."""
+    inside = [began, *(t for t in list(times) if began < t < ended), ended]
+    return max(later - earlier for earlier, later in pairwise(inside))
+
+
+def steps(address: str) -> list[tuple[str, Callable[[], None]]]:
+    """What is done, and how; all but the drain begins and ends with one pod of each."""
+    found: list[tuple[str, Callable[[], None]]] = []
+    for service in SERVICES:
+        found += [(f"{service} scaled {a} → {b}", partial(scaled, service, b)) for a, b in ((1, 3), (3, 1))]
+    found += [(f"{service} rolled out anew", partial(rolled_out, service)) for service in (*SERVICES, *OTHERS)]
+    found += [(f"{app}'s pod deleted", partial(deleted, app)) for app in (*SERVICES, *OTHERS, *STORES)]
+    found += [
+        ("the kubelet killed", kubelet_killed),
+        ("a drain, two gateways", partial(drained, "api-gateway")),
+        ("the gateway's autoscaler", partial(gateway_follows_load, address)),
+        ("KEDA's query", partial(workflows_follow_lag, address)),
+    ]
+    return found
+
+
+def main() -> int:
+    address = f"{kubectl('get', 'service', 'api-gateway', '--output=jsonpath={.spec.clusterIP}')}:9090"
+    wanted = sys.argv[1:]
+    with Prober(address, per_s=2) as prober:
+        clients = Clients(address, prober)
+        try:
+            eventually(lambda: clients.writer.acknowledged > 10, 60.0, "events are written")
+            print("| step | took, s | writer silent | reader silent | longest call | calls failed | lost, doubled |")
+            print("|---|---|---|---|---|---|---|")
+            for title, step in steps(address):
+                if wanted and not any(part in title for part in wanted):
+                    continue
+                began = time.monotonic()
+                step()
+                print(clients.row(title, began, time.monotonic()), flush=True)
+            clients.read_anew()
+            print(clients.row("all is read from the start", time.monotonic(), time.monotonic()))
+            print(f"{clients.writer.acknowledged} events; readers that panicked and were replaced: {clients.restarts}")
+        finally:
+            clients.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
