@@ -92,10 +92,10 @@ def on_volumes(app: str) -> frozenset[tuple[str, int]]:
 
 def kubelet_killed() -> None:
     """It is started again, the node reports, and no container was started anew."""
-    before, pid, heard = _starts(), _kubelet(), _last_report()
+    before, pid, last = _starts(), _kubelet(), _last_report()
     os.kill(pid, signal.SIGKILL)
     eventually(lambda: _kubelet() not in (0, pid), _SOON_S, "another kubelet")
-    eventually(lambda: _last_report() > heard, READY_S, "the node reports")
+    eventually(lambda: _last_report() > last, READY_S, "the node reports")
     kubectl("wait", "--for=condition=Ready", "node/node-1", "--timeout=60s")
     assert _starts() == before, "containers were started anew"
 

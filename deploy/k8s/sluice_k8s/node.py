@@ -125,10 +125,10 @@ def _images(engine: dict[str, str]) -> list[str]:
     listed = ["docker", "image", "ls", "--format={{.Repository}}:{{.Tag}}", "--filter=reference=sluice/*"]
     made = subprocess.run(listed, env=engine, capture_output=True, text=True, check=True).stdout.split()
     wanted = [name for name in made if name.partition("/")[2].partition(":")[0] in (*IMAGES, *STORES)]
-    pause = f'FROM {wanted[0]}\nENTRYPOINT ["sleep", "infinity"]'
-    subprocess.run(
-        ["docker", "build", "--quiet", "--tag=sluice/pause:1", "-"], env=engine, input=pause.encode(), check=True
-    )
+    # The first process of every pod only waits.
+    pause = f'FROM {wanted[0]}\nENTRYPOINT ["sleep", "infinity"]'.encode()
+    build = ["docker", "build", "--quiet", "--tag=sluice/pause:1", "-"]
+    subprocess.run(build, env=engine, input=pause, capture_output=True, check=True)
     return [*wanted, "sluice/pause:1"]
 
 

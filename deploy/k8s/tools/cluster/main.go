@@ -43,7 +43,7 @@ func main() {
 		program, known = programs[os.Args[0]]
 	}
 	if !known {
-		fmt.Fprintln(os.Stderr, "the first argument is none of the programs: etcd, coredns, kubectl, kubelet, kube-..., metrics-server")
+		fmt.Fprintln(os.Stderr, "the first argument is none of: etcd, coredns, kubectl, kubelet, kube-..., metrics-server")
 		os.Exit(2)
 	}
 	program()

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/metrics-server/pkg/server"
 )
 
-// metricsServer serves what the kubelets measure, to whoever asks: its own start knows an older Kubernetes than this one.
+// metricsServer serves what kubelets measure, to whoever asks: its own start knows an older Kubernetes than this one.
 func metricsServer() *cobra.Command {
 	var kubeconfig, folder string
 	command := &cobra.Command{Use: "metrics-server", RunE: func(*cobra.Command, []string) error {
