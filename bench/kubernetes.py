@@ -9,11 +9,14 @@ drain` takes the steps with such a word in their names.
 """
 
 import sys
+import threading
 import time
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
+from typing import Self
 
+import httpx
 from support.controller import controller, unique
 from support.pravega import check_exactly_once
 from support.reader import ReaderProcess
@@ -28,6 +31,18 @@ SERVICES = ("api-gateway", "stream-workflows", "txn-manager", "cluster-manager")
 OTHERS = ("retention-spark",)
 STORES = ("segment-store", "bookie", "kafka", "redis", "zookeeper")
 _CAUGHT_UP_S = 180.0
+_COLUMNS = (
+    "step",
+    "took, s",
+    "writer silent",
+    "reader silent",
+    "longest call",
+    "calls failed",
+    "lost, doubled",
+    "page",
+)
+_LOOK_S = 0.25
+_ANSWERS_S = 5.0
 
 
 class TimedWriter(WriterProcess):
@@ -54,11 +69,45 @@ class TimedReader(ReaderProcess):
         self.times.append(time.monotonic())
 
 
+class Overview:
+    """What the page says is wrong, asked all the time. As a context it asks inside."""
+
+    def __init__(self, address: str) -> None:
+        self._url = f"http://{address}/sluice/v1/overview"
+        self._said: list[tuple[float, str]] = []
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._ask)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopped.set()
+        self._thread.join()
+
+    def between(self, began: float, ended: float) -> list[str]:
+        """The problems that it named meanwhile, and for how long."""
+        times: dict[str, list[float]] = {}
+        for at, problem in list(self._said):
+            if began <= at < ended:
+                times.setdefault(problem, []).append(at)
+        return [f"{problem} ({found[-1] - found[0]:.1f} s)" for problem, found in times.items()]
+
+    def _ask(self) -> None:
+        while not self._stopped.wait(_LOOK_S):
+            try:
+                problems = httpx.get(self._url, timeout=_ANSWERS_S, trust_env=False).json()["problems"]
+            except (httpx.TransportError, ValueError, KeyError):
+                continue
+            self._said += [(time.monotonic(), problem) for problem in problems]
+
+
 class Clients:
     """Who writes, reads and calls; `restarts` counts the readers that panicked and were replaced."""
 
-    def __init__(self, address: str, prober: Prober) -> None:
-        self._address, self._prober, self._stream = address, prober, "events"
+    def __init__(self, address: str, prober: Prober, overview: Overview) -> None:
+        self._address, self._prober, self._overview, self._stream = address, prober, overview, "events"
         self._scope = unique("k8s")
         with controller(address) as gateway:
             assert gateway.create_scope(self._scope) == "SUCCESS"
@@ -94,6 +143,7 @@ class Clients:
             f"{max((probe.seconds for probe in calls), default=0.0):.1f}",
             f"{len(failed)} of {len(calls)}",
             "none",
+            "; ".join(self._overview.between(began, until)),
         )
         return f"| {' | '.join(cells)} |"
 
@@ -131,14 +181,15 @@ def steps(address: str) -> list[tuple[str, Callable[[], None]]]:
 
 
 def main() -> int:
-    address = f"{kubectl('get', 'service', 'api-gateway', '--output=jsonpath={.spec.clusterIP}')}:9090"
+    host = kubectl("get", "service", "api-gateway", "--output=jsonpath={.spec.clusterIP}")
+    address = f"{host}:9090"
     wanted = sys.argv[1:]
-    with Prober(address, per_s=2) as prober:
-        clients = Clients(address, prober)
+    with Prober(address, per_s=2) as prober, Overview(f"{host}:10080") as overview:
+        clients = Clients(address, prober, overview)
         try:
             eventually(lambda: clients.writer.acknowledged > 10, 60.0, "events are written")
-            print("| step | took, s | writer silent | reader silent | longest call | calls failed | lost, doubled |")
-            print("|---|---|---|---|---|---|---|")
+            print(f"| {' | '.join(_COLUMNS)} |")
+            print(f"{'|---' * len(_COLUMNS)}|")
             for title, step in steps(address):
                 if wanted and not any(part in title for part in wanted):
                     continue
