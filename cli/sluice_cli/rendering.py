@@ -119,14 +119,20 @@ def found_stream_row(stream: dict[str, Any]) -> tuple[object, ...]:
 
 def draw_containers(out: Output, found: dict[str, Any]) -> None:
     """The container map, and segment stores that run nothing."""
-    rows = ((item["container"], store_text(item, "no store")) for item in found["items"])
-    out.table((">container", "segment store"), rows, empty="there are no containers")
+    load = found.get("load")
+    columns = (">container", "segment store", *((">bytes/s when measured",) if load else ()))
+    rows = (
+        (item["container"], store_text(item, "no store"), *((load.get(str(item["container"]), 0),) if load else ()))
+        for item in found["items"]
+    )
+    out.table(columns, rows, empty="there are no containers")
     idle = set(found["stores"]) - {item.get("store") for item in found["items"]}
     changed = found.get("assignedAt")
     out.fields(
         (
             ("segment stores", ", ".join(found["stores"]) or "none"),
             ("without container", ", ".join(sorted(idle))),
+            ("drained", ", ".join(found.get("drained", ()))),
             ("last changed", show_time(changed) if changed else "never"),
         )
     )

@@ -9,7 +9,7 @@ from simulation.txn.clients import event_of
 from support.histories import replaced
 
 from golden.stage import Stage
-from sluice.domain.cluster.commands import Heartbeat
+from sluice.domain.cluster.commands import DrainStore, Heartbeat, RebalanceContainers, UndrainStore
 from sluice.domain.cluster.decide import decide_assignment, decide_departures, decide_heartbeat
 from sluice.domain.cluster.state import CLUSTER
 from sluice.domain.config import (
@@ -194,6 +194,12 @@ async def cluster(stage: Stage) -> None:
     await stage.decide(CLUSTER, lambda r, c: decide_assignment(r, 4, hosts, {}, 0, c))
     await stage.decide(CLUSTER, lambda r, c: decide_departures(r, ["api-gateway-1"], c))
     await stage.decide(CLUSTER, _beat(stage, 2, unresponsive=(1, 3)))
+    await stage.do(DrainStore(hosts[0]))
+    await stage.do(DrainStore(hosts[1]), "PRECONDITION_FAILED")
+    await stage.do(RebalanceContainers({0: 1000, 3: 10}))
+    await stage.decide(CLUSTER, lambda r, c: decide_assignment(r, 4, hosts, {}, 0, c))
+    await stage.do(UndrainStore(hosts[0]))
+    await stage.decide(CLUSTER, lambda r, c: decide_assignment(r, 4, hosts, {}, 0, c))
 
 
 def _beat(stage: Stage, number: int, unresponsive: tuple[int, ...] = ()) -> Callable[[Reader, Context], Decision]:

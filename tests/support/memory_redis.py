@@ -108,6 +108,10 @@ class MemoryRedisAccess:
     def __init__(self, server: MemoryRedis, touch: Callable[[str], None] = lambda _what: None) -> None:
         self._server = server
         self._touch = touch
+        self.connection_pool = self
+
+    async def disconnect(self, *, inuse_connections: bool) -> None:
+        """See redis.asyncio.ConnectionPool: there are no connections here."""
 
     def client(self, _address: object = None) -> Any:
         return self

@@ -20,13 +20,14 @@ _STARTS = 5
 
 
 class PrivateRedis:
-    """One server, a node of a Redis Cluster if `clustered`. `client` is for looking at what is there and for disturbing
-    it.
+    """One server, a node of a Redis Cluster if `clustered`, or a Sentinel. `client` is for looking at what is there and
+    for disturbing it.
     """
 
-    def __init__(self, folder: Path, clustered: bool = False) -> None:
+    def __init__(self, folder: Path, clustered: bool = False, sentinel: bool = False) -> None:
         self._folder = folder
         self._clustered = clustered
+        self._sentinel = sentinel
         self._process: subprocess.Popen[bytes] | None = None
         self.port = self._free_port()
         self.start()
@@ -75,8 +76,12 @@ class PrivateRedis:
         options = {"bind": "127.0.0.1", "port": self.port, "dir": self._folder, "save": "", "appendonly": "no"}
         if self._clustered:
             options["cluster-enabled"] = "yes"
+        if self._sentinel:
+            (self._folder / "sentinel.conf").touch()
+            options = {"bind": "127.0.0.1", "port": self.port, "dir": self._folder}
         command = [
             str(_server_binary()),
+            *((str(self._folder / "sentinel.conf"), "--sentinel") if self._sentinel else ()),
             *(str(part) for name, value in options.items() for part in (f"--{name}", value)),
         ]
         with (self._folder / "redis.log").open("ab") as log:
@@ -95,11 +100,11 @@ class PrivateRedis:
 
 
 @contextmanager
-def private_redis(clustered: bool = False) -> Iterator[PrivateRedis]:
+def private_redis(*, clustered: bool = False, sentinel: bool = False) -> Iterator[PrivateRedis]:
     """A server that ends with the block."""
     folder = Path(tempfile.mkdtemp(prefix="sluice-redis-"))
     try:
-        server = PrivateRedis(folder, clustered)
+        server = PrivateRedis(folder, clustered, sentinel)
         try:
             yield server
         finally:

@@ -1,7 +1,9 @@
 """`sluice container` and `sluice member`: who runs what, who ran it, and when."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from sluice_cli.arguments import At, Begin, End
 from sluice_cli.command import command, group
@@ -37,6 +39,35 @@ def containers_history(session: Session, begin: Begin = None, end: End = None) -
         (">container", "segment store"),
         lambda c: (c["container"], c["store"]),
     )
+
+
+_Store = Annotated[
+    str, typer.Argument(metavar="STORE", help="host:port, as `container list` shows it.", show_default=False)
+]
+
+
+@command(containers, "drain")
+def drain(session: Session, store: _Store) -> None:
+    """Have a segment store run no container from now on, as long as another one is there."""
+    _change(session, "drain", {"store": store}, f"the containers of {store} move to other segment stores")
+
+
+@command(containers, "undrain")
+def undrain(session: Session, store: _Store) -> None:
+    """Have a segment store that was drained take its share of the containers."""
+    _change(session, "undrain", {"store": store}, f"{store} gets its share of the containers")
+
+
+@command(containers, "rebalance")
+def rebalance(session: Session) -> None:
+    """Measure for some seconds what is written to each container, and spread them over the segment stores by it."""
+    _change(session, "rebalance", None, "containers are spread by what is written to them")
+
+
+def _change(session: Session, what: str, body: dict[str, str] | None, done: str) -> None:
+    from sluice_cli.api import path_of
+
+    session.done(done, session.rest.change("POST", path_of("containers", what), body))
 
 
 @command(members, "list")

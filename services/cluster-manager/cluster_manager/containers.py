@@ -23,8 +23,8 @@ from cluster_manager.metrics import ASSIGNMENTS, HOSTS
 from cluster_manager.nodes import HostMap, MapChangedError, MapNode, Nodes, NodesError
 from cluster_manager.stabilization_window import StabilizationWindow
 from sluice.domain.cluster.commands import Heartbeat
-from sluice.domain.cluster.decide import assignment_wait_ms, decide_assignment, decide_takeover, moves
-from sluice.domain.cluster.events import ContainersAssigned
+from sluice.domain.cluster.decide import assignment_wait_ms, decide_assignment, decide_takeover, moves, wanted
+from sluice.domain.cluster.events import ContainerLoadMeasured, ContainersAssigned, StoreDrained, StoreUndrained
 from sluice.domain.cluster.state import CLUSTER, Cluster, cluster_of, uncovered
 from sluice.domain.decision import Context, Decision
 from sluice.domain.host import Host
@@ -35,9 +35,14 @@ from sluice.telemetry.metrics import CONTAINER_MOVES
 
 log = logging.getLogger(__name__)
 
+PLACING = ContainersAssigned | StoreDrained | StoreUndrained | ContainerLoadMeasured
+"""Events behind which there may be something to assign, or to publish."""
+
 LOOK_AGAIN_S = 10.0
 RETRY_S = 1.0
-NEGLECTED_S = 20.0
+NEGLECTED_S = 5.0
+"""For so long beyond the interval the active instance may leave a change undone, before a standby sees to it."""
+
 PUBLISH_ATTEMPTS = 5
 PROPOSE_TIMEOUT_S = 5.0
 
@@ -126,10 +131,10 @@ class ContainerManager:
 
         Raises JournalError and NodesError; the next round goes on from whatever was achieved.
         """
-        if not self._active() and not await self._is_neglected():
+        if not self._active() and (standing_by_s := await self._standing_by_s()) > 0:
             HOSTS.set(0)
             self._settling.forget()
-            return LOOK_AGAIN_S
+            return standing_by_s
         await self._take_over()
         if not self._nodes.connected:
             self._settling.forget()
@@ -139,20 +144,19 @@ class ContainerManager:
         interval_s = assignment_wait_ms(self._cluster(), self._interval_ms, self._now_ms()) / 1000
         return min(wait_s for wait_s in (LOOK_AGAIN_S, settling_s, interval_s) if wait_s > 0)
 
-    async def _is_neglected(self) -> bool:
-        """Whether journal or node have differed from the hosts for long, as far as this instance can see.
-
-        The active one may wait for an interval.
-        """
+    async def _standing_by_s(self) -> float:
+        """How long a standby leaves it to the active one to deal with what this instance sees; 0: no longer."""
         hosts = await self._nodes.hosts() if self._nodes.connected else ()
-        alike = set(hosts) == set(self._cluster().hosts)
+        cluster = self._cluster()
+        alike = set(hosts) == set(cluster.hosts) and wanted(cluster, self._count, hosts, {}) == cluster.containers
         if not hosts or (alike and self._is_published(await self._nodes.read_map())):
             self._differs_since = None
-            return False
+            return LOOK_AGAIN_S
         now = asyncio.get_running_loop().time()
         if self._differs_since is None:
             self._differs_since = now
-        return now - self._differs_since >= max(NEGLECTED_S, 2 * self._interval_ms / 1000)
+        left_s = self._differs_since + self._interval_ms / 1000 + NEGLECTED_S - now
+        return max(0.0, min(left_s, LOOK_AGAIN_S))
 
     async def _take_over(self) -> None:
         if self._took_over:

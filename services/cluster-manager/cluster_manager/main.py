@@ -8,7 +8,7 @@ import logging
 import time
 from collections import Counter
 
-from cluster_manager.containers import ContainerManager
+from cluster_manager.containers import PLACING, ContainerManager
 from cluster_manager.gateways import GatewayNodes
 from cluster_manager.members import Members
 from cluster_manager.metrics import ACTIVE, MEMBERS, UNASSIGNED
@@ -18,7 +18,7 @@ from cluster_manager.snapshots import start_snapshots
 from cluster_manager.topic_settings import watch_topic_settings
 from cluster_manager.zookeeper_access import ZooKeeperAccess
 from sluice.domain.cluster.commands import Heartbeat
-from sluice.domain.cluster.events import ContainersAssigned, MemberJoined, MemberLeft
+from sluice.domain.cluster.events import MemberJoined, MemberLeft
 from sluice.domain.cluster.state import CLUSTER, cluster_of, uncovered
 from sluice.domain.model import JournalEntry
 from sluice.engine.consumer import Delivery, RequestConsumer
@@ -117,7 +117,7 @@ class ClusterManager:
         await send_dead_letter(runtime.producer, record, runtime.source, in_words(error), runtime.clock.now_ms())
 
     def _on_entry(self, _partition: int, entry: JournalEntry) -> None:
-        if any(isinstance(event, ContainersAssigned) for event in entry.events):
+        if any(isinstance(event, PLACING) for event in entry.events):
             self._wake()
         if any(isinstance(event, MemberJoined | MemberLeft) for event in entry.events):
             self._gateways.wake()

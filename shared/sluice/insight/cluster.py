@@ -21,6 +21,13 @@ class ContainerMap(Moment):
     items: list[ContainerItem]
     stores: list[str] = text("host:port of every segment store that is known.")
     assigned_at: int = text("When the map was last changed, epoch ms; 0 before the first time.")
+    drained: list[str] | None = text(
+        "host:port of those that are to run no container; left out if there are none.", default=None
+    )
+    load: dict[str, int] | None = text(
+        "Bytes a second that were written to each container when that was last measured; left out if it never was.",
+        default=None,
+    )
 
 
 class MemberItem(Shown):
@@ -61,7 +68,13 @@ def containers_shown(cluster: Cluster, count: int) -> ContainerMap:
                 unresponsive_store=str(store) if store is not None else None,
             )
         )
-    return ContainerMap(items=items, stores=[str(host) for host in cluster.hosts], assigned_at=cluster.assigned_at)
+    return ContainerMap(
+        items=items,
+        stores=[str(host) for host in cluster.hosts],
+        assigned_at=cluster.assigned_at,
+        drained=[str(host) for host in cluster.drained] or None,
+        load={str(container): load for container, load in cluster.load.items()} or None,
+    )
 
 
 def members_shown(cluster: Cluster) -> list[MemberItem]:

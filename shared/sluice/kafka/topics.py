@@ -84,8 +84,8 @@ _ALL = (*_GATEWAYS, *_DECIDERS)
 
 REQUESTS_STREAMS = Topic(
     name="sluice.requests.streams",
-    key="scope, scope/name or #number",
-    holds="commands on scopes, streams, reader groups and key-value tables",
+    key="scope, scope/name, #number or cluster",
+    holds="commands on scopes, streams, reader groups and key-value tables, and on who runs the containers",
     written_by=(*_GATEWAYS, "stream-workflows", "retention-spark"),
     read_by=("stream-workflows",),
     group="stream-workflows",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from support.memory_world import MemoryWorld
 
-from cluster_manager.containers import ContainerManager
+from cluster_manager.containers import PLACING, ContainerManager
 from cluster_manager.nodes import HostMap, MapChangedError, MapNode, NodesError
 from sluice.domain.cluster.commands import Heartbeat
 from sluice.domain.cluster.events import ContainersAssigned
@@ -209,7 +209,7 @@ class Instance:
         self.task: asyncio.Task[None] | None = None
 
     def _on_entry(self, _partition: int, entry: JournalEntry) -> None:
-        if any(isinstance(event, ContainersAssigned) for event in entry.events):
+        if any(isinstance(event, PLACING) for event in entry.events):
             self.manager.wake()
 
     def start(self, *, active: bool) -> None:

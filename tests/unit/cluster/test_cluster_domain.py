@@ -9,21 +9,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.domain_log import Log
 
-from sluice.domain.cluster.commands import Heartbeat
+from sluice.domain.cluster.commands import DrainStore, Heartbeat, RebalanceContainers, UndrainStore
 from sluice.domain.cluster.decide import (
     assign,
     assignment_wait_ms,
     decide_assignment,
     decide_departures,
+    decide_drain,
     decide_heartbeat,
+    decide_rebalance,
     decide_takeover,
+    decide_undrain,
     moves,
 )
-from sluice.domain.cluster.events import ContainersAssigned, MemberLeft
+from sluice.domain.cluster.events import ContainersAssigned, MemberLeft, StoreDrained
 from sluice.domain.cluster.state import CLUSTER, Cluster, cluster_of, uncovered
-from sluice.domain.decision import Context, Decision
+from sluice.domain.decision import Context, Decision, Reply, refusal
 from sluice.domain.events import Event
 from sluice.domain.host import Host
+from sluice.domain.status import Status
 from sluice.outages import Outage, in_words, outages
 
 HOSTS = [Host(f"10.0.0.{n}", 12345 + p) for n in range(1, 5) for p in range(2)]
@@ -83,6 +87,63 @@ def test_assign_depends_on_nothing_but_its_inputs(count: int, alive: set[Host], 
     r.shuffle(shuffled)
     r.shuffle(mixed)
     assert assign(count, shuffled, dict(mixed)) == assign(count, sorted(alive), before)
+
+
+loads = st.dictionaries(st.integers(0, 45), st.integers(0, 10**9))
+
+
+@given(counts, hosts, present, loads)
+def test_assign_by_load_is_stable_and_leaves_no_move_that_is_worth_it(
+    count: int, alive: set[Host], before: dict[int, Host], load: dict[int, int]
+) -> None:
+    after = assign(count, alive, before, load)
+    assert sorted(after) == list(range(count)) and set(after.values()) <= alive
+    assert assign(count, alive, after, load) == after
+    total = sum(load.get(c, 0) for c in range(count))
+    weight = {c: load.get(c, 0) * count + total if total else 1 for c in range(count)}
+    of_host = {host: sum(w for c, w in weight.items() if after[c] == host) for host in alive}
+    gap = max(of_host.values()) - min(of_host.values())
+    busiest = [c for c in range(count) if of_host[after[c]] == max(of_host.values())]
+    assert gap == 0 or any(4 * weight[c] > 3 * gap for c in busiest)
+
+
+def test_a_container_with_all_the_load_is_left_alone() -> None:
+    assert Counter(assign(4, [A, B], {0: A, 1: A, 2: B, 3: B}, {0: 10**6}).values()) == {A: 1, B: 3}
+    assert assign(4, [A, B], {0: A, 1: A, 2: B, 3: B}, {0: 10**6})[0] == A, "it is cheaper to move the other one"
+    assert assign(4, [A, B, C], {0: A, 1: A, 2: A, 3: A}, {0: 9, 1: 9, 2: 9}) == {0: A, 1: C, 2: B, 3: A}
+
+
+def test_a_store_that_is_drained_runs_nothing_while_another_one_is_there() -> None:
+    view = View(assigned({0: A, 1: B, 2: A, 3: B}, A, B))
+    assert decide_drain(view, DrainStore(C), at(1)).reply == refusal(
+        Status.PRECONDITION_FAILED, f"no segment store is registered as {C}"
+    )
+    drained = decide_drain(view, DrainStore(A), at(1))
+    assert drained == Decision((StoreDrained(A, NOW + 1),), Reply(Status.SUCCESS))
+    view.fold(*drained.events)
+    assert decide_drain(view, DrainStore(A), at(1)) == Decision((), Reply(Status.SUCCESS))
+    assert decide_drain(view, DrainStore(B), at(1)).reply == refusal(
+        Status.PRECONDITION_FAILED, "no other segment store is there"
+    )
+    assert decide_assignment(view, 4, [A, B], {}, 10_000, at(9_999)) == Decision(), "the interval is kept"
+    moved = decide_assignment(view, 4, [A, B], {}, 10_000, at(10_000))
+    assert moved == Decision((assigned(dict.fromkeys(range(4), B), A, B, ms=10_000),))
+    view.fold(*moved.events)
+    alone = decide_assignment(view, 4, [A], {}, 0, at(20_000))
+    assert alone == Decision((assigned(dict.fromkeys(range(4), A), A, ms=20_000),)), "none is worse than a drained one"
+    view.fold(*decide_undrain(view, UndrainStore(A), at(30_000)).events)
+    back = decide_assignment(view, 4, [A, B], {}, 0, at(30_000))
+    assert back == Decision((assigned({0: B, 1: B, 2: A, 3: A}, A, B, ms=30_000),))
+    assert decide_undrain(view, UndrainStore(A), at(40_000)) == Decision((), Reply(Status.SUCCESS))
+
+
+def test_containers_are_spread_by_the_load_that_was_measured_last() -> None:
+    view = View(assigned({0: A, 1: A, 2: B, 3: B}, A, B))
+    view.fold(*decide_rebalance(view, RebalanceContainers({0: 500, 1: 500}), at(1)).events)
+    event = decide_assignment(view, 4, [A, B], {}, 10_000, at(10_000)).events[0]
+    assert isinstance(event, ContainersAssigned)
+    assert event.containers[0] != event.containers[1]
+    assert Counter(event.containers.values()) == {A: 2, B: 2}
 
 
 def test_the_least_moves_are_the_least_of_all_ways() -> None:

@@ -8,8 +8,8 @@ from unit.cluster.fakes import MOMENT_S, A, B, C, ClusterWorld, host_sets, settl
 
 from cluster_manager.containers import LOOK_AGAIN_S, NEGLECTED_S, RETRY_S
 from cluster_manager.nodes import HostMap
-from sluice.domain.cluster.commands import Heartbeat
-from sluice.domain.cluster.decide import decide_heartbeat
+from sluice.domain.cluster.commands import DrainStore, Heartbeat
+from sluice.domain.cluster.decide import decide_drain, decide_heartbeat
 from sluice.domain.cluster.state import CLUSTER
 from sluice.domain.host import Host
 
@@ -307,12 +307,43 @@ async def test_a_standby_assigns_when_the_active_instance_has_lost_zookeeper(wor
     await asyncio.sleep(3600)
     assert world.records == records
     world.zookeeper.set_hosts(A)
-    await asyncio.sleep(NEGLECTED_S + LOOK_AGAIN_S + 10)
+    await asyncio.sleep(10 + NEGLECTED_S + 10 + 1)  # The second ten are for B, which may come back, too.
     assert world.published == host_sets(A=[0, 1, 2, 3])
+    await asyncio.sleep(10)
     one.nodes.set_connected(True)
     world.zookeeper.set_hosts(A, B)
     await settle()
     assert world.agrees() and set(world.published or {}) == {A, B}
+
+
+async def test_a_store_that_is_drained_gives_its_containers_up_when_the_interval_is_over(world: ClusterWorld) -> None:
+    await world.started(A, B)
+    await drain(world, A)
+    await asyncio.sleep(9)
+    assert world.published == host_sets(A=[0, 2], B=[1, 3])
+    await asyncio.sleep(1)
+    assert world.published == host_sets(A=[], B=[0, 1, 2, 3])
+    world.zookeeper.set_hosts(B)
+    await asyncio.sleep(60)
+    world.zookeeper.set_hosts(A, B)
+    await asyncio.sleep(60)
+    assert world.published == host_sets(A=[], B=[0, 1, 2, 3]), "it is drained until an operator says otherwise"
+
+
+async def test_a_standby_drains_a_store_when_the_active_instance_has_lost_zookeeper(world: ClusterWorld) -> None:
+    one, two = await world.started(A, B), world.manager("cm-2")
+    two.start(active=False)
+    await asyncio.sleep(30)
+    one.nodes.set_connected(False)
+    await drain(world, A)
+    await asyncio.sleep(10 + NEGLECTED_S - 1)
+    assert world.published == host_sets(A=[0, 2], B=[1, 3])
+    await asyncio.sleep(1 + MOMENT_S)
+    assert world.published == host_sets(A=[], B=[0, 1, 2, 3])
+
+
+async def drain(world: ClusterWorld, store: Host) -> None:
+    await world.do(CLUSTER, lambda reader, context: decide_drain(reader, DrainStore(store), context))
 
 
 async def test_an_assignment_that_was_not_published_is_by_the_next_instance(world: ClusterWorld) -> None:

@@ -1,7 +1,8 @@
 """How the timer wheel reaches its Redis: the URL without its secrets, and what new connections take from watched files.
 
 `rediss://` is TLS, with the options of redis-py that concern it: `ssl_ca_certs`, `ssl_check_hostname`, `ssl_certfile`
-and `ssl_keyfile`. The user's password stands in the URL or in a file of its own.
+and `ssl_keyfile`. The user's password stands in the URL or in a file of its own. With `sentinel=NAME` the URL names
+Sentinels, without TLS or a password of theirs, and each new connection goes to what they say is that master.
 """
 
 import ssl
@@ -12,6 +13,7 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 from redis.asyncio import BlockingConnectionPool, Redis, SSLConnection
 from redis.asyncio.connection import parse_url
 from redis.asyncio.retry import Retry
+from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
 from redis.backoff import NoBackoff
 from redis.credentials import CredentialProvider
 
@@ -20,6 +22,12 @@ from sluice.security.tls import tls_in_words, watched_client
 from sluice.security.watched import SecurityConfigError, Watched, watched_password
 
 SETTING = "SLUICE_REDIS_URL"
+# redis-py has no types for these.
+_Sentinel: Any = Sentinel
+_SentinelPool: Any = SentinelConnectionPool
+
+_MASTER = "sentinel"
+_SENTINEL_PORT = 26379
 _FALSE = {"false", "f", "no", "n", "0"}
 
 
@@ -54,6 +62,13 @@ class RedisAccess:
         if address is not None:
             host, said["port"] = address
             said["host"] = host or said["host"]
+        if master := said.pop(_MASTER, ""):
+            server = said.pop("host", "localhost"), said.pop("port", _SENTINEL_PORT)
+            connecting = ("socket_timeout", "socket_connect_timeout", "retry", "protocol")
+            sentinels = _Sentinel([server], sentinel_kwargs={name: said[name] for name in connecting})
+            # It never blocks: a partition has one call under way at a time.
+            del said["timeout"], said["max_connections"]
+            return Redis.from_pool(_SentinelPool(master, sentinels, **said))
         return Redis.from_pool(BlockingConnectionPool(**said))
 
 
@@ -102,6 +117,10 @@ def redis_access(url: str, password_file: str) -> RedisAccess:
         # What it says may be a part of the password.
         raise SecurityConfigError(f"{SETTING} is not redis://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE]") from None
     query = dict(parse_qsl(parts.query, keep_blank_values=True))
+    if _MASTER in query and parts.scheme != "redis":
+        raise SecurityConfigError(
+            f"{SETTING}: {_MASTER} cannot be given with {parts.scheme}://, name the master instead"
+        )
     tls = _tls(parts.scheme == "rediss", query)
     options: dict[str, Any] = {}
     if tls is not None:

@@ -77,6 +77,8 @@ class TimerRedis:
                     address = moved.node_addr
                     return await self._node(address).eval(_SCRIPT, len(keys), *keys, *args)
         except (RedisError, OSError) as error:
+            # Its name may stand for another server by now, of which it is a replica.
+            await self._nodes[address].connection_pool.disconnect(inuse_connections=False)
             if address == self._first:
                 nodes = list(self._nodes)
                 self._first = nodes[(nodes.index(address) + 1) % len(nodes)]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from sluice.catalog.examples import names as n
 from sluice.catalog.examples.example import Example, example
-from sluice.domain.cluster.commands import Heartbeat
+from sluice.domain.cluster.commands import DrainStore, Heartbeat, RebalanceContainers, UndrainStore
 from sluice.domain.commands import Command
 from sluice.domain.config import (
     GroupRetention,
@@ -16,6 +16,7 @@ from sluice.domain.config import (
     StreamConfig,
     TableConfig,
 )
+from sluice.domain.host import Host
 from sluice.domain.ids import StreamId
 from sluice.domain.policy.requests import scale_id, truncation_id
 from sluice.domain.reader_group.commands import CreateReaderGroup, DeleteReaderGroup, UpdateReaderGroup
@@ -85,6 +86,12 @@ def _created() -> Iterator[tuple[str, str, Command]]:
     yield n.GATEWAY, n.CREATION, CREATE_STREAM
     yield n.GATEWAY, n.GROUP_CREATION, CREATE_GROUP
     yield n.GATEWAY, n.TABLE_CREATION, CREATE_TABLE
+
+
+def _placed() -> Iterator[tuple[str, str, Command]]:
+    yield n.GATEWAY, n.request_id(0x51), DrainStore(Host(*n.EAST))
+    yield n.GATEWAY, n.request_id(0x52), UndrainStore(Host(*n.EAST))
+    yield n.GATEWAY, n.request_id(0x53), RebalanceContainers({0: 1_200_000, 2: 40_000})
 
 
 def _changed() -> Iterator[tuple[str, str, Command]]:
@@ -175,7 +182,7 @@ def _ended() -> Iterator[tuple[str, str, Command]]:
 def command_examples() -> list[Example]:
     """Requests from a stream's creation to its deletion; a few commands twice, as different services send them."""
     found: list[Example] = []
-    requests = [*_created(), *_changed(), *_transactions(), *_ended()]
+    requests = [*_created(), *_placed(), *_changed(), *_transactions(), *_ended()]
     for number, (sender, id, command) in enumerate(requests):
         request = Request(id=id, at=n.at(number), by=sender, command=command)
         found += (_as_sent(topic, request) for topic in topics_of(type(command)))

@@ -17,7 +17,15 @@ from sluice.catalog.examples.example import Example
 from sluice.catalog.examples.history import SUCCESS, History
 from sluice.catalog.examples.restored_records import restored
 from sluice.catalog.examples.transaction_records import ended, prepared, rolled, transactions
-from sluice.domain.cluster.events import ContainersAssigned, ContainersUnresponsive, MemberJoined, MemberLeft
+from sluice.domain.cluster.events import (
+    ContainerLoadMeasured,
+    ContainersAssigned,
+    ContainersUnresponsive,
+    MemberJoined,
+    MemberLeft,
+    StoreDrained,
+    StoreUndrained,
+)
 from sluice.domain.config import ReaderGroupConfig, StreamConfig
 from sluice.domain.decision import Reply
 from sluice.domain.host import Host
@@ -113,6 +121,9 @@ def _cluster(history: History) -> None:
     history.append(0.2, n.CLUSTER, MemberLeft(instance="api-gateway-1", at=n.at(0.2)))
     silent = ContainersUnresponsive(instance="txn-manager-0", containers=(1, 3), at=n.at(0.3))
     history.append(0.3, n.CLUSTER, silent)
+    history.append(0.4, n.WORKFLOWS, StoreDrained(east, at=n.at(0.4)))
+    history.append(0.5, n.WORKFLOWS, StoreUndrained(east, at=n.at(0.5)))
+    history.append(0.6, n.WORKFLOWS, ContainerLoadMeasured({0: 1_200_000, 2: 40_000}, at=n.at(0.6)))
 
 
 def _created(history: History) -> None:

@@ -2,11 +2,23 @@
 
 import msgspec
 
+from sluice.domain.host import Host
+
 HEARTBEAT_S = 60.0
 """How often an instance sends a heartbeat that says nothing new."""
 
 
-class Heartbeat(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_defaults=True):
+class ClusterCommand(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_defaults=True):
+    @property
+    def key(self) -> str:
+        return "cluster"
+
+    @property
+    def aggregate(self) -> str:
+        return "cluster"
+
+
+class Heartbeat(ClusterCommand, frozen=True):
     """A service instance is alive since `started_at` (epoch ms, 0 if it does not say).
 
     `endpoints` maps a protocol ("grpc", "rest") to host:port. `problems`: what it does without for the moment, by
@@ -22,13 +34,23 @@ class Heartbeat(msgspec.Struct, frozen=True, tag=True, tag_field="type", omit_de
     unresponsive: tuple[int, ...] = ()
     leaving: bool = False
 
-    @property
-    def key(self) -> str:
-        return "cluster"
 
-    @property
-    def aggregate(self) -> str:
-        return "cluster"
+class DrainStore(ClusterCommand, frozen=True):
+    """The segment store shall run no container from now on, as long as another one is there."""
+
+    store: Host
 
 
-Command = Heartbeat
+class UndrainStore(ClusterCommand, frozen=True):
+    """The segment store takes its share of the containers from now on."""
+
+    store: Host
+
+
+class RebalanceContainers(ClusterCommand, frozen=True):
+    """Containers shall be spread by this load, in bytes a second; one that is left out has none."""
+
+    load: dict[int, int]
+
+
+Command = Heartbeat | DrainStore | UndrainStore | RebalanceContainers

@@ -3,32 +3,49 @@
 from collections.abc import Iterable, Mapping
 
 from sluice.domain.cluster import events as ev
-from sluice.domain.cluster.commands import Heartbeat
+from sluice.domain.cluster.commands import DrainStore, Heartbeat, RebalanceContainers, UndrainStore
 from sluice.domain.cluster.state import Cluster, cluster_of
-from sluice.domain.decision import Context, Decide, Decision, Reader
+from sluice.domain.decision import Context, Decide, Decision, Reader, Reply, refuse
 from sluice.domain.host import Host
+from sluice.domain.status import Status
 
 
-def assign(count: int, hosts: Iterable[Host], present: Mapping[int, Host]) -> dict[int, Host]:
-    """Give each container 0..count-1 a host: who has a living host keeps it, unless loads would differ by two or more.
+def assign(
+    count: int, hosts: Iterable[Host], present: Mapping[int, Host], load: Mapping[int, int] = {}
+) -> dict[int, Host]:
+    """Give each container 0..count-1 a host: who has a living host keeps it, unless weights differ much without a move.
 
-    Empty without hosts. The same inputs give the same answer, whatever the order of `hosts`.
+    A container's weight is an even share and its share of the load, both alike: without load all weigh the same, and
+    hosts differ by one container at most. A move is worth it if the two hosts differ less behind it, by half of what
+    they did at least. Empty without hosts. The same inputs give the same answer, whatever the order of `hosts`.
     """
-    load: dict[Host, list[int]] = {host: [] for host in sorted(hosts)}
-    if not load:
+    total = sum(load.get(container, 0) for container in range(count))
+    weights = [load.get(container, 0) * count + total if total else 1 for container in range(count)]
+    placed: dict[Host, list[int]] = {host: [] for host in sorted(hosts)}
+    if not placed:
         return {}
+
+    def weight_of(containers: Iterable[int]) -> int:
+        return sum(weights[container] for container in containers)
+
     orphans = []
     for container in range(count):
         host = present.get(container)
-        if host in load:
-            load[host].append(container)
+        if host in placed:
+            placed[host].append(container)
         else:
             orphans.append(container)
-    for container in orphans:
-        min(load.values(), key=len).append(container)
-    while len(most := max(load.values(), key=len)) - len(least := min(load.values(), key=len)) > 1:
-        least.append(most.pop())
-    return dict(sorted((container, host) for host, containers in load.items() for container in containers))
+    for container in sorted(orphans, key=lambda one: -weights[one]):
+        min(placed.values(), key=weight_of).append(container)
+    while True:
+        most, least = max(placed.values(), key=weight_of), min(placed.values(), key=weight_of)
+        gap = weight_of(most) - weight_of(least)
+        moved = min(reversed(most), key=lambda one: abs(gap - 2 * weights[one]), default=None)
+        if moved is None or 4 * weights[moved] > 3 * gap:
+            break
+        most.remove(moved)
+        least.append(moved)
+    return dict(sorted((container, host) for host, containers in placed.items() for container in containers))
 
 
 def moves(before: Mapping[int, Host], after: Mapping[int, Host]) -> int:
@@ -47,6 +64,15 @@ def assignment_wait_ms(cluster: Cluster, interval_ms: int, now: int) -> int:
     return max(0, interval_ms - since)
 
 
+def wanted(cluster: Cluster, count: int, alive: Iterable[Host], found: Mapping[int, Host]) -> dict[int, Host]:
+    """Which of the living hosts is to run each container, going on from what is, or was found at first.
+
+    A host that is drained gets none, unless all that live are.
+    """
+    takers = [host for host in alive if host not in cluster.drained] or alive
+    return assign(count, takers, cluster.containers or found, cluster.load)
+
+
 def decide_assignment(
     reader: Reader, count: int, hosts: Iterable[Host], found: Mapping[int, Host], interval_ms: int, context: Context
 ) -> Decision:
@@ -59,7 +85,7 @@ def decide_assignment(
     cluster = cluster_of(reader)
     if not alive or assignment_wait_ms(cluster, interval_ms, context.now) > 0:
         return Decision()
-    containers = assign(count, alive, cluster.containers or found)
+    containers = wanted(cluster, count, alive, found)
     if containers == cluster.containers and alive == cluster.hosts:
         return Decision()
     return Decision((ev.ContainersAssigned(containers=containers, hosts=alive, at=context.now),))
@@ -118,4 +144,35 @@ def decide_departures(reader: Reader, silent: Iterable[str], context: Context) -
     return Decision(tuple(ev.MemberLeft(instance=i, at=context.now) for i in silent if i in members))
 
 
-DECIDE: dict[type, Decide] = {Heartbeat: decide_heartbeat}
+def decide_drain(reader: Reader, command: DrainStore, context: Context) -> Decision:
+    """Refused for a store that is not known, and for the last one that is not drained."""
+    cluster = cluster_of(reader)
+    if command.store not in cluster.hosts:
+        return refuse(Status.PRECONDITION_FAILED, f"no segment store is registered as {command.store}")
+    if command.store in cluster.drained:
+        return _DONE
+    if not set(cluster.hosts) - {*cluster.drained, command.store}:
+        return refuse(Status.PRECONDITION_FAILED, "no other segment store is there")
+    return Decision((ev.StoreDrained(command.store, context.now),), _DONE.reply)
+
+
+def decide_undrain(reader: Reader, command: UndrainStore, context: Context) -> Decision:
+    """One that is not drained stays as it is."""
+    if command.store not in cluster_of(reader).drained:
+        return _DONE
+    return Decision((ev.StoreUndrained(command.store, context.now),), _DONE.reply)
+
+
+def decide_rebalance(_reader: Reader, command: RebalanceContainers, context: Context) -> Decision:
+    """The load counts from now on; containers move by it as soon as the last assignment is old enough."""
+    return Decision((ev.ContainerLoadMeasured(command.load, context.now),), _DONE.reply)
+
+
+_DONE = Decision((), Reply(Status.SUCCESS))
+
+DECIDE: dict[type, Decide] = {
+    Heartbeat: decide_heartbeat,
+    DrainStore: decide_drain,
+    UndrainStore: decide_undrain,
+    RebalanceContainers: decide_rebalance,
+}

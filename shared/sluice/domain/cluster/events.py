@@ -42,4 +42,33 @@ class ContainersUnresponsive(ClusterEvent, frozen=True):
     at: int
 
 
-Event = ContainersAssigned | MemberJoined | MemberLeft | ContainersUnresponsive
+class StoreDrained(ClusterEvent, frozen=True):
+    """The segment store shall run no container from now on, as long as another one is there."""
+
+    store: Host
+    at: int
+
+
+class StoreUndrained(ClusterEvent, frozen=True):
+    """The segment store takes its share of the containers from now on."""
+
+    store: Host
+    at: int
+
+
+class ContainerLoadMeasured(ClusterEvent, frozen=True):
+    """What was written to each container, in bytes a second: containers are spread by it from now on."""
+
+    load: dict[int, int]
+    at: int
+
+
+Event = (
+    ContainersAssigned
+    | MemberJoined
+    | MemberLeft
+    | ContainersUnresponsive
+    | StoreDrained
+    | StoreUndrained
+    | ContainerLoadMeasured
+)

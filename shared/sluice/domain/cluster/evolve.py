@@ -37,9 +37,30 @@ def _unresponsive(state: Cluster | None, event: ev.ContainersUnresponsive) -> Cl
     return state
 
 
+def _drained(state: Cluster | None, event: ev.StoreDrained) -> Cluster:
+    state = state or Cluster()
+    state.drained = (*state.drained, event.store)
+    return state
+
+
+def _undrained(state: Cluster | None, event: ev.StoreUndrained) -> Cluster:
+    state = state or Cluster()
+    state.drained = tuple(store for store in state.drained if store != event.store)
+    return state
+
+
+def _measured(state: Cluster | None, event: ev.ContainerLoadMeasured) -> Cluster:
+    state = state or Cluster()
+    state.load = event.load
+    return state
+
+
 EVOLVE: dict[type, Callable[[Any, Any], Any]] = {
     ev.ContainersAssigned: _assigned,
     ev.MemberJoined: _joined,
     ev.MemberLeft: _left,
     ev.ContainersUnresponsive: _unresponsive,
+    ev.StoreDrained: _drained,
+    ev.StoreUndrained: _undrained,
+    ev.ContainerLoadMeasured: _measured,
 }

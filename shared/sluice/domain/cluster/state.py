@@ -34,12 +34,18 @@ class Member(msgspec.Struct, array_like=True):
 
 
 class Cluster(msgspec.Struct, array_like=True):
-    """`containers` is empty until the first segment store came; `assigned_at` in epoch ms; members by instance."""
+    """`containers` is empty until the first segment store came; `assigned_at` in epoch ms; members by instance.
+
+    `drained` stores run containers only where no other is there. `load` is what was written to each container, in
+    bytes a second, when an operator last had it measured.
+    """
 
     containers: dict[int, Host] = {}
     hosts: tuple[Host, ...] = ()
     assigned_at: int = 0
     members: dict[str, Member] = {}
+    drained: tuple[Host, ...] = ()
+    load: dict[int, int] = {}
 
 
 def cluster_of(reader: Reader) -> Cluster:

@@ -82,9 +82,9 @@ class Story:
         }
 
     async def begin(self) -> None:
-        host = Host("store", 12345)
+        host, other = Host("store", 12345), Host("store-2", 12345)
         await self.world.system.append(
-            "cluster", ContainersAssigned(containers=dict.fromkeys(range(4), host), hosts=(host,), at=1)
+            "cluster", ContainersAssigned(containers=dict.fromkeys(range(4), host), hosts=(host, other), at=1)
         )
 
     def operation(self, request: httpx.Request) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Reader groups, tables, workflows and the cluster in Sluice's own interface."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ from unit.gateway.rest.test_sluice_streams import S, problem
 from unit.gateway.rest.world import World
 from unit.gateway.support import creation_started
 
+from api_gateway.console.container_load import MEASURED_S
 from sluice.domain.cluster.commands import Heartbeat
 from sluice.domain.cluster.events import ContainersAssigned, ContainersUnresponsive, MemberJoined, MemberLeft
 from sluice.domain.decision import Reply
@@ -17,6 +19,7 @@ from sluice.domain.workflow import CancelWorkflow, RetryWorkflow, WorkflowStepFa
 from sluice.kafka.requests import Request, encode_request
 from sluice.kafka.topics import REQUESTS_CLUSTER
 from sluice.memory.broker import MemoryMessage
+from sluice.pravega.routing import container_of
 
 RG = f"{S}/scopes/sc/readergroups/rg"
 KV = f"{S}/scopes/sc/tables/kv"
@@ -191,6 +194,27 @@ async def test_the_container_map(world: World) -> None:
     shown = await world.get(f"{S}/containers")
     assert [item.get("store") for item in shown["items"]] == ["store:1", None, "store:1", None]
     assert (shown["stores"], shown["assignedAt"]) == (["store:1"], 5)
+
+
+async def test_stores_are_drained_and_containers_spread_by_what_is_written(world: World, stream: str) -> None:
+    host = await world.cover_containers()
+    spare = Host("spare", 2)
+    both = ContainersAssigned(containers=dict.fromkeys(range(4), host), hosts=(spare, host), at=5)
+    await world.system.append("cluster", both)
+    path = f"{S}/containers"
+    assert problem(await world.call("POST", f"{path}/drain", {"store": "nowhere:1"})) == (409, "PRECONDITION_FAILED")
+    assert problem(await world.call("POST", f"{path}/drain", {"store": "nowhere"})) == (400, None)
+    assert (await world.call("POST", f"{path}/drain", {"store": "store:1"})).json() == {"status": "SUCCESS"}
+    assert (await world.get(path))["drained"] == ["store:1"]
+    assert (await world.call("POST", f"{path}/undrain", {"store": "store:1"})).json() == {"status": "SUCCESS"}
+    assert "drained" not in await world.get(path)
+
+    name = "sc/st/0.#epoch.0"
+    measuring = asyncio.create_task(world.call("POST", f"{path}/rebalance"))
+    await asyncio.sleep(MEASURED_S / 2)
+    world.store.segments[name].data = bytes(3_000)
+    assert (await measuring).json() == {"status": "SUCCESS"}
+    assert (await world.get(path))["load"] == {str(container_of(name, 4)): 1_000}
 
 
 async def test_a_container_that_does_not_answer_shows_wherever_it_matters(world: World, stream: str) -> None:

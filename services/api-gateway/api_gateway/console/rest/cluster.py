@@ -1,20 +1,44 @@
 """The cluster: which segment store runs which container, which instances of our services there are."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Annotated
 
 from fastapi import Response
+from pydantic import Field
 
+from api_gateway.console.container_load import container_load
 from api_gateway.console.looking_back import At, LookBack
 from api_gateway.console.paging import DEFAULT, After, Limit, position_in, token_of
-from api_gateway.console.rest.base import refusals, router
+from api_gateway.console.rest.actions import action
+from api_gateway.console.rest.base import Body, refusals, router
+from api_gateway.edge.errors import BadRequestError
 from api_gateway.edge.heartbeats import LastHeartbeats
 from api_gateway.edge.rest.answers import as_json
 from api_gateway.edge.rest.parts import ServedContainers, ServedReads, served
+from sluice.addresses import host_and_port
+from sluice.domain.cluster.commands import DrainStore, RebalanceContainers, UndrainStore
+from sluice.domain.host import Host
 from sluice.insight.cluster import ContainerMap, MemberItem, MemberList, containers_shown, members_shown
 from sluice.lookback.describing import CLUSTER_AT, ClusterQuestion
+from sluice.pravega.store import SegmentStore
 
 routes = router("cluster")
+
+
+class StoreBody(Body):
+    """Which segment store is meant."""
+
+    store: str = Field(
+        max_length=300, description="host:port, as the container map has it.", examples=["segment-store-1:12345"]
+    )
+
+    def host(self) -> Host:
+        """Raises BadRequestError."""
+        try:
+            return Host(*host_and_port(self.store))
+        except ValueError as error:
+            raise BadRequestError(f"store: {error}") from error
 
 
 @routes.get("/containers", operation_id="getContainers", response_model=ContainerMap, responses=refusals())
@@ -24,6 +48,38 @@ async def containers(reads: ServedReads, containers: ServedContainers, look_back
         question = ClusterQuestion(look_back.moment(at), containers.count)
         return as_json((await look_back(CLUSTER_AT, question)).containers)
     return as_json(containers_shown(reads.cluster(), containers.count))
+
+
+_on_store = partial(action, routes, "", "POST", about="{0.store}", refused=(409,))
+
+
+@_on_store("/containers/drain", id="drainStore", says="Its containers move to the others at the next assignment.")
+async def drain(body: StoreBody) -> DrainStore:
+    """Have a segment store run no container from now on, also when it comes back, as long as another one is there."""
+    return DrainStore(body.host())
+
+
+@_on_store("/containers/undrain", id="undrainStore", says="It gets its share of them at the next assignment.")
+async def undrain(body: StoreBody) -> UndrainStore:
+    """End what `drain` began."""
+    return UndrainStore(body.host())
+
+
+@action(
+    routes,
+    "",
+    "POST",
+    "/containers/rebalance",
+    id="rebalanceContainers",
+    about="containers",
+    says="They move at the next assignment, if that is worth it.",
+    refused=(),
+)
+async def rebalance(
+    reads: ServedReads, containers: ServedContainers, store: Annotated[SegmentStore, served(SegmentStore)]
+) -> RebalanceContainers:
+    """Measure for some seconds what is written to each container, and spread them by it from now on."""
+    return RebalanceContainers(await container_load(reads, store, containers.count))
 
 
 @routes.get("/members", operation_id="listMembers", response_model=MemberList, responses=refusals())
