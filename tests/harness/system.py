@@ -34,6 +34,7 @@ from sluice_local.system import System as LocalSystem
 
 _FREEZES_S = 60.0
 _STARTS_S = 180.0
+CLIENT = "client"
 Fault = Callable[[], AbstractContextManager[None]]
 _SINGLE_PORTS = ("redis_port", "zookeeper_port", "bookie_port")
 
@@ -42,7 +43,7 @@ class System:
     """One private system. As a context it is up inside and gone after.
 
     `links` are pairs of a client and a server whose network may break: each a process or all of a kind, and `client`
-    for what calls the gateways from outside, at `address_by_link`.
+    for whatever calls a gateway at its `grpc_address`.
 
     Processes are named as the parts are: `kafka`, `zookeeper`, `bookie`, `redis`, `segment-store-0`, `api-gateway-0`,
     `stream-workflows-0`, `cluster-manager-0`, `txn-manager-0`, `retention-spark-0`, and so on.
@@ -77,6 +78,7 @@ class System:
         self._keep_logs = keep_logs
         self._local = LocalSystem(self.settings)
         self._links = Links()
+        self._pairs: list[tuple[str, str]] = []
         for client, server in links:
             self._join(client, server)
 
@@ -207,13 +209,12 @@ class System:
 
     @property
     def faults(self) -> dict[str, Fault]:
-        """Each process killed and frozen, and each link cut, one-way, slow and lossy; by what happens."""
+        """Each process killed and frozen; what links it to servers of a kind cut, one-way, slow, lossy; by name."""
         found: dict[str, Fault] = {}
         for name in self.names:
             found[f"{name} killed"] = partial(self.killed, name)
             found[f"{name} frozen"] = partial(self.frozen, name)
-        for link in self._links.all:
-            ends = link.client, link.server
+        for ends in self._pairs:
             for what, fault in (("cut", self.cut), ("slow", self.slow), ("lossy", self.lossy)):
                 found[f"{' and '.join(ends)} {what}"] = partial(fault, *ends)
             for speaker, listener in (ends, ends[::-1]):
@@ -272,8 +273,8 @@ class System:
             self._links.set(others, ones, WELL)
 
     def _join(self, client: str, server: str) -> None:
-        clients = [name for name in self.names if is_called(name, client)] or [client]
-        for one in clients:
+        for one in [name for name in self.names if is_called(name, client)] or [client]:
+            self._pairs.append((one, server))
             for other in [name for name in self.names if is_called(name, server)]:
                 join(self._links, self._local.parts, one, other, self._free_port)
 
@@ -300,8 +301,10 @@ class System:
 
     @property
     def grpc_addresses(self) -> list[str]:
-        """`host:port` of every api-gateway, for gRPC."""
-        return [f"{HOST}:{self.settings.grpc_port + index}" for index in range(self.settings.api_gateways)]
+        """`host:port` of every api-gateway, for gRPC; by its link, if `client` has one."""
+        ports = range(self.settings.grpc_port, self.settings.grpc_port + self.settings.api_gateways)
+        linked = {link.port: link.address for link in self._links.all if link.client == CLIENT}
+        return [linked.get(port, f"{HOST}:{port}") for port in ports]
 
     @property
     def grpc_address(self) -> str:
@@ -330,10 +333,6 @@ class System:
     def segment_store_addresses(self) -> list[str]:
         """`host:port` of every segment store."""
         return [self.address(name) for name in self.names if name.startswith("segment-store-")]
-
-    def address_by_link(self, client: str, server: str) -> str:
-        """`host:port` at which a client reaches a process by the link between them."""
-        return next(link.address for link in self._links.all if (link.client, link.server) == (client, server))
 
     def health_url(self, name: str) -> str:
         """Base URL of a service's /livez, /readyz and /metrics."""
