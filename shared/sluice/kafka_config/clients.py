@@ -38,6 +38,12 @@ A broker whose machine has gone breaks no connection; what is sent to it then, s
 waits for so long. A reply that may take longer has a time of its own.
 """
 
+SETUP_TIMEOUT_MS = 5_000
+"""How long a connection may take until it serves, before another is tried. librdkafka's own bound is half a minute.
+
+On a network that was cut, TCP tries ever later to connect: the first time after it is mended comes sooner in a new try.
+"""
+
 MAX_POLL_MS = 30_000
 """How long a group waits for a member to join again, and, with 3 s more, a member for the reply to its JoinGroup.
 
@@ -86,6 +92,7 @@ def common(bootstrap: str, name: str, logger: logging.Logger, conf: Mapping[str,
         "reconnect.backoff.max.ms": 1000,
         "topic.metadata.refresh.interval.ms": 5_000,
         "socket.timeout.ms": SOCKET_TIMEOUT_MS,
+        "socket.connection.setup.timeout.ms": SETUP_TIMEOUT_MS,
         **conf,
         "bootstrap.servers": bootstrap,
         "logger": logger,

@@ -11,6 +11,7 @@ caller past that is refused at once. Every call has a deadline; a reply that com
 import asyncio
 import itertools
 import math
+import socket
 import ssl
 from collections.abc import Callable
 from typing import cast
@@ -49,6 +50,11 @@ class ConnectionLimits(msgspec.Struct, frozen=True):
     connect_timeout_s: float = 5.0
     keep_alive_s: float = 10.0
     silence_limit_s: float = 30.0
+    network_limit_s: float = 5.0
+    """For so long the other machine may leave unacknowledged that it received something: the network is gone then.
+
+    TCP itself would try once more ever later, and come back as long after a cut as that had lasted.
+    """
     idle_limit_s: float = 60.0
     max_in_flight: int = 1024
     max_waiting: int = 8192
@@ -239,6 +245,8 @@ class Connection(asyncio.Protocol):
         if self._lost is not None:
             self._transport.abort()
             return
+        connected = transport.get_extra_info("socket")
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(self._limits.network_limit_s * 1000))
         self._send(encode(Hello(WIRE_VERSION, OLDEST_COMPATIBLE_VERSION)))
         self._ticker = self._loop.call_later(self._limits.keep_alive_s, self._tick)
 
