@@ -7,11 +7,11 @@ import asyncio
 import math
 import random
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 _CHUNK = 16_384
 _ON_THE_WAY = 64
@@ -85,7 +85,7 @@ class _Relay:
     async def _relay(self, address: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Carry a connection's bytes until both sides have ended it, or one broke it off."""
         link = self._links[address]
-        writers = [writer]
+        writers, carrying = [writer], list[asyncio.Task[None]]()
         try:
             there, to_server = await asyncio.open_connection(
                 "127.0.0.1", link.target_port, local_addr=(link.calls_from, 0)
@@ -93,18 +93,26 @@ class _Relay:
             writers.append(to_server)
             for each in writers:
                 _notice_its_end(each.get_extra_info("socket"))
-            async with asyncio.TaskGroup() as both:
-                both.create_task(self._carry(reader, to_server, partial(self._way, address, to_server=True)))
-                both.create_task(self._carry(there, writer, partial(self._way, address, to_server=False)))
-        except (OSError, BaseExceptionGroup):
+            carried = (
+                *self._carry(reader, to_server, partial(self._way, address, to_server=True)),
+                *self._carry(there, writer, partial(self._way, address, to_server=False)),
+            )
+            carrying = [asyncio.create_task(each) for each in carried]
+            await asyncio.gather(*carrying)
+        except OSError:
             # As the network would: the other side learns it by a reset.
             for each in writers:
                 each.transport.abort()
         finally:
+            for task in carrying:
+                task.cancel()
             for each in writers:
                 each.close()
 
-    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, way: Callable[[], Way]) -> None:
+    def _carry(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, way: Callable[[], Way]
+    ) -> tuple[Coroutine[Any, Any, None], Coroutine[Any, Any, None]]:
+        """One way of a connection: how it enters the network, and how it leaves it."""
         loop = asyncio.get_running_loop()
         on_the_way: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(_ON_THE_WAY)
 
@@ -126,9 +134,7 @@ class _Relay:
                 await writer.drain()
             writer.write_eof()
 
-        async with asyncio.TaskGroup() as both:
-            both.create_task(enters())
-            both.create_task(leaves())
+        return enters(), leaves()
 
 
 async def _resent(way: Callable[[], Way]) -> None:
