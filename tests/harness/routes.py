@@ -16,6 +16,17 @@ from sluice_local import kafka, segment_store
 from sluice_local.home import HOST
 from sluice_local.part import Part
 
+CLIENT = "client"
+"""What is no process of the system: whatever calls a gateway."""
+LINKS = (
+    (CLIENT, "api-gateway"),
+    *((service, "kafka") for service in ("api-gateway", "stream-workflows", "txn-manager", "cluster-manager")),
+    ("txn-manager", "redis"),
+    ("stream-workflows", "segment-store"),
+    ("segment-store", "zookeeper"),
+    ("cluster-manager", "zookeeper"),
+)
+"""All that a system of one site may break into, for its `links`."""
 _DETOUR, _FOLDER = "SLUICE_TEST_DETOUR", Path(__file__).parent / "detour"
 
 

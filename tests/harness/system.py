@@ -23,7 +23,7 @@ from support.wait import eventually
 
 from harness.links import GONE, LOSSY, SLOW, Links
 from harness.relay import WELL, Way
-from harness.routes import is_called, join
+from harness.routes import CLIENT, is_called, join
 from sluice_local import java, kafka
 from sluice_local.home import HOST
 from sluice_local.part import Part
@@ -34,7 +34,6 @@ from sluice_local.system import System as LocalSystem
 
 _FREEZES_S = 60.0
 _STARTS_S = 180.0
-CLIENT = "client"
 Fault = Callable[[], AbstractContextManager[None]]
 _SINGLE_PORTS = ("redis_port", "zookeeper_port", "bookie_port")
 
@@ -216,9 +215,9 @@ class System:
             found[f"{name} frozen"] = partial(self.frozen, name)
         for ends in self._pairs:
             for what, fault in (("cut", self.cut), ("slow", self.slow), ("lossy", self.lossy)):
-                found[f"{' and '.join(ends)} {what}"] = partial(fault, *ends)
+                found[f"{'->'.join(ends)} {what}"] = partial(fault, *ends)
             for speaker, listener in (ends, ends[::-1]):
-                found[f"{speaker} unheard by {listener}"] = partial(self.one_way, speaker, listener)
+                found[f"{speaker}->{listener} unheard"] = partial(self.one_way, speaker, listener)
         return found
 
     @contextmanager
