@@ -38,7 +38,7 @@ event, until the merge has come to its long-term storage.
 
 Transaction = str | tuple[int, int] | None
 
-_ENDS_IN_S = 40.0
+_ENDS_IN_S = 60.0
 
 
 def _id(run: Run, transaction: Transaction) -> pb.TxnId | None:

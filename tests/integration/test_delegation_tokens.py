@@ -258,7 +258,7 @@ def test_with_another_key_work_waits_and_says_why_until_the_key_is_right(
     created = gateway.begin("createStream", config(scope, "st"), DEADLINE_S)
 
     def last_errors() -> list[str]:
-        found = httpx.get(f"{system.rest_url}/sluice/v1/workflows", params={"scope": scope}, timeout=20).json()
+        found = httpx.get(f"{system.rest_url}/sluice/v1/workflows", params={"scope": scope}, timeout=60).json()
         return [item["lastError"] for item in found["items"]]
 
     eventually(lambda: any(why in error for error in last_errors()), DEADLINE_S, "the workflow says why it waits")

@@ -230,7 +230,7 @@ def stores_in_use(gateway: Controller) -> set[str]:
 def container_map(system: System) -> dict[str, set[int]]:
     """The containers of every store that has any, as ZooKeeper says."""
     zookeeper = KazooClient(system.zookeeper, timeout=5)
-    zookeeper.start(timeout=20)
+    zookeeper.start(timeout=60)
     try:
         data, _ = zookeeper.get(f"/pravega/{system.settings.cluster_name}/{CONTAINER_MAP_NODE}")
     finally:
@@ -263,11 +263,13 @@ async def test_kafka_dies_and_comes_back(single: System, gateway: Controller, tr
     assert outcome(waiting) == "UNAVAILABLE"
     single.start("kafka", deadline_s=SETTLED_S)
     began = time.monotonic()
-    eventually(lambda: gateway.create_scope(other) in ("SUCCESS", "SCOPE_EXISTS"), SETTLED_S, "requests are answered")
-    eventually(lambda: len(gateway.segments(scope, "before")) == 2, SETTLED_S, "reads are answered")
-    recovered = time.monotonic() - began
+    with Pace(partial(gateway.store_of, scope, "before")) as pace:
+        done = ("SUCCESS", "SCOPE_EXISTS")
+        eventually(lambda: gateway.create_scope(other) in done, SETTLED_S, "requests are answered")
+        eventually(lambda: len(gateway.segments(scope, "before")) == 2, SETTLED_S, "reads are answered")
+        recovered = time.monotonic() - began
     print(f"\nKafka was back {recovered:.2f} s before everything worked")
-    assert recovered < RECOVERY_S
+    assert recovered < RECOVERY_S + 2 * pace.longest_s
     live_a_life(gateway, other, "st")
     for name in SERVICES:
         single.wait_ready(name, SETTLED_S)

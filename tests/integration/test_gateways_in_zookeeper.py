@@ -24,7 +24,7 @@ def both(disturbed: System) -> System:
 @pytest.fixture
 def zookeeper(both: System) -> Iterator[KazooClient]:
     client = KazooClient(both.zookeeper, timeout=5)
-    client.start(timeout=20)
+    client.start(timeout=60)
     yield client
     client.stop()
     client.close()

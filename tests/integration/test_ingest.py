@@ -337,7 +337,9 @@ def test_what_is_sent_by_http_udp_and_syslog_is_in_the_stream(shell: Shell) -> N
         for kind, port in ports.items():
             node = nodes.enter_context(shell.running(kind, f"127.0.0.1:{port}", "demo/sent", "--json"))
             node.until(partial(lambda node: "listening on" in node.said, node), "it listens")
-        answer = httpx.post(f"http://127.0.0.1:{ports['http-listener']}/", content=b"by HTTP\n", trust_env=False)
+        answer = httpx.post(
+            f"http://127.0.0.1:{ports['http-listener']}/", content=b"by HTTP\n", timeout=60, trust_env=False
+        )
         assert answer.status_code == 204
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
             sender.sendto(b"by UDP", ("127.0.0.1", ports["udp"]))

@@ -45,7 +45,7 @@ def test_clients_stores_and_the_command_line_meet_over_ipv6(tmp_path: Path) -> N
             assert client.store_of(scope, "st") == store
             (node,) = client.call("getControllerServerList", pb.ServerRequest()).nodeURI
             assert address_of(node.endpoint, node.port) == gateway
-        containers = httpx.get(f"{api}/sluice/v1/containers").json()
+        containers = httpx.get(f"{api}/sluice/v1/containers", timeout=60).json()
         assert containers["stores"] == [store] and {item["store"] for item in containers["items"]} == {store}
 
         where = {

@@ -224,7 +224,7 @@ def test_operators_see_in_the_console_what_clients_did_at_the_gateway(
     assert sealed.status_code == httpx.codes.OK, sealed.text
 
     def status(path: str, of: int) -> int:
-        return httpx.get(f"{guarded.rest_urls[of]}{path}", trust_env=False).status_code
+        return httpx.get(f"{guarded.rest_urls[of]}{path}", timeout=60, trust_env=False).status_code
 
     assert status("/v1/scopes/shop", 0) == httpx.codes.OK
     assert status("/sluice/v1/scopes", 0) == status("/v1/scopes", 1) == httpx.codes.NOT_FOUND

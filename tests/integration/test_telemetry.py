@@ -84,7 +84,7 @@ def test_a_stream_s_creation_is_one_trace_over_the_gateway_and_stream_workflows(
 def test_every_service_tells_how_it_is(system: System) -> None:
     partitions = system.settings.partitions
     for name in SERVICES:
-        text = httpx.get(f"{system.health_url(name)}/metrics", timeout=20).text
+        text = httpx.get(f"{system.health_url(name)}/metrics", timeout=60).text
         samples = {s.name: s.value for f in text_string_to_metric_families(text) for s in f.samples}
         assert samples["sluice_partitions"] == partitions, name
         assert samples["sluice_journal_records_total"] > 0

@@ -51,17 +51,17 @@ def partitions_of(system: System, topic: Topic) -> int:
 @pytest.mark.parametrize("name", sorted(BY_NAME))
 def test_a_topic_has_the_settings_it_is_declared_with(system: System, name: str) -> None:
     admin = AdminClient({"bootstrap.servers": system.kafka_bootstrap})
-    found = admin.list_topics(timeout=20).topics[name]
+    found = admin.list_topics(timeout=60).topics[name]
     assert len(found.partitions) == partitions_of(system, BY_NAME[name])
     resource = ConfigResource(ResourceType.TOPIC, name)
-    present = admin.describe_configs([resource], request_timeout=20)[resource].result(20)
+    present = admin.describe_configs([resource], request_timeout=60)[resource].result(60)
     declared = BY_NAME[name].config()
     assert {key: present[key].value for key in declared} == declared
 
 
 def test_there_are_no_other_topics_of_ours(system: System) -> None:
     admin = AdminClient({"bootstrap.servers": system.kafka_bootstrap})
-    present = {name for name in admin.list_topics(timeout=20).topics if name.startswith("sluice.")}
+    present = {name for name in admin.list_topics(timeout=60).topics if name.startswith("sluice.")}
     assert present == set(BY_NAME)
 
 

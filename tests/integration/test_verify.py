@@ -50,7 +50,7 @@ class Damage:
 
     def on_stores(self, act: Callable[[SegmentStoreClient], Awaitable[object]]) -> None:
         """Does something to the segment stores."""
-        items = httpx.get(f"{self._rest}/sluice/v1/containers").json()["items"]
+        items = httpx.get(f"{self._rest}/sluice/v1/containers", timeout=60).json()["items"]
         hosts = {item["container"]: item["store"].rpartition(":") for item in items}
 
         async def run() -> None:

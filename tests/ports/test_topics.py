@@ -25,7 +25,7 @@ from sluice.kafka.topics import (
 pytestmark = pytest.mark.integration
 
 PARTITIONS = 2
-DEADLINE_S = 30.0
+DEADLINE_S = 60.0
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from harness import System, eventually
 
 def readiness(system: System, name: str) -> tuple[int, str]:
     """The status of /readyz and its text."""
-    answer = httpx.get(f"{system.health_url(name)}/readyz", timeout=20)
+    answer = httpx.get(f"{system.health_url(name)}/readyz", timeout=60)
     return answer.status_code, answer.text
 
 
@@ -25,7 +25,7 @@ def await_ready(system: System, name: str, deadline_s: float = 60.0) -> None:
 
 def metric(system: System, name: str, sample: str, **labels: str) -> float:
     """The sum of a metric's samples that have these labels; 0 if it has none."""
-    text = httpx.get(f"{system.health_url(name)}/metrics", timeout=20).text
+    text = httpx.get(f"{system.health_url(name)}/metrics", timeout=60).text
     families = text_string_to_metric_families(text)
     return sum(
         s.value

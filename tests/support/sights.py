@@ -45,7 +45,7 @@ class Sight:
 def look(system: System, stream: str) -> Sight:
     """Look at the first gateway; `stream` is scope/name."""
     scope, name = stream.split("/")
-    with httpx.Client(base_url=system.rest_url, timeout=20, trust_env=False) as http:
+    with httpx.Client(base_url=system.rest_url, timeout=60, trust_env=False) as http:
         readiness = http.get("/readyz")
         return Sight(
             health=http.get("/v1/health").json(),

@@ -50,7 +50,7 @@ class Batches:
 
     def _ended(self) -> dict[float, float]:
         """How many have ended so far, by the seconds that they took at most."""
-        text = httpx.get(f"{self._system.health_url(SPARK)}/metrics", timeout=20).text
+        text = httpx.get(f"{self._system.health_url(SPARK)}/metrics", timeout=60).text
         samples = (sample for family in text_string_to_metric_families(text) for sample in family.samples)
         return {
             float(sample.labels["le"]): sample.value

@@ -12,7 +12,7 @@ from cluster_manager.settings import ClusterManagerSettings
 from cluster_manager.snapshots import Helper
 from sluice.engine.snapshot_keeper import HelperFailedError
 
-DEADLINE_S = 30.0
+DEADLINE_S = 60.0
 
 
 @pytest.fixture

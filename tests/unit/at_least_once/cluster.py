@@ -26,7 +26,7 @@ QUICK: dict[str, Any] = {
     "refresh_s": 0.05,
     "patience_s": 5.0,
 }
-DONE_S = 20.0
+DONE_S = 60.0
 
 
 class Killed(Exception):

@@ -14,7 +14,7 @@ from support.wait import eventually_async
 from cluster_manager import topic_settings
 from sluice.kafka.topics import JOURNAL, TOPICS, PresentSettings
 
-DEADLINE_S = 30.0
+DEADLINE_S = 60.0
 IN_SYNC = {"min.insync.replicas": "2"}
 FIT: PresentSettings = {topic.name: {**topic.config(), **IN_SYNC} for topic in TOPICS}
 AWAY = KafkaException(KafkaError(KafkaError._ALL_BROKERS_DOWN, "away"))

@@ -21,7 +21,7 @@ from sluice.engine.record import Marker
 from sluice.memory.snapshots import MemorySnapshotStore
 
 JOURNAL = "sluice.journal"
-DEADLINE_S = 30.0
+DEADLINE_S = 60.0
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from sluice.memory.broker import MemoryMessage
 from sluice.memory.snapshots import CHUNKS, NOTES
 
 JOURNAL = "sluice.journal"
-DEADLINE_S = 30.0
+DEADLINE_S = 60.0
 RULES = SnapshotRules(records=10, min_records=3, interval_ms=60_000, keep_ms=-60_000)
 """What was appended a moment ago may be trimmed, too."""
 

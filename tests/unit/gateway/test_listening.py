@@ -14,7 +14,7 @@ from api_gateway.pravega.server import ControllerServer
 from api_gateway.settings import GatewaySettings
 from sluice.telemetry.health import HttpServer, health_app
 
-DEADLINE_S = 10.0
+DEADLINE_S = 60.0
 
 
 def machine_has(address: str) -> bool:

@@ -20,7 +20,7 @@ from sluice.lookback.helper import JOBS_AT_ONCE
 from sluice.security.caller import Caller
 from sluice.security.resources import Permission
 
-DEADLINE_S = 30.0
+DEADLINE_S = 60.0
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ from sluice.security.passwords import hash_password
 from sluice.security.watched import SecurityConfigError
 
 UNREACHABLE = "127.0.0.1:1"
-ENDS_S = 10.0
+ENDS_S = 60.0
 
 
 async def ready(app: FastAPI) -> tuple[int, dict[str, str]]:

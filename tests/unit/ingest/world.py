@@ -22,7 +22,7 @@ SETTINGS = NodeSettings(
     workers=2, look_s=0.02, pause_s=0.001, lease=LeaseSettings(lease_s=20.0, margin_s=2.0, retry_s=0.05)
 )
 STORE_TIMEOUT_S = 2.0
-SOON_S = 20.0
+SOON_S = 60.0
 
 
 class MemorySink:

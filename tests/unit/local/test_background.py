@@ -28,7 +28,7 @@ from sluice_local.system import say_nothing
 from stream_workflows.settings import WorkflowSettings
 from txn_manager.settings import TxnSettings
 
-ENDS_S = 30.0
+ENDS_S = 60.0
 
 
 @pytest.fixture

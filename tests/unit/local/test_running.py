@@ -23,7 +23,7 @@ from sluice_local.probes import Look, Probe, ProbeKind
 from sluice_local.process import ProcessRecord, start_ticks
 from sluice_local.running import process_record_path, settings_path, status_table, write_parts
 
-ENDS_S = 30.0
+ENDS_S = 60.0
 
 
 @pytest.fixture

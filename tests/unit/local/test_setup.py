@@ -14,7 +14,7 @@ from sluice_local.errors import LocalError
 from sluice_local.ownership import SupervisorRecord, record_path
 from sluice_local.process import start_ticks
 
-ENDS_S = 30.0
+ENDS_S = 60.0
 BACKEND = """\
 import zipfile
 

@@ -15,7 +15,7 @@ from cluster_manager.zookeeper_access import ZooKeeperAccess
 from sluice.security.tls import PROTOCOLS, serving_context, watched_identity
 from sluice.security.watched import SecurityConfigError
 
-CONNECT_S = 10.0
+CONNECT_S = 60.0
 
 
 @pytest.fixture

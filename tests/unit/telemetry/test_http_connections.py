@@ -19,7 +19,7 @@ from sluice.telemetry import http_connections
 from sluice.telemetry.health import HttpServer
 from sluice.telemetry.http_connections import HttpBounds
 
-DEADLINE_S = 10.0
+DEADLINE_S = 60.0
 GET = b"GET /%s HTTP/1.1\r\nHost: x\r\n\r\n"
 LARGE = 32 * 1024 * 1024
 PIECE = 1024 * 1024

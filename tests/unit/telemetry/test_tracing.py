@@ -15,7 +15,7 @@ from unit.telemetry.spans import CALLER, TRACE, Spans, context_of, trace_of
 
 from sluice.telemetry import otlp, tracing
 
-DEADLINE_S = 10.0
+DEADLINE_S = 60.0
 SERVICES = ("api_gateway", "stream_workflows", "txn_manager", "cluster_manager")
 
 

@@ -12,7 +12,7 @@ from txn_manager.settings import TxnSettings
 from txn_manager.statistics import supervisor
 from txn_manager.statistics.supervisor import StatisticsProcess
 
-DEADLINE_S = 30.0
+DEADLINE_S = 60.0
 SETTINGS = TxnSettings(instance="txn-manager-7")
 LIVES = """
 import os, sys, time

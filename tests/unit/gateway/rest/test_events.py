@@ -19,7 +19,7 @@ from api_gateway.edge.shares import Shares
 from sluice.telemetry.health import STOP_GRACE_S, HttpServer
 
 PATH = "/sluice/v1/events"
-DEADLINE_S = 10.0
+DEADLINE_S = 60.0
 PAGES = 50
 MAX_S = STOP_GRACE_S - 0.5
 """A server that waits for its feeds takes all of that."""

@@ -25,7 +25,7 @@ from sluice.kafka.group_progress import PartitionProgress
 
 S = "/sluice/v1"
 ST = StreamId("sc", "st")
-DEADLINE_S = 10.0
+DEADLINE_S = 60.0
 NONE = dict.fromkeys(Progress, 0)
 
 
