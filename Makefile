@@ -34,7 +34,7 @@ SPARK = $(if $(SECURED),SLUICE_KAFKA_CONF=$${SLUICE_KAFKA_CONF:-$(SLUICE_HOME)/s
 CODE := shared services cli deploy/local deploy/images deploy/k8s examples/at_least_once examples/distributed_ingest tests bench
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run up down status decisions what-if questions check generate test contract contract-images soak lint format bench growth endurance fuzz judge docs golden images k8s-render k8s-check k8s-up k8s-down k8s-test page-check page-vendor lock clean
+.PHONY: help setup run up down status decisions what-if questions check generate test contract contract-images soak lint format bench growth chaos fuzz docs golden images k8s-render k8s-check k8s-up k8s-down k8s-test page-check page-vendor lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -106,14 +106,11 @@ docs: setup ## write the Python of shared/proto, docs/asyncapi.yaml, docs/schema
 	@$(BIN)/python -m sluice.catalog docs
 	@$(BIN)/python -m api_gateway.permissions_page docs
 
-endurance: setup ## a system under load for MINUTES=30 with snapshots and trimming, each service killed in turn
-	@PYTHONPATH=tests $(BIN)/python -m bench.endurance --minutes $(or $(MINUTES),30)
+chaos: setup ## a system of three brokers under load and faults for MINUTES=30, from SEED; what each did to calls
+	@PYTHONPATH=tests $(BIN)/python -m bench.chaos --minutes $(or $(MINUTES),30) $(if $(SEED),--seed $(SEED)) $(CHAOS)
 
 fuzz: setup ## a gateway is sent what no client sends, without credentials, for MINUTES=10 while a client reads
 	@PYTHONPATH=tests $(BIN)/python -m bench.fuzz --minutes $(or $(MINUTES),10)
-
-judge: setup ## clients of two gateways under faults, OPERATIONS=200000; whether their streams are linearizable
-	@PYTHONPATH=tests $(BIN)/python -m bench.judged --operations $(or $(OPERATIONS),200000) $(JUDGE)
 
 golden: setup ## record the golden journals of the version that is being made
 	@PYTHONPATH=tests $(BIN)/python -m golden $(GOLDEN)

@@ -3,25 +3,23 @@
 Take-over times are measured and printed (`pytest -s`).
 """
 
-import asyncio
 import re
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import pytest
 from kazoo.client import KazooClient
 from support.controller import Controller, config, controller, outcome, unique
+from support.event_traffic import EventTraffic
 from support.health import metric
 from support.instances import have_instances
 from support.kafka import Groups, events, fold, produce, read
 from support.pace import Pace
-from support.pravega import check_exactly_once, manager, read_from_the_start
 from support.sights import look
-from support.writer import WriterProcess
 
 from harness import System, eventually
 from sluice.controller_api import controller_pb2 as pb
@@ -68,58 +66,11 @@ def gateways(double: System) -> Iterator[list[Controller]]:
         yield [stack.enter_context(controller(address)) for address in double.grpc_addresses]
 
 
-class Traffic:
-    """Two writers on a stream of four segments that go on writing, event by event, until the end."""
-
-    def __init__(self, system: System) -> None:
-        self._system = system
-        self._streams = manager(system.grpc_address)
-        self._scope = unique("traffic")
-        self._writers: list[WriterProcess] = []
-        assert self._streams.create_scope(self._scope)
-        assert self._streams.create_stream(self._scope, "st", 4)
-        for name in ("a", "b"):
-            self.begin(name)
-        self.goes_on()
-
-    def begin(self, name: str, count: int | None = None) -> WriterProcess:
-        """One more writer; one with a count is through after so many events."""
-        writer = WriterProcess(self._system.grpc_address, self._scope, "st", name, count)
-        self._writers.append(writer)
-        return writer
-
-    def goes_on(self) -> None:
-        """All writers get some more events acknowledged."""
-        before = [(writer, writer.acknowledged) for writer in self._writers if writer.running]
-        assert len(before) >= 2, "a writer has failed"
-        for writer, so_far in before:
-            eventually(partial(got_beyond, writer, so_far + 5), SETTLED_S, f"{writer.name} goes on after {so_far}")
-
-    async def ends_exactly_once(self) -> None:
-        """Writing ends; then all events are read once, in the order of their keys."""
-        for writer in self._writers:
-            if writer.running:
-                writer.stop()
-        written = {writer.name: await asyncio.to_thread(writer.finish, SETTLED_S) for writer in self._writers}
-        events = await read_from_the_start(self._streams, self._scope, "st", sum(written.values()), SETTLED_S)
-        check_exactly_once(events, written)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for writer in self._writers:
-            writer.close()
-
-
 @pytest.fixture
-def traffic(single: System) -> Iterator[Traffic]:
-    with Traffic(single) as traffic:
+def traffic(single: System, gateway: Controller) -> Iterator[EventTraffic]:
+    with EventTraffic(gateway, single.grpc_address) as traffic:
+        traffic.goes_on()
         yield traffic
-
-
-def got_beyond(writer: WriterProcess, number: int) -> bool:
-    return writer.acknowledged > number
 
 
 def live_a_life(gateway: Controller, scope: str, name: str) -> None:
@@ -136,7 +87,7 @@ def live_a_life(gateway: Controller, scope: str, name: str) -> None:
 
 
 async def test_each_service_is_killed_while_events_are_written(
-    single: System, gateway: Controller, traffic: Traffic
+    single: System, gateway: Controller, traffic: EventTraffic
 ) -> None:
     scope = unique("others")
     assert gateway.create_scope(scope) == "SUCCESS"
@@ -153,7 +104,7 @@ async def test_each_service_is_killed_while_events_are_written(
 
 
 async def test_the_containers_of_a_dead_segment_store_run_on_the_other(
-    single: System, gateway: Controller, traffic: Traffic
+    single: System, gateway: Controller, traffic: EventTraffic
 ) -> None:
     """The client `pravega` knocks at the dead store's address until it answers: only new writers go on meanwhile."""
     first, second = single.segment_store_addresses
@@ -248,7 +199,7 @@ def moves(system: System) -> int:
     return int(metric(system, "cluster-manager-0", "sluice_container_moves_total"))
 
 
-async def test_kafka_dies_and_comes_back(single: System, gateway: Controller, traffic: Traffic) -> None:
+async def test_kafka_dies_and_comes_back(single: System, gateway: Controller, traffic: EventTraffic) -> None:
     scope, other = unique("kafka"), unique("kafka-too")
     assert gateway.create_scope(scope) == "SUCCESS"
     assert gateway.create_stream(scope, "before", 2) == "SUCCESS"
@@ -278,7 +229,7 @@ async def test_kafka_dies_and_comes_back(single: System, gateway: Controller, tr
     await traffic.ends_exactly_once()
 
 
-async def test_zookeeper_dies_and_comes_back(single: System, gateway: Controller, traffic: Traffic) -> None:
+async def test_zookeeper_dies_and_comes_back(single: System, gateway: Controller, traffic: EventTraffic) -> None:
     """Segment stores give their containers up when ZooKeeper is away for longer than their session: be quick."""
     scope = unique("zookeeper")
     assert gateway.create_scope(scope) == "SUCCESS"

@@ -15,13 +15,14 @@ from sluice.addresses import address_of
 from sluice.controller_api import controller_pb2 as pb
 from sluice.controller_api.controller_pb2_grpc import ControllerServiceStub
 
-_OPTIONS = (
+QUICK = (
     ("grpc.initial_reconnect_backoff_ms", 50),
     ("grpc.min_reconnect_backoff_ms", 50),
     ("grpc.max_reconnect_backoff_ms", 200),
     ("grpc.use_local_subchannel_pool", 1),
     ("grpc.max_send_message_length", -1),
 )
+"""So that a gateway that was started anew is met as soon as it is there."""
 
 
 def unique(prefix: str) -> str:
@@ -32,7 +33,7 @@ class Controller:
     """One gateway, as its clients see it; every call has a deadline and waits for a connection."""
 
     def __init__(self, address: str, deadline_s: float = 60.0) -> None:
-        self.channel = grpc.insecure_channel(address, options=_OPTIONS)
+        self.channel = grpc.insecure_channel(address, options=QUICK)
         self.stub = ControllerServiceStub(self.channel)
         self.deadline_s = deadline_s
 

@@ -31,6 +31,11 @@ class RefusedError(Exception):
         self.code = code
         self.details = details
 
+    @property
+    def is_answer(self) -> bool:
+        """Whether it says how the stream is, and not that something failed."""
+        return self.code == "NOT_FOUND" or "being created" in self.details or "stream is SEAL" in self.details
+
 
 Range = tuple[int, float, float]
 

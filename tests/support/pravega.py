@@ -17,6 +17,7 @@ from support.controller import unique
 
 KEYS = 8
 BURST = 100
+_PAUSE_S = 0.02
 
 
 def manager(address: str) -> Any:
@@ -32,7 +33,7 @@ def manager(address: str) -> Any:
 class WriterThread(threading.Thread):
     """Writes `count` events of its own; `acknowledged` is how many are known to be stored, `on_progress` gets it.
 
-    Without a count it writes, one event after the other, until `stop()`.
+    Without a count it writes, one event after the other with a short pause, until `stop()`.
     """
 
     def __init__(self, streams: Any, scope: str, stream: str, name: str, count: int | None = None) -> None:
@@ -47,7 +48,7 @@ class WriterThread(threading.Thread):
 
     def run(self) -> None:
         try:
-            while not self._stopped.is_set() and self.acknowledged != self._count:
+            while not self._stopped.wait(_PAUSE_S if self._count is None else 0) and self.acknowledged != self._count:
                 first = self.acknowledged
                 last = first + 1 if self._count is None else min(first + BURST, self._count)
                 for number in range(first, last):

@@ -44,7 +44,7 @@ _ON_THEIR_OWN = (
     "test_scaling_and_retention",
     "test_secured_system",
     "test_coordination",
-    "test_kafka_cluster",
+    "test_chaos",
     "test_kafka_access",
     "test_delegation_tokens",
     "test_archive",

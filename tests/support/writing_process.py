@@ -43,6 +43,10 @@ class WritingProcess:
     def running(self) -> bool:
         return self._process.poll() is None
 
+    @property
+    def has_failed(self) -> bool:
+        return bool(self._process.poll())
+
     def stop(self) -> None:
         """Have it end after what it is at."""
         if self.running:
