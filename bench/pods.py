@@ -92,22 +92,18 @@ def on_volumes(app: str) -> frozenset[tuple[str, int]]:
 
 def kubelet_killed() -> None:
     """It is started again, the node reports, and no container was started anew."""
-    before, pid, last = _starts(), _kubelet(), _last_report()
+    before, last = _starts(), _last_report()
+    (pid,) = _kubelets()
     os.kill(pid, signal.SIGKILL)
-    eventually(lambda: _kubelet() not in (0, pid), _SOON_S, "another kubelet")
+    eventually(lambda: _kubelets() - {pid}, _SOON_S, "another kubelet")
     eventually(lambda: _last_report() > last, READY_S, "the node reports")
     kubectl("wait", "--for=condition=Ready", "node/node-1", "--timeout=60s")
     assert _starts() == before, "containers were started anew"
 
 
-def _kubelet() -> int:
-    for status in Path("/proc").glob("[0-9]*/comm"):
-        try:
-            if status.read_text().strip() == "kubelet":
-                return int(status.parent.name)
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-    return 0
+def _kubelets() -> set[int]:
+    found = subprocess.run(["pgrep", "--exact", "kubelet"], capture_output=True, text=True, check=False)
+    return {int(pid) for pid in found.stdout.split()}
 
 
 def _last_report() -> str:

@@ -16,11 +16,9 @@ from pathlib import Path
 from typing import IO
 
 from sluice_k8s import tools
-from sluice_k8s.manifests import FOLDER, Manifest
+from sluice_k8s.manifests import FOLDER, Manifest, containers, kept, objects, pods
 
 CLONE = FOLDER.parents[1]
-IMAGES = ("api-gateway", "stream-workflows", "txn-manager", "cluster-manager", "retention-spark", "cli")
-STORES = ("kafka", "redis", "data-plane")
 VOLUMES = 16
 _OWN = ("--mount", "--net", "--ipc", "--uts", "--cgroup", "--pid")
 _INIT = FOLDER / "node" / "init"
@@ -119,12 +117,12 @@ def _engine(home: Path) -> dict[str, str]:
 
 
 def _images(engine: dict[str, str]) -> list[str]:
-    """The names of all images that pods are made of."""
-    if subprocess.run([CLONE / "deploy" / "images" / "build"], env=engine, check=False).returncode != 0:
+    """Build the images of the overlay's pods; their names."""
+    found = pods(objects(kept("dev")))
+    wanted = sorted({container["image"] for _, pod in found for container in containers(pod)})
+    names = [image.partition("/")[2].partition(":")[0] for image in wanted]
+    if subprocess.run([CLONE / "deploy" / "images" / "build", *names], env=engine, check=False).returncode != 0:
         raise NodeError("the images cannot be built")
-    listed = ["docker", "image", "ls", "--format={{.Repository}}:{{.Tag}}", "--filter=reference=sluice/*"]
-    made = subprocess.run(listed, env=engine, capture_output=True, text=True, check=True).stdout.split()
-    wanted = [name for name in made if name.partition("/")[2].partition(":")[0] in (*IMAGES, *STORES)]
     # The first process of every pod only waits.
     pause = f'FROM {wanted[0]}\nENTRYPOINT ["sleep", "infinity"]'.encode()
     build = ["docker", "build", "--quiet", "--tag=sluice/pause:1", "-"]
