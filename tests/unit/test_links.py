@@ -12,7 +12,7 @@ from support.ports import free_port
 from harness.links import GONE, LOSSY, SLOW, Links
 from harness.relay import WELL, Link, Way
 
-SOON_S = 10.0
+SOON_S = 60.0
 LONG_S = 0.6
 BOTH = {"client", "server"}
 
@@ -90,7 +90,7 @@ def test_link_that_is_lossy_carries_everything_in_order(links: Links, server: in
     links.set(BOTH, BOTH, LOSSY)
     sent = bytes(range(256)) * 20
     with connect(link) as connection:
-        connection.settimeout(6 * SOON_S)
+        connection.settimeout(SOON_S)
         connection.sendall(sent)
         received = b""
         while len(received) < len(sent):

