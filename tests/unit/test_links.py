@@ -1,16 +1,20 @@
 """Links of a test's system: what goes over one while it is well, cut, one-way or slow."""
 
+import itertools
 import socket
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from support.ports import free_port
 
+from harness import System
 from harness.links import GONE, LOSSY, SLOW, Links
 from harness.relay import WELL, Link, Way
+from harness.routes import LINKS
 
 SOON_S = 60.0
 LONG_S = 0.6
@@ -104,3 +108,18 @@ def test_server_that_is_away_ends_the_connection(links: Links) -> None:
         connection.settimeout(SOON_S)
         with suppress(ConnectionResetError):
             assert connection.recv(1) == b""
+
+
+def test_processes_of_a_kind_reach_the_same_servers_by_links_of_their_own(tmp_path: Path) -> None:
+    system = System(tmp_path, kafka_brokers=2, api_gateways=2, links=LINKS)
+    try:
+        of_brokers = [system.environment(f"api-gateway-{n}")["SLUICE_KAFKA_BOOTSTRAP"].split(",") for n in (0, 1)]
+        assert len({*itertools.chain(*of_brokers)} - set(system.kafka_bootstrap.split(","))) == 4
+        assert len(set(system.grpc_addresses)) == 2
+        assert {"api-gateway-1->kafka cut", "kafka->api-gateway-1 unheard", "client->api-gateway lossy"} <= {
+            *system.faults
+        }
+        with system.cut("api-gateway", "kafka"), pytest.raises(ValueError, match="no link"):
+            system.cut("redis", "kafka").__enter__()
+    finally:
+        system.down()
