@@ -15,7 +15,7 @@ from sluice.domain.cluster.state import CLUSTER, cluster_of
 from sluice.domain.config import ScaleType
 from sluice.domain.host import Host
 from sluice.pravega.client import SegmentStoreClient
-from sluice.pravega.errors import SegmentMissing, SegmentStoreError
+from sluice.pravega.errors import ConnectionClosed, SegmentMissing, SegmentStoreError
 from sluice.pravega.routing import probe_name
 from sluice.pravega.store import SegmentStore
 from sluice.pravega.tokens import OwnTokens
@@ -128,7 +128,17 @@ class DataPlane:
             self._under_way.discard(container)
 
     async def _query(self, segment: str) -> None:
-        """Raises SegmentStoreError."""
+        """Raises SegmentStoreError.
+
+        A store closes a connection because of any of its calls (segment-store-wire-protocol 4.1), and the steps that
+        another instance left are asked for anew: only a second time it is about the container.
+        """
+        try:
+            await self._ask(segment)
+        except ConnectionClosed:
+            await self._ask(segment)
+
+    async def _ask(self, segment: str) -> None:
         try:
             await self._store.segment_info(segment)
         except SegmentMissing:

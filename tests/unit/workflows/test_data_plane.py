@@ -116,6 +116,25 @@ async def test_when_a_store_goes_all_its_containers_are_known_to_be_silent_soon(
     watching.cancel()
 
 
+async def test_a_container_whose_connection_another_call_lost_is_not_silent() -> None:
+    lost: list[str] = []
+    falls_silent: list[int] = []
+
+    def fault(moment: Moment, _request: str, segment: str) -> None:
+        falls_silent.extend(data_plane.silent)
+        if moment == "before" and segment not in lost:
+            lost.append(segment)
+            raise ConnectionFailure(Failure.CLOSED_BY_PEER)
+
+    data_plane = DataPlane(InMemorySegmentStore(fault), 4)
+    watching = asyncio.create_task(data_plane.watch())
+    await eventually_async(lambda: data_plane.never_answered() is None, 10, "all have answered")
+    lost.clear()
+    await asyncio.sleep(2 * ROUND_S)
+    assert len(lost) == 4 and not falls_silent, "each was asked again at once"
+    watching.cancel()
+
+
 async def test_a_container_that_hangs_hides_no_other_one() -> None:
     failing: set[int] = set()
 
