@@ -1,8 +1,9 @@
 """`python -m bench.scale_out`: gateways, stream-workflows and txn-managers from one to three and back, under load.
 
-For each step of each service: after how many seconds every instance that runs, and none that does not, had work; and
-what the whole does with one and with three of each. The gateways are reached through one address; each caller has a
-connection of its own.
+For each step of each service: after how many seconds every instance that runs, and none that does not, had work. With
+one, two and three of each: how many calls a second the whole answers, and what a call takes of the processors in all
+instances of a service together, with what the model of docs/scaling.md makes of that. The gateways are reached through
+one address; each caller has a connection of its own.
 """
 
 import argparse
@@ -13,6 +14,8 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from statistics import linear_regression
+from typing import NamedTuple
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
@@ -20,6 +23,7 @@ from confluent_kafka.admin import AdminClient
 from bench.balancer import Balancer
 from bench.calls import Calls
 from bench.prober import Prober, summary
+from bench.processor_time import Roots, cpu_by_name
 from harness import System, eventually
 from sluice.kafka.topics import ABORT, COMMIT, REQUESTS_TRANSACTIONS
 from sluice_local.settings import LocalSettings
@@ -33,6 +37,22 @@ GROUPS = {
 """The consumer groups that the instances of a service share."""
 _CALLERS = 24
 _MOVES_S = 60.0
+_SHARE = 0.7
+"""Of a core, that an instance may take: the model's u."""
+_NOTHING_US = 20
+"""Of a call, that is no more than what its measurement may be off."""
+
+
+class Load(NamedTuple):
+    """How many calls were answered in how many seconds, and the seconds that each service's instances worked for it."""
+
+    calls: int
+    took_s: float
+    cpu_s: Mapping[str, float]
+
+    def call_us(self, service: str, idle: Mapping[str, float]) -> float:
+        """Of a call, without what the service takes without calls, in seconds of a second."""
+        return max(0.0, self.cpu_s[service] - idle[service] * self.took_s) / self.calls * 1e6
 
 
 def main() -> int:
@@ -58,27 +78,29 @@ def _measure(system: System, address: str, spell_s: float) -> None:
     _settle(system, dict.fromkeys(GROUPS, 1))
     # Not recorded: fresh processes are slow, those of Java most of all.
     for _name, call in _loads():
-        _per_s(address, call, spell_s)
-    _throughput(address, "1 of each", spell_s)
-    for service in SERVICES:
-        _change(system, address, service, INSTANCES)
-    _throughput(address, "3 of each", spell_s)
+        _load(system, address, call, spell_s)
+    measured = {1: _throughput(system, address, 1, spell_s)}
+    for instances in range(2, INSTANCES + 1):
+        for service in SERVICES:
+            _change(system, address, service, instances)
+        measured[instances] = _throughput(system, address, instances, spell_s)
     for service in SERVICES:
         _change(system, address, service, 1)
-    _throughput(address, "1 again", spell_s)
+    _print_model(measured)
 
 
 def _change(system: System, address: str, service: str, instances: int) -> None:
-    """From one to three of a service, or back, under calls at a steady rate."""
+    """To so many of a service, under calls at a steady rate."""
     with Prober(address, threads=2) as prober:
         began = time.monotonic()
-        for name in _spare(service):
+        changed = [name for name in _spare(service) if system.is_running(name) is not (_number(name) < instances)]
+        for name in changed:
             if instances == 1:
                 system.stop(name)
             else:
                 system.start(name, wait=False)
         if instances > 1:
-            for name in _spare(service):
+            for name in changed:
                 system.wait_ready(name)
         changed_s = time.monotonic() - began
         _settle(system, {service: instances} if service in GROUPS else {})
@@ -89,6 +111,10 @@ def _change(system: System, address: str, service: str, instances: int) -> None:
 
 def _spare(service: str) -> list[str]:
     return [f"{service}-{number}" for number in range(1, INSTANCES)]
+
+
+def _number(name: str) -> int:
+    return int(name.rpartition("-")[2])
 
 
 def _settle(system: System, instances: Mapping[str, int]) -> None:
@@ -114,9 +140,46 @@ def _settle(system: System, instances: Mapping[str, int]) -> None:
     eventually(shared, _MOVES_S, f"the work is shared by {instances}")
 
 
-def _throughput(address: str, title: str, spell_s: float) -> None:
+Measured = Mapping[str, Mapping[str, float]]
+"""Microseconds of a call, by load and service."""
+
+
+def _throughput(system: System, address: str, instances: int, spell_s: float) -> Measured:
+    before = cpu_by_name(_roots(system))
+    threading.Event().wait(spell_s)
+    after = cpu_by_name(_roots(system))
+    idle = {service: (after[service] - before[service]) / spell_s for service in after}
+    found = {}
     for name, call in _loads():
-        print(f"{title:10} {name:20} {_per_s(address, call, spell_s):7.0f}/s", flush=True)
+        load = _load(system, address, call, spell_s)
+        found[name] = {service: load.call_us(service, idle) for service in load.cpu_s}
+        shown = ", ".join(f"{service} {us:.0f}" for service, us in found[name].items())
+        print(f"{instances} of each: {name}: {load.calls / load.took_s:.0f}/s; us of CPU a call: {shown}", flush=True)
+    return found
+
+
+def _print_model(measured: Mapping[int, Measured]) -> None:
+    """The line w + n r f through what was measured, how far off it is, and what the instances could serve."""
+    for name in measured[1]:
+        for service in SERVICES:
+            cost_us = {instances: found[name][service] for instances, found in measured.items()}
+            if max(cost_us.values()) < _NOTHING_US:
+                continue
+            following_us, serving_us = linear_regression(list(cost_us), list(cost_us.values()))
+            off_us = max(abs(serving_us + following_us * n - us) for n, us in cost_us.items())
+            served = ", ".join(f"{_SHARE * 1e6 * n / us:.0f}" for n, us in cost_us.items())
+            print(
+                f"{name}: {service}: w {serving_us:.0f} us, r f {following_us:.0f} us, at most {off_us:.0f} us off; "
+                f"1, 2, 3 instances serve {served}/s at {_SHARE:.0%} of a core each",
+                flush=True,
+            )
+
+
+def _roots(system: System) -> Roots:
+    """The processes of each service that run, and the broker's."""
+    names = [name for name in system.names if system.is_running(name)]
+    roots = {service: [system.pid(name) for name in names if name.startswith(service)] for service in SERVICES}
+    return {**roots, "kafka": [system.pid("kafka")]}
 
 
 def _loads() -> list[tuple[str, Callable[[Calls, int], object]]]:
@@ -127,8 +190,8 @@ def _loads() -> list[tuple[str, Callable[[Calls, int], object]]]:
     ]
 
 
-def _per_s(address: str, call: Callable[[Calls, int], object], spell_s: float) -> float:
-    """Calls per second of so many callers, each with a scope, a stream and a connection of its own."""
+def _load(system: System, address: str, call: Callable[[Calls, int], object], spell_s: float) -> Load:
+    """So many callers for a while, each with a scope, a stream and a connection of its own."""
     stopped, counts = threading.Event(), [0] * _CALLERS
     errors: list[Exception] = []
 
@@ -150,14 +213,15 @@ def _per_s(address: str, call: Callable[[Calls, int], object], spell_s: float) -
     for thread in threads:
         thread.start()
     ready.wait()
-    began = time.monotonic()
+    began, before = time.monotonic(), cpu_by_name(_roots(system))
     stopped.wait(spell_s)
     stopped.set()
     for thread in threads:
         thread.join()
     if errors:
         raise errors[0]
-    return sum(counts) / (time.monotonic() - began)
+    after, took_s = cpu_by_name(_roots(system)), time.monotonic() - began
+    return Load(sum(counts), took_s, {name: after[name] - before[name] for name in after})
 
 
 if __name__ == "__main__":
