@@ -64,6 +64,7 @@ class _Relay:
         self._drops_packets = drops_packets
         self._links: dict[str, Link] = {}
         self._servers: list[asyncio.Server] = []
+        self._carrying: set[asyncio.Task[None] | None] = set()
 
     async def run(self, links: Connection) -> None:
         try:
@@ -86,6 +87,8 @@ class _Relay:
         """Carry a connection's bytes until both sides have ended it, or one broke it off."""
         link = self._links[address]
         writers, carrying = [writer], list[asyncio.Task[None]]()
+        # The loop alone does not keep a task.
+        self._carrying.add(this := asyncio.current_task())
         try:
             there, to_server = await asyncio.open_connection(
                 "127.0.0.1", link.target_port, local_addr=(link.calls_from, 0)
@@ -104,10 +107,12 @@ class _Relay:
             for each in writers:
                 each.transport.abort()
         finally:
-            for task in carrying:
-                task.cancel()
             for each in writers:
                 each.close()
+            for task in carrying:
+                task.cancel()
+            await asyncio.gather(*carrying, return_exceptions=True)
+            self._carrying.discard(this)
 
     def _carry(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, way: Callable[[], Way]
