@@ -41,7 +41,8 @@ def join(links: Links, parts: dict[str, Part], client: str, server: str, free_po
     of_broker = is_called(server, kafka.NAME)
     link = links.add(client, server, port, free_port() if of_broker else port)
     if of_broker:
-        parts[server] = _with_listener(parts[server], link, f"LINK{len(links.all)}")
+        # A broker knows of another one's leadership only what the same listener of that one may tell.
+        parts[server] = _with_listener(parts[server], link, re.sub(r"\W", "_", client).upper())
     if client in parts:
         parts[client] = _calling(parts[client], link, by_detour=is_called(server, segment_store.KIND))
 
