@@ -19,6 +19,8 @@ Manifest = dict[str, Any]
 FOLDER = Path(__file__).resolve().parents[1]
 NAMESPACE = "sluice"
 OVERLAYS = ("dev", "production", "site")
+CHECKED = (*OVERLAYS, "replicas")
+"""Of the last one no rendering is kept: most of it is that of dev."""
 SOURCES = ("base", "components", "overlays")
 _HEADER = "# Rendered by `make k8s-render` from the sources with the digest "
 _LIMIT_S = 60.0
