@@ -115,7 +115,7 @@ fuzz: setup ## a gateway is sent what no client sends, without credentials, for 
 golden: setup ## record the golden journals of the version that is being made
 	@PYTHONPATH=tests $(BIN)/python -m golden $(GOLDEN)
 
-images: setup ## container images of all services; IMAGES_BASE=host where there is no registry
+images: setup ## container images of all services; IMAGES_BASE=host where there is no registry, PLATFORMS=linux/arm64
 	@deploy/images/build
 
 k8s-render: setup ## render the Kubernetes manifests into deploy/k8s/rendered, after a change

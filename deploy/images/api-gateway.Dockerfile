@@ -2,7 +2,8 @@
 ARG BUILD_IMAGE=python:3.11-slim-bookworm
 ARG RUNTIME_IMAGE=sluice/runtime
 
-FROM ${BUILD_IMAGE} AS build
+FROM --platform=$BUILDPLATFORM ${BUILD_IMAGE} AS build
+ARG TARGETARCH
 WORKDIR /build
 COPY requirements.lock deploy/images/locked.py deploy/images/assemble ./
 COPY shared/pyproject.toml shared/

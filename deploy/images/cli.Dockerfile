@@ -4,7 +4,8 @@
 ARG BUILD_IMAGE=python:3.11-slim-bookworm
 ARG RUNTIME_IMAGE=sluice/runtime
 
-FROM ${BUILD_IMAGE} AS build
+FROM --platform=$BUILDPLATFORM ${BUILD_IMAGE} AS build
+ARG TARGETARCH
 WORKDIR /build
 ARG PACKAGES="cli shared[archive]"
 COPY requirements.lock deploy/images/locked.py deploy/images/assemble ./

@@ -6,7 +6,7 @@ ARG JRE_IMAGE=eclipse-temurin:17-jre
 ARG JARS_IMAGE
 
 FROM ${JRE_IMAGE} AS jre
-FROM ${JARS_IMAGE} AS jars
+FROM --platform=$BUILDPLATFORM ${JARS_IMAGE} AS jars
 
 FROM ${BASE_IMAGE}
 COPY --from=jre /opt/java/openjdk /opt/java/openjdk

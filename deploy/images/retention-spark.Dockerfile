@@ -5,9 +5,10 @@ ARG JRE_IMAGE=eclipse-temurin:17-jre
 ARG JARS_IMAGE=sluice/spark-jars
 
 FROM ${JRE_IMAGE} AS jre
-FROM ${JARS_IMAGE} AS jars
+FROM --platform=$BUILDPLATFORM ${JARS_IMAGE} AS jars
 
-FROM ${BUILD_IMAGE} AS build
+FROM --platform=$BUILDPLATFORM ${BUILD_IMAGE} AS build
+ARG TARGETARCH
 WORKDIR /build
 COPY requirements.lock deploy/images/locked.py deploy/images/assemble ./
 COPY shared/pyproject.toml shared/

@@ -2,7 +2,8 @@
 ARG BASE_IMAGE=python:3.11-slim-bookworm
 ARG BUILD_IMAGE=${BASE_IMAGE}
 
-FROM ${BUILD_IMAGE} AS build
+FROM --platform=$BUILDPLATFORM ${BUILD_IMAGE} AS build
+ARG TARGETARCH
 WORKDIR /build
 COPY requirements.lock deploy/images/locked.py deploy/images/assemble ./
 COPY shared/pyproject.toml shared/
