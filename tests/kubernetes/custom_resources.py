@@ -75,12 +75,13 @@ def _path(kind: str, name: str = "") -> str:
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     """An API server with the component applied."""
     home = LocalSettings().home
-    kustomize, server = (tools.built(tool, home, print) for tool in (tools.KUSTOMIZE, tools.API_SERVER))
+    kustomize = tools.built(tools.KUSTOMIZE, home, print)
+    etcd, server = (tools.of_cluster(name, home, print) for name in ("etcd", "kube-apiserver"))
     objects = chart.built(kustomize, ["customResources"], NAMESPACE)
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
     wanted = [m for m in objects if m["metadata"]["name"] == "custom-resources"]
     folder = tmp_path_factory.mktemp("api-server")
-    with api_server(tools.installed("etcd", "etcd-server"), server, folder) as client:
+    with api_server(etcd, server, folder) as client:
         apply = DryRun(client, [m for m in objects if m["kind"] == "CustomResourceDefinition"]).apply
         assert [problem for one in (namespace, *wanted) for problem in apply(one, real=True)] == []
         yield client
