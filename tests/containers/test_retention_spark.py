@@ -18,7 +18,7 @@ from sluice.domain.stream import commands as c
 from sluice.kafka.requests import Request, decode_request
 from sluice.kafka.topics import REQUESTS_STREAMS
 
-STARTS_S = 110.0
+STARTS_S = 240.0
 DECIDES_S = 60.0
 
 

@@ -31,8 +31,13 @@ from sluice.kafka.topics import ABORT, REQUESTS_CLUSTER, REQUESTS_STREAMS
 
 ANSWERS_S = 60.0
 
-STATUS = {"ScaleStream": "STARTED", "RetryWorkflow": "NOT_RUNNING", "CancelWorkflow": "NOT_RUNNING"}
-"""What is answered, where that is not SUCCESS."""
+STATUS = {
+    "ScaleStream": "STARTED",
+    "RetryWorkflow": "NOT_RUNNING",
+    "CancelWorkflow": "NOT_RUNNING",
+    "DrainStore": "PRECONDITION_FAILED",
+}
+"""What is answered, where that is not SUCCESS: the segment store of the examples is not registered here."""
 UNANSWERED = "RecordDecision"
 
 
