@@ -189,7 +189,7 @@ def main() -> int:
         try:
             eventually(lambda: clients.writer.acknowledged > 10, 60.0, "events are written")
             print(f"| {' | '.join(_COLUMNS)} |")
-            print(f"{'|---' * len(_COLUMNS)}|")
+            print(f"{'|---' * len(_COLUMNS)}|", flush=True)
             for title, step in steps(address):
                 if wanted and not any(part in title for part in wanted):
                     continue
