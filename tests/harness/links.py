@@ -71,7 +71,9 @@ class Links:
             self._drop(())
 
     def _start(self) -> None:
-        self._drops_packets = self._drops_packets and _nft(f"add table ip {self._table}\n")
+        self._drops_packets = self._drops_packets and _nft(
+            f"add table ip {self._table}\ndelete table ip {self._table}\n"
+        )
         # Not a copy of this process, which has threads.
         spawn = multiprocessing.get_context("spawn")
         self._to_relay, theirs = spawn.Pipe()
