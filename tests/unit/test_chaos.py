@@ -41,6 +41,14 @@ def test_two_faults_at_once_never_hit_the_same(faults: Faults) -> None:
     assert all(one != other for one, other in (hits.split(" ") for hits in pairs))
 
 
+def test_calls_that_need_the_partition_without_a_leader_wait_for_it(faults: Faults) -> None:
+    waits = faults.named("partition without a leader").waits
+    of = {
+        (rpc, p): Answer("a", rpc, frozenset({p}), 0.0) for rpc in ("sealStream", "listStreamsInScope") for p in (0, 1)
+    }
+    assert [key for key, answer in of.items() if not waits(answer)] == [("sealStream", 1)]
+
+
 def answered(began: float, ended: float, failure: str = "", gateway: str = "a") -> Answer:
     return Answer(gateway, "createStream", frozenset({1}), began, ended, failure)
 
