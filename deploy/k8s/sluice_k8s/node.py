@@ -12,6 +12,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -85,7 +86,7 @@ def down(home: Path, say: Callable[[str], None]) -> None:
             _until(lambda: not Path("/proc", str(pid)).exists(), _STOP_S, "the node does not end")
     for group in _groups():
         for inner in sorted(group.glob("**/"), reverse=True):
-            inner.rmdir()
+            _until(partial(_is_removed, inner), _STOP_S, f"{inner} is still in use")
     shutil.rmtree(folder, ignore_errors=True)
     subprocess.run([CLONE / ".ci" / "engine", "stop"], check=True, env={**os.environ, "SLUICE_HOME": str(home)})
     say("no node is left")
@@ -171,7 +172,16 @@ def _into_own_groups() -> None:
 
 def _groups() -> list[Path]:
     hierarchies = [_CGROUPS] if (_CGROUPS / "cgroup.controllers").exists() else sorted(_CGROUPS.iterdir())
-    return [hierarchy / "sluice-k8s" for hierarchy in hierarchies if not hierarchy.is_symlink()]
+    return [hierarchy / "sluice-k8s" for hierarchy in hierarchies if hierarchy.is_mount()]
+
+
+def _is_removed(group: Path) -> bool:
+    """Not while the last of its processes is still ending."""
+    try:
+        group.rmdir()
+    except OSError:
+        return False
+    return True
 
 
 def _is_node(pid: int) -> bool:
