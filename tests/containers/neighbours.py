@@ -149,7 +149,7 @@ def renew_topics(admin: AdminClient, bootstrap: str, partitions: int) -> None:
         for deleted in admin.delete_topics(present, operation_timeout=ANSWERS_S).values():
             deleted.result(ANSWERS_S)
     eventually(lambda: _forget_groups(admin), ANSWERS_S, "the members of all groups are gone")
-    ensure_topics({"bootstrap.servers": bootstrap, "log_level": 0}, partitions, 1)
+    ensure_topics({"bootstrap.servers": bootstrap, "log_level": 0}, partitions, 1, timeout_s=ANSWERS_S)
     consumer = _bystander(bootstrap)
     try:
         eventually(lambda: not any(_ends(consumer).values()), ANSWERS_S, "all partitions have a leader, and are empty")
