@@ -45,6 +45,7 @@ _ON_THEIR_OWN = (
     "test_secured_system",
     "test_coordination",
     "test_chaos",
+    "test_several_stores",
     "test_kafka_access",
     "test_delegation_tokens",
     "test_archive",
