@@ -239,7 +239,7 @@ class System:
             self.thaw(name)
 
     def cut(self, one: str, other: str) -> AbstractContextManager[None]:
-        """Nothing comes through between two, which are not told. Each is a process or all of a kind, such as `kafka`.
+        """Nothing comes through between two, which do not notice. Each is a process or all of a kind, such as `kafka`.
 
         Needs a link between them, as `slow` and the others do.
         """

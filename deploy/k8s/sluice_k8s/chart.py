@@ -327,7 +327,7 @@ _SAID = {
     "`commandLine`; the production overlay has scaling, secured and kafkaConf.",
     "externalClients": "For externalClients, ingress, gatewayRoutes: the name by which clients outside reach gateways. "
     "REST is at `console.` and this name. And where the load balancer's clients connect from.",
-    "ingress": "Of ingress: the class, and what it is told of the services behind, which speak TLS with `secured`.",
+    "ingress": "Of ingress: the class, and its settings for the services behind, which speak TLS with `secured`.",
     "gatewayRoutes": "Of gatewayRoutes: the Gateway that they belong to.",
     "openidConnect": "Of openidConnect: who issues tokens.",
     "certManager": "Of certManager: the ClusterIssuer of the certificate.",

@@ -113,7 +113,7 @@ def sources(package: Path) -> dict[str, str]:
 
 
 def installed_into(image: str) -> set[str]:
-    """What the image's Dockerfile has `assemble` install; that of `cli` is told by `build` for another image."""
+    """What the image's Dockerfile has `assemble` install; for that of `cli`, `build` says which image."""
     is_second = image == "custom-resources"
     dockerfile = (IMAGES / f"{'cli' if is_second else image}.Dockerfile").read_text()
     (line,) = re.findall(r"assemble packages (.*)", dockerfile)
