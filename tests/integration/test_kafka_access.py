@@ -113,7 +113,7 @@ def rest(guarded: System, kafka: GuardedKafka) -> Iterator[httpx.Client]:
 def begin(guarded: System, topic: str) -> int:
     """The sum of where the topic's partitions begin."""
     admin = AdminClient({"bootstrap.servers": guarded.kafka_bootstrap})
-    answers = admin.list_offsets({TopicPartition(topic, p): OffsetSpec.earliest() for p in range(PARTITIONS)})  # type: ignore[no-untyped-call]
+    answers = admin.list_offsets({TopicPartition(topic, p): OffsetSpec.earliest() for p in range(PARTITIONS)})
     return sum(int(answer.result().offset) for answer in answers.values())
 
 

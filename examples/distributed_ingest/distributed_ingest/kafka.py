@@ -167,7 +167,7 @@ class Kafka:
 
         if at.is_of_another:
             self._scene.outlet.tally.problem(f"{self._topic}/{number}: the topic was made anew, so it is begun anew")
-            return OFFSET_BEGINNING
+            return int(OFFSET_BEGINNING)
         recorded = at.next
         return recorded if recorded is not None else OFFSET_END if self._latest else OFFSET_BEGINNING
 
@@ -315,7 +315,7 @@ def _is_trouble(message: Message) -> bool:
 
 def _marks(consumer: Consumer, topic: str, number: int) -> tuple[int, int]:
     """Return the offset of the first record of a partition, and the one behind the last. Raises KafkaException."""
-    marks = consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=ANSWER_S)
+    marks: tuple[int, int] | None = consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=ANSWER_S)
     if marks is None:
         raise KafkaException(KafkaError(KafkaError._TIMED_OUT))  # noqa: SLF001 - its public name
     return marks

@@ -16,8 +16,8 @@ PartitionId = tuple[str, int]
 NONE_SO_LATE = -1
 """The offset of the first record since a time, where no record is as late as that."""
 
-_EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
-_LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+_EARLIEST = OffsetSpec.earliest()
+_LATEST = OffsetSpec.latest()
 
 
 def begins_of(admin: AdminClient, partitions: Iterable[PartitionId], timeout_s: float) -> dict[PartitionId, int]:

@@ -14,7 +14,7 @@ from sluice.kafka.producer import KafkaProducer
 NOWHERE = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
 
 
-class _Failed(Producer):
+class _Failed(Producer):  # type: ignore[misc]
     """Takes the first record; then it has failed for good, as librdkafka tells it from `produce`."""
 
     made = 0
@@ -28,13 +28,13 @@ class _Failed(Producer):
         self.taken += 1
         if self.taken > 1:
             raise KafkaException(KafkaError(KafkaError._FATAL))
-        super().produce(*args, **kwargs)  # type: ignore[arg-type]
+        super().produce(*args, **kwargs)
 
 
-class _Repetition(Producer):
+class _Repetition(Producer):  # type: ignore[misc]
     """Answers as librdkafka does when the broker took a record for a repetition: no error, and no offset."""
 
-    def produce(self, *_args: object, on_delivery: Any, **_more: object) -> None:  # type: ignore[override]
+    def produce(self, *_args: object, on_delivery: Any, **_more: object) -> None:
         on_delivery(None, SimpleNamespace(offset=lambda: None))
 
 

@@ -61,7 +61,7 @@ class FullProducer(SmallProducer):
 def test_a_batch_may_hold_more_than_the_queue() -> None:
     producer = SmallProducer()
     keys = [f"s/{number}" for number in range(9)]
-    send(producer, [OutgoingRecord(TOPIC, key, b"", []) for key in keys], 4)  # type: ignore[arg-type]
+    send(producer, [OutgoingRecord(TOPIC, key, b"", []) for key in keys], 4)
     assert producer.sent == keys
 
 
@@ -69,13 +69,13 @@ def test_what_is_acknowledged_without_an_offset_may_be_nowhere() -> None:
     producer = SmallProducer()
     producer.offset = None
     with pytest.raises(NotDeliveredError, match="repetition"):
-        send(producer, [OutgoingRecord(TOPIC, "s/x", b"", [])], 4)  # type: ignore[arg-type]
+        send(producer, [OutgoingRecord(TOPIC, "s/x", b"", [])], 4)
 
 
 def test_a_queue_that_stays_full_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("retention_spark.sink.DELIVERED_S", 0.0)
     with pytest.raises(NotDeliveredError, match="full"):
-        send(FullProducer(), [OutgoingRecord(TOPIC, "s/x", b"", [])], 4)  # type: ignore[arg-type]
+        send(FullProducer(), [OutgoingRecord(TOPIC, "s/x", b"", [])], 4)
 
 
 def test_dead_letters_are_counted_and_logged(caplog: pytest.LogCaptureFixture) -> None:

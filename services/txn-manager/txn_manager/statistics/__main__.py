@@ -53,7 +53,7 @@ async def _wait_for_kafka(settings: TxnSettings) -> None:
 
 def _has_topics(admin: AdminClient) -> bool:
     try:
-        present = admin.list_topics(timeout=KAFKA_ANSWERS_S).topics
+        present: dict[str, object] = admin.list_topics(timeout=KAFKA_ANSWERS_S).topics
     except KafkaException:
         return False
     return {STATISTICS.name, STATISTICS_WINDOWS.name} <= present.keys()
