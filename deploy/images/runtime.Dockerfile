@@ -10,11 +10,15 @@ COPY shared/pyproject.toml shared/
 RUN --mount=type=secret,id=ca --mount=type=secret,id=pip ./assemble packages "shared[journal,service]"
 # A name and a home for the user: Java and Hadoop do not do without.
 RUN { cat /etc/passwd && echo 'sluice:x:10001:10001::/tmp:/bin/false'; } >/opt/sluice/passwd
+# Where librdkafka looks for the authorities that a provider of tokens is trusted by.
+RUN mkdir -p /opt/sluice/pki/tls/certs && \
+    ln -s /etc/ssl/certs/ca-certificates.crt /opt/sluice/pki/tls/certs/ca-bundle.crt
 COPY shared/sluice shared/sluice
 RUN ./assemble code shared sluice
 
 FROM ${BASE_IMAGE}
 COPY --from=build /opt/sluice/passwd /etc/passwd
+COPY --from=build /opt/sluice/pki /etc/pki
 COPY --from=build /opt/sluice/lib /opt/sluice/lib
 COPY --from=build /opt/sluice/app /opt/sluice/app
 # By default glibc has 8 arenas for each core, and what is freed in one stays there (docs/security.md).

@@ -84,7 +84,10 @@ _OF_PRODUCERS = {
 
 
 def common(bootstrap: str, name: str, logger: logging.Logger, conf: Mapping[str, Any]) -> dict[str, Any]:
-    """What all clients of a process have in common; `name` shows in the brokers' metrics and quotas."""
+    """What all clients of a process have in common; `name` shows in the brokers' metrics and quotas.
+
+    librdkafka has no settings of HTTPS (`conf.PROVIDERS_FILE`); those that are given are for the other drivers.
+    """
     return {
         "client.id": name,
         "socket.keepalive.enable": True,
@@ -93,7 +96,7 @@ def common(bootstrap: str, name: str, logger: logging.Logger, conf: Mapping[str,
         "topic.metadata.refresh.interval.ms": 5_000,
         "socket.timeout.ms": SOCKET_TIMEOUT_MS,
         "socket.connection.setup.timeout.ms": SETUP_TIMEOUT_MS,
-        **conf,
+        **{key: value for key, value in conf.items() if not key.startswith("https.")},
         "bootstrap.servers": bootstrap,
         "logger": logger,
     }

@@ -15,6 +15,9 @@ from sluice.kafka_config import clients
 
 VARIABLE = "SLUICE_KAFKA_CONF"
 
+PROVIDERS_FILE = Path("/etc/pki/tls/certs/ca-bundle.crt")
+"""By what librdkafka trusts a provider of tokens. Its curl was built for this file, and before 2.11 none can be set."""
+
 Conf = Mapping[str, str | int | float | bool]
 """Values by the names that Sluice uses itself: of a setting with two names, the one in `_NAMES`."""
 
@@ -158,7 +161,9 @@ def _try_out(conf: Conf) -> None:
     """Have librdkafka read it, in clients that know no broker and so connect to none."""
     from confluent_kafka import Consumer, KafkaException, Producer
 
-    client = {**conf, "logger": _quiet, "log_level": 0}
+    if str(conf.get("sasl.oauthbearer.token.endpoint.url", "")).startswith("https:") and not PROVIDERS_FILE.is_file():
+        raise KafkaConfError(f"{PROVIDERS_FILE} must hold the certificates by which the provider of tokens is trusted")
+    client = {**clients.common("", "sluice", _quiet, conf), "log_level": 0}
     try:
         Producer(clients.producer(client))
         Consumer(clients.consumer(client, "sluice", clients.membership(clients.DEFAULT_SESSION_S))).close()

@@ -140,8 +140,13 @@ def test_java_is_given_the_same_security_with_the_files_as_text(tmp_path: Path) 
     assert java_options({}) == {}
 
 
-def test_a_client_of_an_oauth_provider_logs_in_with_every_driver(tmp_path: Path) -> None:
+def test_a_client_of_an_oauth_provider_logs_in_with_every_driver(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     authorities = tmp_path / "provider.pem"
+    monkeypatch.setattr("sluice.kafka_config.conf.PROVIDERS_FILE", authorities)
+    with pytest.raises(KafkaConfError, match="provider.pem must hold the certificates"):
+        read_conf(json.dumps(TOKENS))
     authorities.write_text("first\nsecond\n")
     conf = read_conf(json.dumps({**TOKENS, "https.ca.location": str(authorities)}))
     assert java_options(conf) == {

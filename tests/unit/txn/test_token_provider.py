@@ -86,14 +86,14 @@ async def test_a_provider_that_refuses_or_is_not_trusted_gives_no_token(
         await TokenProvider(login(endpoint, Authority(tmp_path, "stranger"))).token()
 
 
-async def test_faust_is_given_the_provider() -> None:
+def test_faust_is_given_the_provider() -> None:
     conf = {
         "security.protocol": "sasl_ssl",
         "sasl.mechanism": "OAUTHBEARER",
         "sasl.oauthbearer.method": "oidc",
         "sasl.oauthbearer.client.id": "sluice",
         "sasl.oauthbearer.client.secret": SECRET,
-        "sasl.oauthbearer.token.endpoint.url": "https://provider/token",
+        "sasl.oauthbearer.token.endpoint.url": "http://provider/token",
     }
     found = credentials(read_conf(json.dumps(conf)))
     assert isinstance(found, faust.auth.OAuthCredentials)
