@@ -11,6 +11,9 @@ DRIVER_MANAGED = "ConfigMap/"
 
 _ONLY_GROUP = 0o440
 
+_POD_NAME = "statefulset.kubernetes.io/pod-name"
+"""A label that Kubernetes gives."""
+
 _STANDS_FOR = re.compile(r"(?<!\$)\$\(([\w.-]+)\)")
 """`$(NAME)`, which Kubernetes replaces by a variable; `$$(NAME)` stays a text."""
 
@@ -135,14 +138,23 @@ def _scheme(container: Manifest) -> str:
 
 
 def _stores(manifests: list[Manifest]) -> Iterator[str]:
-    """Clients remember where a store is. The pod that replaces one has its name, and another address."""
+    """Clients remember where a store is. The pod that replaces one has another address, and no name until it is there."""
+    selectors = {m["metadata"]["name"]: m["spec"].get("selector") for m in manifests if m["kind"] == "Service"}
     for manifest in manifests:
         if manifest["kind"] != "StatefulSet":
             continue
+        if any("=$(POD_NAME).$(NAMESPACE).svc" in text for text in _texts(manifest)):
+            for pod in _pod_names(manifest):
+                if selectors.get(pod) != {_POD_NAME: pod}:
+                    yield f"{name_of(manifest)}: {pod} publishes a name that no Service has"
         for container in containers(manifest["spec"]["template"]):
             for variable in container.get("env", []):
                 if "podIP" in variable.get("valueFrom", {}).get("fieldRef", {}).get("fieldPath", ""):
                     yield f"{name_of(manifest)}: knows the address of its pod, and could publish it"
+
+
+def _pod_names(stateful_set: Manifest) -> list[str]:
+    return [f"{stateful_set['metadata']['name']}-{number}" for number in range(stateful_set["spec"]["replicas"])]
 
 
 def _service_accounts(manifests: list[Manifest]) -> Iterator[str]:
@@ -162,6 +174,7 @@ def _service_accounts(manifests: list[Manifest]) -> Iterator[str]:
 
 def _selectors(manifests: list[Manifest]) -> Iterator[str]:
     labels = [pod["metadata"]["labels"] for _, pod in pods(manifests)]
+    labels += [{_POD_NAME: pod} for m in manifests if m["kind"] == "StatefulSet" for pod in _pod_names(m)]
     for manifest in manifests:
         spec = manifest.get("spec") or {}
         selector = spec.get("selector") or spec.get("podSelector") or {}

@@ -128,6 +128,13 @@ def test_a_store_that_knows_the_address_of_its_pod_is_found() -> None:
     assert found == ["StatefulSet/segment-store: knows the address of its pod, and could publish it"]
 
 
+def test_a_store_whose_name_goes_with_its_pod_is_found() -> None:
+    objects = copy.deepcopy(DEV)
+    objects["StatefulSet/segment-store"]["spec"]["replicas"] = 2
+    found = rules.problems(list(objects.values()))
+    assert found == ["StatefulSet/segment-store: segment-store-1 publishes a name that no Service has"]
+
+
 def test_what_names_our_namespace_in_an_overlay_for_another_is_found() -> None:
     found = rules.left_behind([SITE["Namespace/sluice"], SITE["Certificate/api-gateway"], DEV["Service/redis"]])
     assert found[0] == "Namespace/sluice: is in the namespace sluice"
