@@ -22,6 +22,7 @@ from support.pravega import check_exactly_once
 from support.reader import ReaderProcess
 from support.writer import WriterProcess
 
+from bench.pod_resources import stream_by_kubectl
 from bench.pod_scaling import gateway_follows_load, workflows_follow_lag
 from bench.pods import deleted, drained, kubectl, kubelet_killed, rolled_out, scaled
 from bench.prober import Prober
@@ -48,9 +49,9 @@ _ANSWERS_S = 5.0
 class TimedWriter(WriterProcess):
     """Keeps when it was acknowledged something."""
 
-    def __init__(self, address: str, scope: str, stream: str) -> None:
+    def __init__(self, address: str, scope: str, stream: str, name: str) -> None:
         self.times: list[float] = []
-        super().__init__(address, scope, stream, "w")
+        super().__init__(address, scope, stream, name)
 
     def receive(self, line: str) -> None:
         super().receive(line)
@@ -104,7 +105,7 @@ class Overview:
 
 
 class Clients:
-    """Who writes, reads and calls; `restarts` counts the readers that panicked and were replaced."""
+    """Who writes, reads and calls; `restarts` counts the writers and readers that panicked and were replaced."""
 
     def __init__(self, address: str, prober: Prober, overview: Overview) -> None:
         self._address, self._prober, self._overview, self._stream = address, prober, overview, "events"
@@ -112,13 +113,21 @@ class Clients:
         with controller(address) as gateway:
             assert gateway.create_scope(self._scope) == "SUCCESS"
             assert gateway.create_stream(self._scope, self._stream, 4) == "SUCCESS"
-        self.writer = TimedWriter(address, self._scope, self._stream)
+        self._writers = [self._new_writer(0)]
         self._reader = self._new_reader()
         self.restarts = 0
 
     def close(self) -> None:
-        self.writer.close()
-        self._reader.close()
+        for client in (*self._writers, self._reader):
+            client.close()
+
+    def acknowledged(self) -> dict[str, int]:
+        """By writer how many of its events are known to be stored."""
+        return {writer.name: writer.acknowledged for writer in self._writers}
+
+    def write_on(self, since: float) -> None:
+        """Return when something has been acknowledged after this time."""
+        eventually(lambda: self._has_written(since), _CAUGHT_UP_S, "events are written")
 
     def read_anew(self) -> None:
         """From the start, in a new group: all that is stored."""
@@ -127,9 +136,10 @@ class Clients:
 
     def row(self, title: str, began: float, ended: float) -> str:
         """A line of the table, once all that was acknowledged is read. Raises AssertionError for what was not."""
-        acknowledged = self.writer.acknowledged
-        eventually(lambda: self._has_read(acknowledged), _CAUGHT_UP_S, f"{title}: all {acknowledged} events are read")
-        check_exactly_once([e for e in list(self._reader.events) if int(e[2:]) < acknowledged], {"w": acknowledged})
+        self.write_on(ended)
+        acknowledged = self.acknowledged()
+        eventually(lambda: self._has_read(acknowledged), _CAUGHT_UP_S, f"{title}: all of {acknowledged} is read")
+        check_exactly_once(self._read(acknowledged), acknowledged)
         eventually(lambda: self._prober.between(ended, time.monotonic()), _CAUGHT_UP_S, f"{title}: calls are answered")
         until = time.monotonic()
         # Those that have ended: what hangs for longer than the step belongs to the next one.
@@ -140,7 +150,7 @@ class Clients:
         cells = (
             title,
             f"{ended - began:.1f}",
-            f"{_silence(self.writer.times, began, until):.1f}",
+            f"{_silence([at for w in self._writers for at in w.times], began, until):.1f}",
             f"{_silence(self._reader.times, began, until):.1f}",
             f"{max((probe.seconds for probe in calls), default=0.0):.1f}",
             f"{len(failed)} of {len(calls)}",
@@ -149,15 +159,29 @@ class Clients:
         )
         return f"| {' | '.join(cells)} |"
 
+    def _new_writer(self, number: int) -> TimedWriter:
+        return TimedWriter(self._address, self._scope, self._stream, f"w{number}")
+
     def _new_reader(self) -> TimedReader:
         return TimedReader(self._address, self._scope, self._stream)
 
-    def _has_read(self, count: int) -> bool:
-        assert self.writer.running, "the writer has ended"
+    def _has_written(self, since: float) -> bool:
+        writer = self._writers[-1]
+        if not writer.running:
+            self.restarts += 1
+            self._writers.append(self._new_writer(len(self._writers)))
+        return bool(writer.times) and writer.times[-1] > since
+
+    def _has_read(self, acknowledged: dict[str, int]) -> bool:
         if not self._reader.running:
             self.restarts += 1
             self.read_anew()
-        return len(self._reader.events) >= count
+        return len(self._read(acknowledged)) >= sum(acknowledged.values())
+
+    def _read(self, acknowledged: dict[str, int]) -> list[str]:
+        """What was read of that."""
+        named = ((event, event.partition(":")) for event in list(self._reader.events))
+        return [event for event, (writer, _, number) in named if int(number) < acknowledged.get(writer, 0)]
 
 
 def _silence(times: list[float], began: float, ended: float) -> float:
@@ -174,12 +198,13 @@ def steps(address: str) -> list[tuple[str, Callable[[], None]]]:
     found += [(f"{service} rolled out anew", partial(rolled_out, service)) for service in (*SERVICES, *OTHERS)]
     found += [(f"{app}'s pod deleted", partial(deleted, app)) for app in (*SERVICES, *OTHERS)]
     found += [
+        ("a stream by kubectl", partial(stream_by_kubectl, address)),
         ("the kubelet killed", kubelet_killed),
         ("a drain, two gateways", partial(drained, "api-gateway")),
         ("the gateway's autoscaler", partial(gateway_follows_load, address)),
         ("KEDA's query", partial(workflows_follow_lag, address)),
     ]
-    # At last: the client panics where the name of a store's pod is not resolved for a moment.
+    # At last: after them clients may have to catch up.
     found += [(f"{app}'s pod deleted", partial(deleted, app)) for app in STORES]
     return found
 
@@ -191,7 +216,7 @@ def main() -> int:
     with Prober(address, per_s=2) as prober, Overview(f"{host}:10080") as overview:
         clients = Clients(address, prober, overview)
         try:
-            eventually(lambda: clients.writer.acknowledged > 10, 60.0, "events are written")
+            clients.write_on(time.monotonic())
             print(f"| {' | '.join(_COLUMNS)} |")
             print(f"{'|---' * len(_COLUMNS)}|", flush=True)
             for title, step in steps(address):
@@ -202,7 +227,8 @@ def main() -> int:
                 print(clients.row(title, began, time.monotonic()), flush=True)
             clients.read_anew()
             print(clients.row("all is read from the start", time.monotonic(), time.monotonic()))
-            print(f"{clients.writer.acknowledged} events; readers that panicked and were replaced: {clients.restarts}")
+            count = sum(clients.acknowledged().values())
+            print(f"{count} events; writers and readers that panicked and were replaced: {clients.restarts}")
         finally:
             clients.close()
     return 0

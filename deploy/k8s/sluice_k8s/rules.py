@@ -138,7 +138,7 @@ def _scheme(container: Manifest) -> str:
 
 
 def _stores(manifests: list[Manifest]) -> Iterator[str]:
-    """Clients remember where a store is. The pod that replaces one has another address, and no name until it is there."""
+    """Clients remember where a store is. A pod that replaces one has another address, and no name until it is there."""
     selectors = {m["metadata"]["name"]: m["spec"].get("selector") for m in manifests if m["kind"] == "Service"}
     for manifest in manifests:
         if manifest["kind"] != "StatefulSet":
