@@ -17,12 +17,13 @@ from pathlib import Path
 from typing import IO
 
 from sluice_k8s import tools
-from sluice_k8s.manifests import FOLDER, Manifest, containers, kept, objects, pods
+from sluice_k8s.manifests import FOLDER, Manifest, containers, objects, pods
 
 CLONE = FOLDER.parents[1]
-VOLUMES = 16
+VOLUMES = 24
 _OWN = ("--mount", "--net", "--ipc", "--uts", "--cgroup", "--pid")
 _INIT = FOLDER / "node" / "init"
+_SLUICE = str(FOLDER / "node" / "sluice")
 _NEEDED = {
     "containerd": "containerd",
     "runc": "runc",
@@ -55,7 +56,7 @@ def up(home: Path, say: Callable[[str], None]) -> None:
         tools.require(program, package)
     programs = tools.built(tools.CLUSTER, home, say)
     engine = _engine(home)
-    images = _images(engine)
+    images = _images(engine, programs)
     began = time.monotonic()
     _start(folder, programs)
     say(f"a node after {time.monotonic() - began:.1f} s")
@@ -67,10 +68,10 @@ def up(home: Path, say: Callable[[str], None]) -> None:
     say(f"images loaded, {time.monotonic() - began:.1f} s")
     _apply(folder)
     began = time.monotonic()
-    _kubectl(folder, "apply", "--kustomize", str(FOLDER / "overlays" / "dev"))
+    _kubectl(folder, "apply", "--kustomize", _SLUICE)
     for workload in _kubectl(folder, "get", "deployment,statefulset", "--output=name").split():
         _kubectl(folder, "rollout", "status", workload, f"--timeout={_PODS_READY_S}s")
-    say(f"Sluice's pods are ready, {time.monotonic() - began:.1f} s after the overlay was applied")
+    say(f"Sluice's pods are ready, {time.monotonic() - began:.1f} s after they were applied")
     address = _kubectl(folder, "get", "service", "api-gateway", "--output=jsonpath={.spec.clusterIP}")
     say(f"the gateway is at {address}, ports 9090 and 10080, for what runs in the node's network:")
     say(f"{os.path.relpath(folder / 'enter')} kubectl get pods")
@@ -117,9 +118,10 @@ def _engine(home: Path) -> dict[str, str]:
     return {**os.environ, **({"DOCKER_HOST": address} if address else {})}
 
 
-def _images(engine: dict[str, str]) -> list[str]:
-    """Build the images of the overlay's pods; their names."""
-    found = pods(objects(kept("dev")))
+def _images(engine: dict[str, str], programs: Path) -> list[str]:
+    """Build the images of Sluice's pods; their names."""
+    rendered = subprocess.run([programs, "kubectl", "kustomize", _SLUICE], capture_output=True, text=True, check=True)
+    found = pods(objects(rendered.stdout))
     wanted = sorted({container["image"] for _, pod in found for container in containers(pod)})
     names = [image.partition("/")[2].partition(":")[0] for image in wanted]
     if subprocess.run([CLONE / "deploy" / "images" / "build", *names], env=engine, check=False).returncode != 0:
@@ -208,7 +210,7 @@ def _volume(number: int) -> Manifest:
         "kind": "PersistentVolume",
         "metadata": {"name": f"local-{number}"},
         "spec": {
-            "accessModes": ["ReadWriteOnce"],
+            "accessModes": ["ReadWriteOnce", "ReadWriteMany"],
             "capacity": {"storage": "10Gi"},
             "persistentVolumeReclaimPolicy": "Retain",
             "local": {"path": f"/run/k8s/data/volumes/{number}"},
