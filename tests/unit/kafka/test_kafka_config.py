@@ -145,7 +145,7 @@ def test_a_client_of_an_oauth_provider_logs_in_with_every_driver(
 ) -> None:
     authorities = tmp_path / "provider.pem"
     monkeypatch.setattr("sluice.kafka_config.conf.PROVIDERS_FILE", authorities)
-    with pytest.raises(KafkaConfError, match="provider.pem must hold the certificates"):
+    with pytest.raises(KafkaConfError, match=r"provider\.pem must hold the certificates"):
         read_conf(json.dumps(TOKENS))
     authorities.write_text("first\nsecond\n")
     conf = read_conf(json.dumps({**TOKENS, "https.ca.location": str(authorities)}))
