@@ -1,6 +1,5 @@
 """Reader groups, tables, workflows and the cluster in Sluice's own interface."""
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -19,6 +18,7 @@ from sluice.domain.workflow import CancelWorkflow, RetryWorkflow, WorkflowStepFa
 from sluice.kafka.requests import Request, encode_request
 from sluice.kafka.topics import REQUESTS_CLUSTER
 from sluice.memory.broker import MemoryMessage
+from sluice.pravega.memory import Moment
 from sluice.pravega.routing import container_of
 
 RG = f"{S}/scopes/sc/readergroups/rg"
@@ -210,11 +210,16 @@ async def test_stores_are_drained_and_containers_spread_by_what_is_written(world
     assert "drained" not in await world.get(path)
 
     name = "sc/st/0.#epoch.0"
-    measuring = asyncio.create_task(world.call("POST", f"{path}/rebalance"))
-    await asyncio.sleep(MEASURED_S / 2)
-    world.store.segments[name].data = bytes(3_000)
-    assert (await measuring).json() == {"status": "SUCCESS"}
-    assert (await world.get(path))["load"] == {str(container_of(name, 4)): 1_000}
+
+    def grow(moment: Moment, _request: str, segment: str) -> None:
+        if moment == "after" and segment == name:
+            world.store.segments[name].data += bytes(3_000)
+
+    world.store.fault = grow
+    assert (await world.call("POST", f"{path}/rebalance")).json() == {"status": "SUCCESS"}
+    ((container, load),) = (await world.get(path))["load"].items()
+    assert container == str(container_of(name, 4))
+    assert 0 < load <= 3_000 / MEASURED_S
 
 
 async def test_a_container_that_does_not_answer_shows_wherever_it_matters(world: World, stream: str) -> None:
