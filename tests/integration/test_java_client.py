@@ -33,7 +33,7 @@ SCENARIOS = sorted({path.stem for path in (SOURCES / "io/sluice/client/scenarios
 
 _MAIN = "io.sluice.client.Main"
 _OPTIONS = ("-XX:+UseSerialGC", "-Xmx512m", *java.SHORT_LIVED, "-Djava.net.preferIPv4Stack=true")
-_LOG_OPTIONS = ("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.showDateTime=true")
+LOG_OPTIONS = ("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.showDateTime=true")
 _END = "=== "
 
 
@@ -49,7 +49,7 @@ class JavaClient:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         """`controller` is a URI; `environment` is added to that of the tests."""
-        self._command = (java.executable(), *_OPTIONS, *_LOG_OPTIONS, *options, "-cp", classpath, _MAIN, controller)
+        self._command = (java.executable(), *_OPTIONS, *LOG_OPTIONS, *options, "-cp", classpath, _MAIN, controller)
         self._environment = {**os.environ, **(environment or {})}
         self._log = log
 

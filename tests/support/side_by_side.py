@@ -34,6 +34,7 @@ _UNITS = {
     "test_leases": DISTURBED,
     "test_page_faults": DISTURBED,
     "test_schema_registry": DISTURBED,
+    "test_several_gateways": DISTURBED,
     "test_transactions_faults": DISTURBED,
     "test_platform": PLATFORM,
     "test_segmentstore": PLATFORM,

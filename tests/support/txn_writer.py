@@ -13,7 +13,7 @@ from support.controller import Controller
 from support.pravega import manager
 from support.transactions import Transactions
 from support.txn_events import Attempt, events_of, wanted_of
-from support.writing_process import WritingProcess, on_stop, own_output
+from support.writing_process import WritingProcess, on_stop, own_output, program
 
 _FAILURES = (ValueError, pravega_client.TxnFailedException)
 """What the client raises."""
@@ -24,7 +24,7 @@ class TxnWriterProcess(WritingProcess):
 
     def __init__(self, address: str, scope: str, stream: str, name: str) -> None:
         self.attempts: list[Attempt] = []
-        super().__init__("txn_writer", name, address, scope, stream, name)
+        super().__init__(name, program("txn_writer", address, scope, stream, name))
 
     def receive(self, line: str) -> None:
         self.attempts.append(msgspec.json.decode(line, type=Attempt))

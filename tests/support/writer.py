@@ -2,7 +2,7 @@
 
 import sys
 
-from support.writing_process import WritingProcess, on_stop, own_output
+from support.writing_process import WritingProcess, on_stop, own_output, program
 
 
 class WriterProcess(WritingProcess):
@@ -12,7 +12,7 @@ class WriterProcess(WritingProcess):
         self.acknowledged = 0
         self._count = count
         counted = [] if count is None else [str(count)]
-        super().__init__("writer", name, address, scope, stream, name, *counted)
+        super().__init__(name, program("writer", address, scope, stream, name, *counted))
 
     def receive(self, line: str) -> None:
         self.acknowledged = int(line)

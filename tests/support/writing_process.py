@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self, TextIO
 
@@ -16,19 +16,19 @@ from sluice_local import launch
 
 
 class WritingProcess:
-    """A program of this folder; begins at once. As a context it is gone after."""
+    """A process that ends with this one at the latest; begins at once. As a context it is gone after."""
 
-    def __init__(self, program: str, name: str, *arguments: str) -> None:
+    def __init__(self, name: str, command: Sequence[str]) -> None:
         self.name = name
         launcher = [sys.executable, "-I", "-S", launch.__file__, str(os.getpid())]
         self._process = subprocess.Popen(
-            [*launcher, sys.executable, "-m", f"support.{program}", *arguments],
+            [*launcher, *command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             cwd=str(Path(__file__).parents[1]),
         )
-        self._reader = threading.Thread(target=self._read, name=f"{program}-{name}", daemon=True)
+        self._reader = threading.Thread(target=self._read, name=f"reads {name}", daemon=True)
         self._reader.start()
 
     def receive(self, line: str) -> None:
@@ -82,6 +82,11 @@ class WritingProcess:
         assert self._process.stdout is not None
         for line in self._process.stdout:
             self.receive(line)
+
+
+def program(name: str, *arguments: str) -> list[str]:
+    """The command of a program of this folder."""
+    return [sys.executable, "-m", f"support.{name}", *arguments]
 
 
 def own_output() -> TextIO:
