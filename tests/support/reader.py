@@ -4,7 +4,7 @@ import asyncio
 import sys
 from typing import TextIO
 
-from support.writing_process import WritingProcess, own_output
+from support.writing_process import WritingProcess, own_output, program
 
 
 class ReaderProcess(WritingProcess):
@@ -12,7 +12,7 @@ class ReaderProcess(WritingProcess):
 
     def __init__(self, address: str, scope: str, stream: str) -> None:
         self.events: list[str] = []
-        super().__init__("reader", "reader", address, scope, stream)
+        super().__init__("reader", program("reader", address, scope, stream))
 
     def receive(self, line: str) -> None:
         self.events.append(line.rstrip())

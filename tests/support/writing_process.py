@@ -99,7 +99,7 @@ def own_output() -> TextIO:
     return output
 
 
-def on_stop(stop: Callable[[], None]) -> None:
+def on_stop(stop: Callable[[], object]) -> None:
     """In the program: called once a line comes on the input."""
 
     def listen() -> None:
