@@ -8,7 +8,8 @@ import os
 import secrets
 import threading
 import time
-from types import TracebackType
+from collections.abc import Mapping
+from types import MappingProxyType, TracebackType
 from typing import Self
 
 import grpc
@@ -28,12 +29,16 @@ _ASK_AGAIN_S = 0.1
 
 
 class PeerController:
-    """The controller on the ZooKeeper and the gRPC port of a local system whose own services are stopped."""
+    """The controller on the ZooKeeper and the gRPC port of a local system whose own services do not run.
 
-    def __init__(self, settings: LocalSettings) -> None:
+    `more` are settings of it beside the usual ones.
+    """
+
+    def __init__(self, settings: LocalSettings, more: Mapping[str, str | int | bool] = MappingProxyType({})) -> None:
         self.address = f"{HOST}:{settings.grpc_port}"
         self.log = settings.logs_dir / "peer.log"
         self._settings = settings
+        self._more = more
         self._folder = settings.data_dir / "peer"
         self._spawner = Spawner()
         self._child: Child | None = None
@@ -54,6 +59,11 @@ class PeerController:
         if self._child is None:
             raise PartFailed("Pravega's controller was never started")
         return self._child.pid
+
+    def kill(self) -> None:
+        """End it at once, in the middle of whatever it does."""
+        if self._child is not None:
+            self._child.kill()
 
     def stop(self) -> None:
         if self._child is not None:
@@ -87,6 +97,7 @@ class PeerController:
             "controller.service.rpc.published.host.nameOrIp": HOST,
             "controller.service.rest.listener.port": settings.rest_port,
             **_security(settings),
+            **self._more,
         }
 
     def _until_serving(self, child: Child, end: float) -> None:

@@ -32,6 +32,8 @@ def become_admin(settings: LocalSettings) -> None:
         "SLUICE_KAFKA_CONF": str(folder / File.KAFKA_CLIENT),
         "SLUICE_STORE_TLS": "true",
         "SLUICE_STORE_TLS_AUTHORITIES": str(folder / File.AUTHORITY),
+        "SLUICE_ZOOKEEPER_TLS": "true",
+        "SLUICE_ZOOKEEPER_TLS_AUTHORITIES": str(folder / File.AUTHORITY),
         "SLUICE_TOKEN_KEY_FILE": str(folder / File.TOKEN_KEY),
     }
 

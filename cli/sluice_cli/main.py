@@ -19,6 +19,7 @@ from sluice_cli.commands import (
     entry,
     event,
     journal,
+    migrate,
     overview,
     reader_group,
     scaling,
@@ -91,6 +92,7 @@ app.add_typer(journal.app, name="journal")
 app.add_typer(topic.app, name="topic")
 app.add_typer(snapshot.app, name="snapshot")
 app.add_typer(backup.app, name="backup")
+app.add_typer(migrate.app, name="migrate")
 command(security.app, "init")(security_files.init)
 app.add_typer(security.app, name="security")
 command(app, "overview")(overview.overview)

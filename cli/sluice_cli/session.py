@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sluice.pravega.client import SegmentStoreClient
     from sluice.pravega.store import SegmentStore
     from sluice_cli.api import Answer, Api
+    from sluice_cli.migration.zookeeper import ZooKeeperNodes
     from sluice_cli.records.backing_up import Topics
     from sluice_client import Client
 
@@ -131,6 +132,36 @@ def open_store(route: Callable[[int], Host | None], container_count: int) -> Abs
         raise UsageError(str(error), "give what the services and the segment stores have") from error
     tokens = OwnTokens(signer)
     return _closing(SegmentStoreClient(route, container_count, call_timeout_s=STORE_S, tokens=tokens, tls=tls))
+
+
+def open_zookeeper(address: str, cluster: str) -> AbstractContextManager[ZooKeeperNodes]:
+    """What an original has in ZooKeeper; TLS and user are in the variables of cluster-manager.
+
+    Raises UsageError, UnreachableError.
+    """
+    from sluice.security.contexts import ClientTls
+    from sluice.security.tls import watched_client
+    from sluice.security.watched import SecurityConfigError, watched_password
+    from sluice.zookeeper_access import ZooKeeperAccess
+    from sluice_cli.errors import UsageError
+    from sluice_cli.migration.zookeeper import connected
+
+    prefix = "SLUICE_ZOOKEEPER_TLS"
+    files = (f"{prefix}_CERTIFICATE", f"{prefix}_KEY", f"{prefix}_AUTHORITIES_PASSWORD_FILE")
+    user, password = os.environ.get("SLUICE_ZOOKEEPER_USER", ""), os.environ.get("SLUICE_ZOOKEEPER_PASSWORD_FILE", "")
+    if bool(user) != bool(password):
+        raise UsageError(
+            "SLUICE_ZOOKEEPER_USER and SLUICE_ZOOKEEPER_PASSWORD_FILE go together", "give both, or neither"
+        )
+    checks_host = _is_set(f"{prefix}_CHECK_HOST", "true")
+    authorities = os.environ.get(f"{prefix}_AUTHORITIES", "")
+    trusted = ClientTls(prefix, authorities, checks_host, *(os.environ.get(name, "") for name in files))
+    try:
+        tls = watched_client("ZooKeeper", _is_set(prefix, "false"), trusted)
+        watched = watched_password("password of ZooKeeper", password) if user else None
+    except SecurityConfigError as error:
+        raise UsageError(str(error), "give what cluster-manager is given") from error
+    return connected(address, cluster, ZooKeeperAccess(tls, user, watched))
 
 
 def _is_set(variable: str, default: str) -> bool:

@@ -15,9 +15,9 @@ from support.ports import free_port
 
 from cluster_manager.nodes import NodesError, ZooKeeperNodes
 from cluster_manager.settings import ClusterManagerSettings
-from cluster_manager.zookeeper_access import ZooKeeperAccess
 from harness import eventually_async
 from sluice.security.watched import Watched
+from sluice.zookeeper_access import ZooKeeperAccess
 from sluice_local import java
 from sluice_local.settings import LocalSettings
 

@@ -47,11 +47,12 @@ _T = TypeVar("_T", bound=Table)
 
 
 class UnreadableEntry(ValueError):
-    """An entry that is not what it should be. `key` is its key."""
+    """An entry that is not what it should be."""
 
     def __init__(self, key: str, reason: str) -> None:
         super().__init__(f"{key}: {reason}")
         self.key = key
+        self.reason = reason
 
 
 def decode_table(type: type[_T], entries: Mapping[str, bytes]) -> _T:

@@ -16,7 +16,6 @@ from cluster_manager.nodes import ZooKeeperNodes
 from cluster_manager.settings import ClusterManagerSettings
 from cluster_manager.snapshots import start_snapshots
 from cluster_manager.topic_settings import watch_topic_settings
-from cluster_manager.zookeeper_access import ZooKeeperAccess
 from sluice.domain.cluster.commands import Heartbeat
 from sluice.domain.cluster.events import MemberJoined, MemberLeft
 from sluice.domain.cluster.state import CLUSTER, cluster_of, uncovered
@@ -29,6 +28,7 @@ from sluice.runtime import Runtime, run_service
 from sluice.settings import settings_of
 from sluice.telemetry.scrape import on_scrape
 from sluice.workflows.dead_lettering import request_of
+from sluice.zookeeper_access import ZooKeeperAccess
 
 log = logging.getLogger(__name__)
 

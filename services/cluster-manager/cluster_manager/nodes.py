@@ -17,7 +17,6 @@ from kazoo.client import KazooClient, KazooState
 from kazoo.exceptions import BadVersionError, KazooException, NodeExistsError, NoNodeError
 
 from cluster_manager.metrics import ZOOKEEPER_LOSSES
-from cluster_manager.zookeeper_access import ZooKeeperAccess
 from sluice.domain.host import Host
 from sluice.exceptions import in_words
 from sluice.pravega.container_map import (
@@ -32,6 +31,7 @@ from sluice.pravega.container_map import (
     node_of,
 )
 from sluice.pravega.envelope import MalformedPayload
+from sluice.zookeeper_access import ZooKeeperAccess
 
 log = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from sluice.pravega import errors
 from sluice.pravega.connection import next_request_id
 from sluice.pravega.event_frames import HEADER_BYTES, MAX_EVENT_BYTES, frame_event, frame_events
 from sluice.pravega.failure import ConnectionFailure, Failure
-from sluice.pravega.store import SegmentData, SegmentInfo, TableInfo
+from sluice.pravega.store import SegmentData, SegmentInfo, TableInfo, TablePage
 from sluice.pravega.tokens import NO_TOKENS, Tokens
 from sluice.pravega.wire import appends, segments, tables
 from sluice.pravega.wire.command import Command, Numbered
@@ -268,6 +268,12 @@ class SegmentCalls(ABC):
         """See SegmentStore."""
         request = tables.ReadTableEntries(next_request_id(), name, await self._token(name), count, from_key=from_key)
         return list((await self._request_reply(request, name, tables.TableEntriesRead)).entries)
+
+    async def read_table_page(self, name: str, count: int, continuation: bytes = b"") -> TablePage:
+        """See SegmentStore."""
+        request = tables.ReadTableEntries(next_request_id(), name, await self._token(name), count, continuation)
+        reply = await self._request_reply(request, name, tables.TableEntriesRead)
+        return TablePage(reply.entries, reply.continuation)
 
     async def remove_table_keys(self, name: str, keys: Sequence[TableKey]) -> None:
         """See SegmentStore."""

@@ -68,7 +68,10 @@ class MemoryTable:
         """In the order of keys; a real store has its own order where keys may have any length."""
         if request.from_key and not self._key_length:
             return refusals.ErrorMessage(request.request_id, request.segment, "no order of keys", _ILLEGAL_ARGUMENT)
-        keys = sorted(key for key in self.entries if key >= request.from_key)[: request.suggested_count]
+        behind = request.continuation
+        keys = sorted(key for key in self.entries if key >= request.from_key and key > behind)[
+            : request.suggested_count
+        ]
         entries = tuple(self._entry(TableKey(key)) for key in keys)
         return tables.TableEntriesRead(request.request_id, request.segment, entries, keys[-1] if keys else b"")
 

@@ -50,6 +50,13 @@ class TableInfo(msgspec.Struct, frozen=True):
     key_length: int
 
 
+class TablePage(msgspec.Struct, frozen=True):
+    """Some entries of a table, and what gives those behind them."""
+
+    entries: tuple[TableEntry, ...]
+    continuation: bytes
+
+
 class SegmentData(msgspec.Struct, frozen=True):
     """What was read: no bytes and not at the end means that there is nothing to read yet."""
 
@@ -167,6 +174,12 @@ class SegmentStore(Protocol):
 
         They begin at `from_key` or the next one after it, without it at the first (5.6). Raises SegmentMissing;
         IllegalRequest if keys of the table have any length and `from_key` is given.
+        """
+
+    async def read_table_page(self, name: str, count: int, continuation: bytes = b"") -> TablePage:
+        """About `count` entries of any table, behind the page that gave `continuation`; none: there are no more (5.6).
+
+        Raises SegmentMissing.
         """
 
     async def remove_table_keys(self, name: str, keys: Sequence[TableKey]) -> None:

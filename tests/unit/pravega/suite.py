@@ -336,3 +336,18 @@ class SegmentStoreSuite:
         await store.create_table_segment(free, 0)
         with pytest.raises(IllegalRequest):
             await store.read_table_entries(free, 10, b"k")
+
+    async def test_all_entries_of_a_table_are_read_page_by_page(self, store: SegmentStore, scope: str) -> None:
+        name = kvt_segment_name(scope, "free", 1)
+        await store.create_table_segment(name, 0)
+        values = {f"key {number}".encode(): b"v" * number for number in range(20)}
+        await store.update_table_entries(name, [TableEntry(TableKey(key), value) for key, value in values.items()])
+        found: list[TableEntry] = []
+        page = await store.read_table_page(name, 3)
+        while page.entries:
+            found += page.entries
+            page = await store.read_table_page(name, 3, page.continuation)
+        assert {entry.key.key: entry.value for entry in found} == values
+        assert len(found) == len(values)
+        with pytest.raises(SegmentMissing):
+            await store.read_table_page(kvt_segment_name(scope, "missing", 0), 3)

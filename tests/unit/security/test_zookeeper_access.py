@@ -11,9 +11,9 @@ import pytest
 from support.certificates import Authority
 
 from cluster_manager.settings import ClusterManagerSettings
-from cluster_manager.zookeeper_access import ZooKeeperAccess
 from sluice.security.tls import PROTOCOLS, serving_context, watched_identity
 from sluice.security.watched import SecurityConfigError
+from sluice.zookeeper_access import ZooKeeperAccess
 
 CONNECT_S = 60.0
 

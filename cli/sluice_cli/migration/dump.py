@@ -1,0 +1,233 @@
+"""A dump of an original: a folder with one line for each thing, of all its tables.
+
+`things.jsonl` is only appended to, and the last line of a thing is the one that counts. So a dump that was ended in the
+middle goes on where it was; and a second reading appends what differs from the first. What the index of a scope does
+not name any more is not part of the dump. `manifest.json` is written last: without it a dump is unfinished.
+`decoded.jsonl` says the same for people, and nothing reads it. One process writes a dump at a time.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from sluice.lookback.progress import Advance, Progress
+from sluice_cli.errors import RefusedError
+from sluice_cli.migration import raw
+from sluice_cli.migration.model import Cluster, Thing
+from sluice_cli.migration.raw import Name, Raw
+from sluice_cli.migration.source import Source
+from sluice_cli.migration.tables import UnreadableEntry
+
+THINGS, MANIFEST, DECODED = "things.jsonl", "manifest.json", "decoded.jsonl"
+FORMAT = 1
+COUNTER = "counter"
+"""The node of the last id of a transaction that may have been given."""
+READERS = 16
+"""Things that are read at a time; how many tables that is, is the source's business."""
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(Raw)
+
+
+class _Line(msgspec.Struct):
+    """So much of a line as says what it is of."""
+
+    of: Name
+
+
+_line = msgspec.json.Decoder(_Line)
+
+
+class Manifest(msgspec.Struct, frozen=True, rename="camel"):
+    """`changed` are the things that were not the same when read again, in the last round; none: nothing moved."""
+
+    format: int
+    began_ms: int
+    ended_ms: int
+    rounds: int
+    changed: tuple[Name, ...]
+    things: int
+    sha256: str
+
+
+class Dump:
+    """A dump that is finished or under way. Reads raise UnreadableEntry and, if something is missing, RefusedError."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / THINGS
+        self._folder = folder
+        self._at = dict(_lines(self._path))
+
+    @property
+    def manifest(self) -> Manifest | None:
+        """None if the dump is unfinished. Raises RefusedError if the things are not those that it is of."""
+        path = self._folder / MANIFEST
+        if not path.exists():
+            return None
+        found = msgspec.json.decode(path.read_bytes(), type=Manifest)
+        if found.format != FORMAT or found.sha256 != _digest(self._path):
+            raise RefusedError(f"{self._path} is not what {path} was written for", "make the dump anew")
+        return found
+
+    def get(self, of: Name) -> Raw | None:
+        """The newest line of it."""
+        if of not in self._at:
+            return None
+        with self._path.open("rb") as file:
+            file.seek(self._at[of])
+            return _decoder.decode(file.readline())
+
+    def __getitem__(self, of: Name) -> Raw:
+        found = self.get(of)
+        if found is None:
+            raise RefusedError(f"the dump has no {of.kind} {of.scope}/{of.name}", "let `sluice migrate dump` finish it")
+        return found
+
+    def append(self, found: Raw) -> None:
+        """Its new line."""
+        with self._path.open("ab") as file:
+            self._at[found.of] = file.tell()
+            file.write(_encoder.encode(found) + b"\n")
+
+    def scopes(self) -> Iterator[Raw]:
+        """All scopes, by name."""
+        for name, id in sorted(raw.scopes(self[Name(raw.CLUSTER)]).items()):
+            yield self[Name(raw.SCOPE, "", name, id)]
+
+    def names(self) -> Iterator[Name]:
+        """All streams, groups and tables: by scope, kind and name."""
+        for scope in self.scopes():
+            yield from raw.members(scope)
+
+    def nodes(self) -> dict[str, bytes]:
+        """The data of all nodes, by path below that of the cluster."""
+        return {path: data for top in self.tops() for path, data in self[top].values("").items()}
+
+    def tops(self) -> list[Name]:
+        """What the nodes are kept under."""
+        return sorted(name for name in self._at if name.kind == raw.NODES)
+
+    @property
+    def cluster(self) -> Cluster:
+        """See Original."""
+        counter = self.nodes().get(COUNTER)
+        if counter is None:
+            raise RefusedError("the dump has no counter of transactions", "is it of the right cluster in ZooKeeper?")
+        return raw.cluster(self[Name(raw.CLUSTER)], self.scopes(), raw.counter_of(counter))
+
+    def things(self) -> Iterator[Thing]:
+        """See Original."""
+        for name in self.names():
+            yield raw.thing(self[name])
+
+
+async def dump(source: Source, folder: Path, rounds: int, now_ms: Callable[[], int], progress: Progress) -> Manifest:
+    """Read all of the original, then again and again, `rounds` in all; what is in the folder already was read once."""
+    began = now_ms()
+    found, changed = _begun(folder), [Name(raw.CLUSTER)]
+    for number in range(1, rounds + 1):
+        changed = await _Round(source, found, number == 1, progress, f"reading, round {number} of {rounds}").run()
+    names = list(found.names())
+    _write_decoded(found, names, folder / DECODED, progress)
+    manifest = Manifest(FORMAT, began, now_ms(), rounds, tuple(changed), len(names), _digest(folder / THINGS))
+    (folder / MANIFEST).write_bytes(msgspec.json.format(_encoder.encode(manifest)))
+    return manifest
+
+
+def _begun(folder: Path) -> Dump:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / MANIFEST).unlink(missing_ok=True)
+    _mend(folder / THINGS)
+    return Dump(folder)
+
+
+class _Round:
+    """Reads all once and appends what is new. The first round leaves out the things that the dump has."""
+
+    def __init__(self, source: Source, found: Dump, is_first: bool, progress: Progress, title: str) -> None:
+        self._source = source
+        self._dump = found
+        self._is_first = is_first
+        self._progress = progress
+        self._title = title
+        self._changed: list[Name] = []
+
+    async def run(self) -> list[Name]:
+        """What was not in the dump as it is."""
+        for nodes in await self._source.nodes():
+            self._note(nodes)
+        cluster = await self._source.cluster()
+        self._note(cluster)
+        things: list[Name] = []
+        for name, id in sorted(raw.scopes(cluster).items()):
+            scope = await self._source.scope(name, id)
+            self._note(scope)
+            things += raw.members(scope)
+        left = iter([name for name in things if not (self._is_first and self._dump.get(name) is not None)])
+        with self._progress(self._title, len(things)) as advance:
+            try:
+                async with asyncio.TaskGroup() as readers:
+                    for _ in range(READERS):
+                        readers.create_task(self._read(left, advance))
+            except ExceptionGroup as failed:
+                # One says enough; the others failed alike, or were called off.
+                raise failed.exceptions[0] from failed
+        return self._changed
+
+    async def _read(self, names: Iterator[Name], advance: Advance) -> None:
+        for name in names:
+            self._note(await self._source.thing(name))
+            advance(1)
+
+    def _note(self, found: Raw) -> None:
+        if self._dump.get(found.of) != found:
+            self._dump.append(found)
+            self._changed.append(found.of)
+
+
+def _write_decoded(found: Dump, names: list[Name], path: Path, progress: Progress) -> None:
+    with path.open("wb") as file, progress("decoding", len(names)) as advance:
+        file.write(_said(lambda _: found.cluster, Name(raw.CLUSTER)))
+        for name in names:
+            file.write(_said(lambda of: raw.thing(found[of]), name))
+            advance(1)
+
+
+def _said(decode: Callable[[Name], Any], of: Name) -> bytes:
+    """A line for people; where an entry cannot be read, why."""
+    try:
+        return _encoder.encode(decode(of)) + b"\n"
+    except UnreadableEntry as error:
+        return _encoder.encode({"of": of, "unreadable": str(error)}) + b"\n"
+
+
+def _lines(path: Path) -> Iterator[tuple[Name, int]]:
+    """What each whole line is of, and where it begins."""
+    if not path.exists():
+        return
+    at = 0
+    with path.open("rb") as file:
+        for line in file:
+            yield _line.decode(line).of, at
+            at += len(line)
+
+
+def _mend(path: Path) -> None:
+    """Cut off a line that was not written to its end."""
+    if not path.exists():
+        return
+    with path.open("rb+") as file:
+        end = 0
+        for line in file:
+            if line.endswith(b"\n"):
+                end += len(line)
+        file.truncate(end)
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

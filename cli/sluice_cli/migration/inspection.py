@@ -1,0 +1,150 @@
+"""What an original has, what of it is in the middle of something, and which invariants hold.
+
+A live original changes while it is looked at. So what does not hold is read and judged again, and counts only if it
+still does not hold. One thing after the other is decoded, judged and forgotten.
+"""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
+
+import msgspec
+
+from sluice.lookback.progress import Progress
+from sluice_cli.migration import raw
+from sluice_cli.migration.dump import Dump
+from sluice_cli.migration.invariants import TITLES, Judge, Problem
+from sluice_cli.migration.model import Cluster, KeyValueTable, ReaderGroup, Stream, Thing
+from sluice_cli.migration.raw import Name, Raw
+from sluice_cli.migration.segments import SegmentJudge
+from sluice_cli.migration.tables import UnreadableEntry
+from sluice_cli.migration.unfinished import Unfinished, lost_deletions, unfinished
+
+ATTEMPTS = 3
+"""How often a thing is judged before what does not hold of it counts."""
+
+ReadAgain = Callable[[Name], Awaitable[Raw]]
+
+
+class Invariant(msgspec.Struct, frozen=True):
+    """The verdict on one of them; `holds` None: not looked at, for that takes segment stores."""
+
+    number: int
+    title: str
+    holds: bool | None
+    problems: int
+
+
+class Inspection(msgspec.Struct, frozen=True, rename="camel"):
+    """`lost` are deletions that were accepted and have to be asked for again; `controllers` those that are registered.
+
+    `bytes` is what all segments hold, None if nothing was asked of the segment stores.
+    """
+
+    controllers: tuple[str, ...]
+    counts: dict[str, int]
+    bytes: int | None
+    read_ms: int
+    invariants: tuple[Invariant, ...]
+    problems: tuple[Problem, ...]
+    unreadable: tuple[str, ...]
+    unfinished: tuple[Unfinished, ...]
+    lost: tuple[str, ...]
+
+    @property
+    def can_be_imported(self) -> bool:
+        """Whether nothing stands in the way."""
+        return not self.unreadable and not any(problem.stops for problem in self.problems)
+
+
+OF_SEGMENTS = frozenset({6, 7, 16})
+"""Invariants that cannot be judged without segment stores."""
+
+
+class Inspector:
+    """Inspects what a dump holds; with segment stores and a way to read anew it is of the live original."""
+
+    def __init__(self, found: Dump, segments: SegmentJudge | None = None, read_again: ReadAgain | None = None) -> None:
+        self._dump = found
+        self._segments = segments
+        self._read_again = read_again
+        self._cluster: Cluster = found.cluster
+        self._judge = Judge(self._cluster)
+        self._counts: Counter[str] = Counter(scopes=len(self._cluster.scopes), completed=len(self._cluster.completed))
+        self._problems: list[Problem] = []
+        self._unreadable: list[str] = []
+        self._unfinished: list[Unfinished] = []
+
+    async def run(self, progress: Progress, controllers: tuple[str, ...] = (), read_ms: int = 0) -> Inspection:
+        """Look at everything. Raises SegmentStoreError; UnreadableEntry if it is in what belongs to no thing."""
+        names = list(self._dump.names())
+        with progress("judging", len(names)) as advance:
+            for name in names:
+                await self._look(self._dump[name])
+                advance(1)
+        self._problems += self._judge.at_last()
+        return Inspection(
+            controllers,
+            dict(self._counts),
+            self._segments.bytes if self._segments is not None else None,
+            read_ms,
+            tuple(self._verdicts()),
+            tuple(self._problems),
+            tuple(self._unreadable),
+            tuple(self._unfinished),
+            tuple(lost_deletions(self._dump.nodes())),
+        )
+
+    async def _look(self, found: Raw) -> None:
+        for attempt in range(1, ATTEMPTS + 1):
+            unreadable, thing, problems = None, None, list[Problem]()
+            try:
+                thing = raw.thing(found)
+                problems = [*self._judge.of(thing), *await self._of_segments(thing)]
+            except UnreadableEntry as error:
+                unreadable = f"{error}"
+            if self._read_again is None or attempt == ATTEMPTS or (not problems and unreadable is None):
+                break
+            found = await self._read_again(found.of)
+        self._problems += problems
+        if unreadable is not None:
+            self._unreadable.append(unreadable)
+        if thing is not None:
+            for name, number in counts(thing):
+                self._counts[name] += number
+            self._unfinished += unfinished(thing)
+
+    async def _of_segments(self, thing: Thing) -> list[Problem]:
+        return await self._segments.of(thing) if self._segments is not None else []
+
+    def _verdicts(self) -> Iterator[Invariant]:
+        count = Counter(problem.invariant for problem in self._problems)
+        for number, title in TITLES.items():
+            is_unknown = self._segments is None and number in OF_SEGMENTS and not count[number]
+            yield Invariant(number, title, None if is_unknown else not count[number], count[number])
+
+
+def counts(thing: Thing) -> Iterator[tuple[str, int]]:
+    """What there is of it, by name."""
+    if isinstance(thing, ReaderGroup):
+        yield "readerGroups", 1
+    elif isinstance(thing, KeyValueTable):
+        yield "tables", 1
+    else:
+        yield ("internalStreams" if thing.name.startswith("_") else "streams"), 1
+        yield from _of_stream(thing)
+
+
+def _of_stream(stream: Stream) -> Iterator[tuple[str, int]]:
+    for transactions in stream.transactions.values():
+        found = Counter(one.status.name.lower() for one in transactions.values())
+        yield from ((f"transactions.{status}", number) for status, number in found.items())
+    yield "writers", len(stream.writers)
+    found_metadata = stream.metadata
+    if found_metadata is None:
+        return
+    yield "epochs", len(found_metadata.epochs)
+    yield "retentionCuts", len(found_metadata.retention_cuts)
+    yield "subscriptions", len(found_metadata.subscriber_records)
+    if found_metadata.configuration is not None:
+        yield "tags", len(found_metadata.configuration.tags)
+        yield "retentionPolicies", int(found_metadata.configuration.retention is not None)

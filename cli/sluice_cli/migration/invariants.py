@@ -1,0 +1,332 @@
+"""What must hold in the metadata of an original before it is brought along; what does not is a Problem.
+
+Each rule is a function that yields sentences; `OF_A_STREAM` and `Judge` say which invariant it is, and whether that
+stops an import. Numbers: controller-metadata-store 6.4. What the segment stores say of segments is in `segments.py`.
+Pure.
+"""
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from uuid import UUID
+
+import msgspec
+
+from sluice_cli.migration.model import Cluster, KeyValueTable, ReaderGroup, Stream, Thing
+from sluice_cli.migration.records import (
+    NO_TIME,
+    EpochRecord,
+    GroupRetention,
+    SegmentRecord,
+    StreamState,
+    TransactionStatus,
+)
+from sluice_cli.migration.tables import StreamMetadata
+
+MARK, GROUP = "_MARK", "_RG"
+SYSTEM = "_system"
+"""The scope of the controller's own streams, whose groups it does not list."""
+ENDS = (1.0, 0.9999999999999999)
+_COUNTER_BITS = 96
+
+TITLES = {
+    1: "all epochs are there",
+    2: "the ranges of an epoch fill the space of keys",
+    3: "segments are numbered by their epochs",
+    4: "epochs follow each other in time, and the history tells the same",
+    5: "a segment is known to be sealed where it leaves the epochs",
+    6: "active segments exist and are open",
+    7: "segments behind the head exist, sealed, of the recorded size",
+    8: "the head of a stream fits its epochs and segments",
+    9: "recorded cuts and their index agree",
+    10: "transactions belong to their epochs",
+    11: "the counter is above all ids of transactions",
+    12: "each stream has its mark stream",
+    13: "reader groups, their streams and their subscriptions agree",
+    14: "tables have their segments",
+    15: "numbers of deleted streams are below those of streams of the name",
+    16: "what is sealed is at rest",
+}
+"""The invariants, by number."""
+
+
+class Problem(msgspec.Struct, frozen=True, rename="camel"):
+    """An invariant that does not hold. `stops`: nothing may be brought along before it does, or without this thing."""
+
+    invariant: int
+    of: str
+    what: str
+    stops: bool
+
+
+def is_created(stream: Stream) -> bool:
+    """Whether its creation has come to its end; before that nothing is to hold."""
+    found = stream.metadata
+    if found is None or found.state is None or found.current_epoch is None:
+        return False
+    return found.state.state is not StreamState.CREATING
+
+
+def future_epochs(found: StreamMetadata) -> set[int]:
+    """Epochs behind the current one that a scale, or commits that roll the stream, may have written already."""
+    current = found.current_epoch or 0
+    epochs = set()
+    if found.transition is not None and found.transition.sealed:
+        epochs.add(found.transition.active_epoch + 1)
+    if found.committing is not None and found.committing.active_epoch >= 0:
+        epochs |= {found.committing.active_epoch + 1, found.committing.active_epoch + 2}
+    return {epoch for epoch in epochs if epoch > current}
+
+
+def _epochs(found: StreamMetadata) -> Iterator[str]:
+    wanted = set(range((found.current_epoch or 0) + 1))
+    for epoch in sorted(wanted - found.epochs.keys())[:3]:
+        yield f"epoch {epoch} is missing"
+    for epoch in sorted(found.epochs.keys() - wanted - future_epochs(found))[:3]:
+        yield f"epoch {epoch} is behind the current one, {found.current_epoch}, and nothing under way made it"
+    for epoch, record in found.epochs.items():
+        if record.epoch != epoch:
+            yield f"the record of epoch {epoch} is that of epoch {record.epoch}"
+
+
+def _ranges(found: StreamMetadata) -> Iterator[str]:
+    for epoch in found.epochs.values():
+        by_range = sorted(epoch.segments, key=lambda one: one.low)
+        gaps = any(before.high != behind.low for before, behind in pairwise(by_range))
+        if not by_range or by_range[0].low != 0.0 or by_range[-1].high not in ENDS or gaps:
+            yield f"epoch {epoch.epoch} does not"
+
+
+def _numbers(found: StreamMetadata) -> Iterator[str]:
+    for number, epoch in found.epochs.items():
+        if any(one.creation_epoch > number for one in epoch.segments):
+            yield f"epoch {number} has a segment of a later one"
+        if epoch.reference != epoch.epoch:
+            reference = found.epochs.get(epoch.reference)
+            if any(one.creation_epoch != number for one in epoch.segments):
+                yield f"epoch {number} repeats epoch {epoch.reference} with segments that are not its own"
+            if reference is None or _shape(reference) != _shape(epoch):
+                yield f"epoch {number} is not what it repeats, epoch {epoch.reference}"
+        elif number - 1 in found.epochs:
+            yield from _new_numbers(found.epochs[number - 1], epoch)
+
+
+def _shape(epoch: EpochRecord) -> set[tuple[int, float, float]]:
+    return {(one.number, one.low, one.high) for one in epoch.segments}
+
+
+def _new_numbers(before: EpochRecord, epoch: EpochRecord) -> Iterator[str]:
+    known = {one.id for one in before.segments}
+    highest = max((one.number for one in before.segments), default=-1)
+    for one in epoch.segments:
+        if one.id not in known and (one.creation_epoch != epoch.epoch or one.number <= highest):
+            yield f"epoch {epoch.epoch} has segment {one.id}, which is neither new nor of the epoch before"
+
+
+def _times(found: StreamMetadata) -> Iterator[str]:
+    epochs = _settled(found)
+    for before, behind in pairwise(epochs):
+        if behind.creation_ms <= before.creation_ms:
+            yield f"epoch {behind.epoch} is not later than the one before"
+    history = {one.epoch: one for chunk in found.history.values() for one in chunk.records}
+    for earlier, epoch in zip([None, *epochs], epochs, strict=False):
+        sealed, created = _changes(earlier, epoch)
+        recorded = history.get(epoch.epoch)
+        if recorded is None:
+            yield f"the history lacks epoch {epoch.epoch}"
+        elif (
+            {one.id for one in recorded.sealed} != sealed
+            or {one.id for one in recorded.created} != created
+            or (recorded.reference, recorded.time_ms) != (epoch.reference, epoch.creation_ms)
+        ):
+            yield f"the history tells another epoch {epoch.epoch}"
+
+
+def _changes(before: EpochRecord | None, epoch: EpochRecord) -> tuple[set[int], set[int]]:
+    """The ids that left with an epoch, and those that came; none for one that repeats another."""
+    if epoch.reference != epoch.epoch:
+        return set(), set()
+    old, new = ({one.id for one in (record.segments if record else ())} for record in (before, epoch))
+    return old - new, new - old
+
+
+def _settled(found: StreamMetadata) -> list[EpochRecord]:
+    """The epochs up to the current one, in order."""
+    current = found.current_epoch or 0
+    return [found.epochs[epoch] for epoch in sorted(found.epochs) if epoch <= current]
+
+
+def segments_of(found: StreamMetadata) -> dict[int, SegmentRecord]:
+    """All segments there ever were up to the current epoch, by id."""
+    return {one.id: one for epoch in _settled(found) for one in epoch.segments}
+
+
+def active_ids(found: StreamMetadata) -> set[int]:
+    """Those of the current epoch."""
+    current = found.epochs.get(found.current_epoch or 0)
+    return {one.id for one in current.segments} if current is not None else set()
+
+
+def _sealed_at(found: StreamMetadata) -> Iterator[str]:
+    wanted: dict[int, int] = {}
+    for before, behind in pairwise(_settled(found)):
+        left = {one.id for one in before.segments} - {one.id for one in behind.segments}
+        wanted |= dict.fromkeys(left, behind.epoch)
+    recorded = {id: epoch for id, epoch in found.sealed_at.items() if epoch <= (found.current_epoch or 0)}
+    for id in sorted(wanted.keys() | recorded.keys()):
+        if wanted.get(id) != recorded.get(id):
+            yield f"segment {id} leaves with epoch {wanted.get(id)}, and is said to leave with {recorded.get(id)}"
+
+
+def _head(found: StreamMetadata) -> Iterator[str]:
+    head = found.truncation
+    if head is None:
+        return
+    if head.cut.keys() != {entry.segment.id for entry in head.span}:
+        yield "the cut and its span name other segments"
+    for entry in head.span:
+        epoch = found.epochs.get(entry.epoch)
+        if epoch is None or entry.segment.id not in {one.id for one in epoch.segments}:
+            yield f"the cut meets segment {entry.segment.id} in epoch {entry.epoch}, which does not have it"
+    for id in sorted(active_ids(found) & set(head.deleted)):
+        yield f"the active segment {id} is among the deleted ones"
+
+
+def _cuts(found: StreamMetadata) -> Iterator[str]:
+    references = found.retention.references if found.retention is not None else ()
+    if {one.time_ms for one in references} != found.retention_cuts.keys():
+        yield "there are cuts that the index does not name, or the other way round"
+    for before, behind in pairwise(references):
+        if behind.time_ms <= before.time_ms or behind.size < before.size:
+            yield f"the cut of {behind.time_ms} is not later and larger than the one before"
+
+
+def _at_rest(stream: Stream) -> Iterator[str]:
+    found = stream.metadata
+    is_sealed = found is not None and found.state is not None and found.state.state is StreamState.SEALED
+    if is_sealed and any(stream.transactions.values()):
+        yield "the stream is sealed, and has transactions"
+
+
+OF_A_STREAM: tuple[tuple[int, bool, Callable[[StreamMetadata], Iterator[str]]], ...] = (
+    (1, True, _epochs),
+    (2, True, _ranges),
+    (3, True, _numbers),
+    (4, False, _times),
+    (5, False, _sealed_at),
+    (8, True, _head),
+    (9, False, _cuts),
+)
+"""Number, whether it stops, and rule."""
+
+
+class Judge:
+    """Judges things one by one, and at last what concerns several of them."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._completed = {one.id for one in cluster.completed}
+        self._groups: list[ReaderGroup] = []
+        self._subscribers: dict[str, dict[str, int]] = {}
+        """By stream and by group the generation."""
+
+    def of(self, thing: Thing) -> Iterator[Problem]:
+        """What does not hold of it by itself, and of its place in the cluster."""
+        if isinstance(thing, ReaderGroup):
+            self._groups.append(thing)
+            yield from self._group(thing)
+        elif isinstance(thing, KeyValueTable):
+            yield from _table(thing)
+        else:
+            yield from self._place(thing)
+            if is_created(thing):
+                yield from self._stream(thing)
+
+    def at_last(self) -> Iterator[Problem]:
+        """Of groups and their subscriptions, when every thing was judged."""
+        wanted = {
+            (stream, f"{group.scope}/{group.name}"): group.metadata.configuration.generation
+            for group in self._groups
+            if group.metadata is not None and group.metadata.configuration is not None
+            if group.metadata.configuration.retention is not GroupRetention.NONE
+            for stream in group.metadata.configuration.starting
+        }
+        recorded = {(stream, name): at for stream, names in self._subscribers.items() for name, at in names.items()}
+        for stream, group in sorted(wanted.keys() | recorded.keys()):
+            mine, theirs = wanted.get((stream, group)), recorded.get((stream, group))
+            if mine != theirs:
+                what = f"group {group} subscribes with generation {mine}, and the stream has generation {theirs}"
+                yield Problem(13, f"stream {stream}", what, False)
+
+    def _stream(self, stream: Stream) -> Iterator[Problem]:
+        of, found = name_of(stream), stream.metadata
+        assert found is not None
+        for number, stops, rule in OF_A_STREAM:
+            yield from (Problem(number, of, what, stops) for what in rule(found))
+        yield from (Problem(10, of, what, True) for what in self._transactions(stream))
+        yield from (Problem(11, of, what, True) for what in self._ids(stream))
+        yield from (Problem(16, of, what, True) for what in _at_rest(stream))
+        self._subscribers[f"{stream.scope}/{stream.name}"] = {
+            name: one.generation for name, one in found.subscriber_records.items()
+        }
+
+    def _transactions(self, stream: Stream) -> Iterator[str]:
+        found = stream.metadata
+        assert found is not None
+        committing: dict[UUID, int] = {}
+        for epoch, transactions in stream.transactions.items():
+            record = found.epochs.get(epoch)
+            if record is None or record.reference != epoch:
+                yield f"there are transactions of epoch {epoch}, in which none can be opened"
+            for id, one in transactions.items():
+                if id.int >> _COUNTER_BITS != epoch:
+                    yield f"transaction {id} is kept with those of epoch {epoch}"
+                if one.status is TransactionStatus.COMMITTING:
+                    committing[id] = one.commit_order
+        orders = [order for order in committing.values() if order != NO_TIME]
+        if len(set(orders)) < len(orders):
+            yield "two transactions have the same place in the order of commits"
+        for id in found.committing.transactions if found.committing is not None else ():
+            if id not in committing and id not in self._completed:
+                yield f"transaction {id} of the batch is neither committing nor completed"
+
+    def _ids(self, stream: Stream) -> Iterator[str]:
+        for transactions in stream.transactions.values():
+            for id in transactions:
+                if id.int & (1 << _COUNTER_BITS) - 1 > self._cluster.counter:
+                    yield f"transaction {id} is above the counter, {self._cluster.counter}"
+
+    def _place(self, stream: Stream) -> Iterator[Problem]:
+        of, streams = name_of(stream), self._cluster.scopes[stream.scope].streams
+        if stream.name.startswith(MARK):
+            if stream.name.removeprefix(MARK) not in streams:
+                yield Problem(12, of, "it is the mark stream of none", False)
+        elif MARK + stream.name not in streams:
+            yield Problem(12, of, "it has no mark stream", False)
+        groups = self._cluster.scopes[stream.scope].groups
+        is_of_group = stream.name.startswith(GROUP) and stream.scope != SYSTEM
+        if is_of_group and stream.name.removeprefix(GROUP) not in groups:
+            yield Problem(13, of, "it is the stream of a reader group that the controller does not know", False)
+        highest = self._cluster.deleted_streams.get(f"{stream.scope}/{stream.name}")
+        first = stream.metadata.epochs.get(0) if stream.metadata is not None else None
+        if highest is not None and first is not None and highest >= min(one.number for one in first.segments):
+            yield Problem(15, of, f"an earlier stream of the name came to segment {highest}", False)
+
+    def _group(self, group: ReaderGroup) -> Iterator[Problem]:
+        if GROUP + group.name not in self._cluster.scopes[group.scope].streams:
+            yield Problem(13, name_of(group), "it has no stream for its state", False)
+
+
+def _table(table: KeyValueTable) -> Iterator[Problem]:
+    found = table.metadata
+    if found is None or found.configuration is None or found.current_epoch is None:
+        return
+    epoch = found.epochs.get(found.current_epoch)
+    if epoch is None or len(epoch.segments) != found.configuration.partitions:
+        what = f"it has not the {found.configuration.partitions} segments of its configuration"
+        yield Problem(14, name_of(table), what, True)
+
+
+def name_of(thing: Thing) -> str:
+    """A thing, for people."""
+    kinds = {Stream: "stream", ReaderGroup: "reader group", KeyValueTable: "table"}
+    return f"{kinds[type(thing)]} {thing.scope}/{thing.name}"

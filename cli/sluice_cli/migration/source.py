@@ -1,0 +1,184 @@
+"""A live original, read: its tables by the segment stores, its nodes in ZooKeeper. Nothing is written.
+
+Concurrency: on one event loop; so many tables are read at a time as the caller says, and each page is waited for before
+the next one is asked for, which bounds what the stores have to do. ZooKeeper is read in a thread, node by node.
+"""
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from uuid import UUID
+
+from sluice.domain.host import Host
+from sluice.pravega.container_map import CONTAINER_MAP_NODE, CONTROLLERS_NODE, decode_container_map
+from sluice.pravega.envelope import MalformedPayload
+from sluice.pravega.errors import SegmentMissing, TryLater
+from sluice.pravega.store import SegmentStore, TablePage
+from sluice_cli.errors import RefusedError
+from sluice_cli.migration import raw, tables
+from sluice_cli.migration.raw import Entry, Name, Nodes, Raw, RawTable
+from sluice_cli.migration.zookeeper_store import REQUESTS, SYSTEM, ZooKeeperStore
+from sluice_client import patiently
+
+PAGE_ENTRIES = 1000
+"""As the original's controller reads them."""
+
+PATIENCE_S = 30.0
+"""How long a container may take to answer, its move to another store included."""
+
+OF_THE_DATA_PLANE = frozenset({"bookkeeper", "segmentstore"})
+"""Nodes of a cluster that no controller writes."""
+
+
+class Source:
+    """What a live original has; `cluster` comes first. All reads raise SegmentStoreError and CommandError."""
+
+    def __init__(self, store: SegmentStore, nodes: Nodes, concurrency: int) -> None:
+        self.store = store
+        self._nodes = nodes
+        self._turns = asyncio.Semaphore(concurrency)
+        self._zookeeper: ZooKeeperStore | None = None
+
+    async def nodes(self) -> list[Raw]:
+        """The nodes that the controllers write, by the first part of their paths."""
+        return await asyncio.to_thread(self._all_nodes)
+
+    async def controllers(self) -> list[str]:
+        """Those that are registered: they run, or did so seconds ago."""
+        return await asyncio.to_thread(self._nodes.children, CONTROLLERS_NODE)
+
+    async def cluster(self) -> Raw:
+        """The tables that belong to no single thing, by which it is seen where they are kept.
+
+        Raises RefusedError if there are none.
+        """
+        found = await self._read_all({name: name for name in _GLOBAL})
+        in_zookeeper = await asyncio.to_thread(ZooKeeperStore(self._nodes).created_ms)
+        if in_zookeeper > await self._created_ms(Raw(Name(raw.CLUSTER), found)):
+            self._zookeeper = ZooKeeperStore(self._nodes)
+            return await asyncio.to_thread(self._zookeeper.cluster)
+        if tables.SCOPES not in found:
+            raise RefusedError(
+                "the original has no list of scopes, neither in the segment stores nor in ZooKeeper",
+                "is this the right cluster, and has its controller run?",
+            )
+        batches = tables.decode_table(tables.Names, raw.Raw(Name(raw.CLUSTER), found).values(tables.COMPLETED_BATCHES))
+        names = [tables.completed_batch(number) for number in batches.numbers]
+        return Raw(Name(raw.CLUSTER), found | await self._read_all({name: name for name in names}))
+
+    async def scope(self, name: str, id: UUID) -> Raw:
+        """What lies in a scope, and its index of tags."""
+        if self._zookeeper is not None:
+            return await asyncio.to_thread(self._zookeeper.scope, name, id)
+        indexes = {kind: tables.in_scope(kind, name, id) for kind in raw.INDEXES.values()}
+        tags = {f"tags-{chunk}": tables.tags_in_scope(name, id, chunk) for chunk in range(tables.TAG_CHUNKS)}
+        return Raw(Name(raw.SCOPE, "", name, id), await self._read_all(indexes | tags))
+
+    async def thing(self, of: Name) -> Raw:
+        """A stream, reader group or table."""
+        if self._zookeeper is not None:
+            return await asyncio.to_thread(self._zookeeper.thing, of)
+        if of.kind == raw.GROUP:
+            return Raw(of, await self._read_all({"metadata": tables.of_group(of.scope, of.name, of.id)}))
+        kinds = ("metadata",) if of.kind == raw.TABLE else _OF_STREAM
+        found = await self._read_all({kind: tables.of_stream(kind, of.scope, of.name, of.id) for kind in kinds})
+        epochs = found[_EPOCHS].values if _EPOCHS in found else {}
+        open_in = [f"transactionsInEpoch-{epoch}" for epoch in epochs]
+        return Raw(
+            of, found | await self._read_all({k: tables.of_stream(k, of.scope, of.name, of.id) for k in open_in})
+        )
+
+    async def _created_ms(self, cluster: Raw) -> int:
+        """When the controller began to keep its metadata in tables, epoch ms; below 0: it does not, 0: not known."""
+        id = raw.scopes(cluster).get(SYSTEM)
+        if id is None:
+            return 0 if tables.SCOPES in cluster.tables else -1
+        named = {name.name: name for name in raw.members(await self.scope(SYSTEM, id))}
+        if REQUESTS not in named:
+            return 0
+        found = raw.thing(await self.thing(named[REQUESTS])).metadata
+        return found.creation_ms or 0 if found is not None else 0
+
+    async def _read_all(self, names: Mapping[str, str]) -> dict[str, RawTable]:
+        """The tables that exist, by their keys here."""
+        found = await asyncio.gather(*(self._table(name) for name in names.values()))
+        return {key: table for key, table in zip(names, found, strict=True) if table is not None}
+
+    async def _table(self, name: str) -> RawTable | None:
+        async with self._turns:
+            try:
+                return RawTable(name, await self._entries(name))
+            except SegmentMissing:
+                return None
+
+    async def _entries(self, name: str) -> tuple[Entry, ...]:
+        found: dict[bytes, Entry] = {}
+        page = await self._page(name, b"")
+        while page.entries:
+            for entry in page.entries:
+                found[entry.key.key] = Entry(entry.key.key.decode(), entry.key.version, entry.value)
+            page = await self._page(name, page.continuation)
+        return tuple(found[key] for key in sorted(found))
+
+    async def _page(self, name: str, continuation: bytes) -> TablePage:
+        return await patiently(
+            lambda: self.store.read_table_page(name, PAGE_ENTRIES, continuation), PATIENCE_S, (TryLater,)
+        )
+
+    def _all_nodes(self) -> list[Raw]:
+        tops = sorted(set(self._nodes.children("")) - OF_THE_DATA_PLANE)
+        return [self._below(top) for top in tops]
+
+    def _below(self, top: str) -> Raw:
+        entries = tuple(sorted(self._walk(top), key=lambda entry: entry.key))
+        return Raw(Name(raw.NODES, "", top), {"": RawTable(top, entries)})
+
+    def _walk(self, path: str) -> Iterator[Entry]:
+        found = self._nodes.get(path)
+        if found is not None:
+            yield Entry(path, found[1], found[0])
+            for child in self._nodes.children(path):
+                yield from self._walk(f"{path}/{child}")
+
+
+class Containers:
+    """Which segment store has which container, by the node of the map. Raises RefusedError if there is none."""
+
+    def __init__(self, nodes: Nodes) -> None:
+        self._nodes = nodes
+        self._hosts = self._read()
+        if not self._hosts:
+            raise RefusedError(
+                "ZooKeeper has no map of containers for this cluster", "are --zookeeper and --cluster right?"
+            )
+
+    @property
+    def count(self) -> int:
+        return max(self._hosts) + 1
+
+    def host(self, container: int) -> Host | None:
+        return self._hosts.get(container)
+
+    async def renew(self) -> None:
+        """Read the map anew; where a store is away the next attempt finds where its containers went."""
+        self._hosts = await asyncio.to_thread(self._read)
+
+    def _read(self) -> dict[int, Host]:
+        found = self._nodes.get(CONTAINER_MAP_NODE)
+        if found is None:
+            return {}
+        try:
+            containers = decode_container_map(found[0])
+        except MalformedPayload as error:
+            raise RefusedError(f"the map of containers in ZooKeeper is malformed: {error}") from error
+        return {container: host for host, ids in containers.items() for container in ids}
+
+
+_GLOBAL = (
+    tables.SCOPES,
+    tables.DELETING_SCOPES,
+    tables.DELETED_STREAMS,
+    tables.DELETED_TABLES,
+    tables.COMPLETED_BATCHES,
+)
+_EPOCHS = "epochsWithTransactions"
+_OF_STREAM = ("metadata", _EPOCHS, "writersPositions")

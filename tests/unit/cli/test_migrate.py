@@ -1,0 +1,81 @@
+"""`sluice migrate` as users run it; what it finds is tested in tests/unit/migration."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from unit.cli.conftest import Cli
+from unit.migration.original import LEFT, RIGHT, SCOPE, MemoryNodes, Original, orders
+
+from sluice.domain.host import Host
+from sluice.domain.segment import segment_name
+from sluice.pravega.container_map import CONTAINER_MAP_NODE, encode_container_map
+from sluice.pravega.store import SegmentStore
+from sluice_cli import session
+from sluice_cli.migration.records import EpochTransition
+
+STORE = Host("127.0.0.1", 6000)
+
+
+@pytest.fixture
+def original(monkeypatch: pytest.MonkeyPatch) -> Original:
+    found = Original()
+    found.nodes.all[CONTAINER_MAP_NODE] = encode_container_map({STORE: {0, 1, 2, 3}})
+
+    @asynccontextmanager
+    async def open_store(route: Any, container_count: int) -> AsyncIterator[SegmentStore]:
+        assert (route(3), container_count) == (STORE, 4)
+        yield found.store
+
+    @contextmanager
+    def open_zookeeper(address: str, cluster: str) -> Iterator[MemoryNodes]:
+        assert (address, cluster) == ("zk:2181", "theirs")
+        yield found.nodes
+
+    monkeypatch.setattr(session, "open_store", open_store)
+    monkeypatch.setattr(session, "open_zookeeper", open_zookeeper)
+    asyncio.run(found.fill())
+    return found
+
+
+AT = ("--zookeeper", "zk:2181", "--cluster", "theirs")
+
+
+@pytest.mark.usefixtures("original")
+def test_a_sound_original_can_be_brought_along(cli: Cli) -> None:
+    document = cli("migrate", "inspect", *AT, "--json").document
+    assert document["controllers"] == ["one"]
+    assert document["counts"]["readerGroups"] == 1 and document["bytes"] == 50
+    assert [one["holds"] for one in document["invariants"]] == [True] * 16
+    assert "It can be brought along\n" in cli("migrate", "inspect", *AT).out
+
+
+def test_what_stops_and_what_is_under_way_are_shown(cli: Cli, original: Original) -> None:
+    transition = EpochTransition(1, 0, (RIGHT.id,), ())
+    asyncio.run(original.put_stream("orders", msgspec.structs.replace(orders(), transition=transition)))
+    asyncio.run(original.store.delete_segment(segment_name(SCOPE, "orders", LEFT.id)))
+    found = cli("migrate", "inspect", *AT)
+    assert found.code == 1
+    assert f"STOPS: stream shop/orders: segment {LEFT.id} is missing (invariant 6)\n" in found.out
+    assert "Under way: stream shop/orders: a scale to epoch 2, which is done; it is forgotten\n" in found.out
+
+
+def test_a_dump_is_written_inspected_and_compared(cli: Cli, original: Original, tmp_path: Path) -> None:
+    first, second = tmp_path / "a", tmp_path / "b"
+    assert cli("migrate", "dump", first, *AT).out == f"{first} has 6 streams, reader groups and tables, read 2 times\n"
+    assert "not looked at" in cli("migrate", "inspect", "--dump", first).out
+    asyncio.run(original.put_stream("orders", msgspec.structs.replace(orders(), creation_ms=3)))
+    assert cli("migrate", "dump", second, *AT, "--json").document["changed"] == []
+    assert cli("migrate", "diff", first, first).code == 0
+    found = cli("migrate", "diff", first, second)
+    assert (found.code, found.out) == (1, "changed: stream shop/orders  metadata  creationTime\n")
+
+
+def test_without_a_map_of_containers_nothing_is_read(cli: Cli, original: Original, tmp_path: Path) -> None:
+    del original.nodes.all[CONTAINER_MAP_NODE]
+    found = cli("migrate", "dump", tmp_path, *AT)
+    assert found.code == 1 and "no map of containers" in found.err
