@@ -127,9 +127,9 @@ def server_properties(settings: LocalSettings, node: int = 1) -> dict[str, str |
         "group.consumer.min.heartbeat.interval.ms": 200,
         "group.consumer.heartbeat.interval.ms": 300,
         # A heartbeat that is not dealt with in half its interval is given up; on a busy machine that may never come to
-        # an end if it is short. A broker that was killed itself is back when its old session has ended.
+        # an end if it is short. What a broker leads that is gone has another leader when its session has ended.
         "broker.heartbeat.interval.ms": 1_000,
-        "broker.session.timeout.ms": 9_000,
+        "broker.session.timeout.ms": 9_000 if len(nodes) == 1 else 3_000,
         # Records that say nothing, twice a second by default: for other voters and observers, and there are none.
         "metadata.max.idle.interval.ms": 10_000,
         "log.cleaner.dedupe.buffer.size": 16_777_216,

@@ -31,11 +31,12 @@ DEFAULT_SESSION_S = 6.0
 MAX_HEARTBEAT_MS = 500
 """A member learns from the reply to a heartbeat that partitions move."""
 
-SOCKET_TIMEOUT_MS = 10_000
+SOCKET_TIMEOUT_MS = 5_000
 """How long a broker may owe a reply before its connection counts as dead. librdkafka's own bound is a minute.
 
 A broker whose machine has gone breaks no connection; what is sent to it then, such as the question for new leaders,
-waits for so long. A reply that may take longer has a time of its own.
+waits for so long, and so does what a new leader is to append after it. A reply that may take longer has a time of its
+own.
 """
 
 SETUP_TIMEOUT_MS = 5_000
