@@ -30,6 +30,7 @@ from sluice_cli.commands import (
     snapshot,
     stream,
     table,
+    take_over,
     topic,
     trace,
     transaction,
@@ -92,6 +93,7 @@ app.add_typer(journal.app, name="journal")
 app.add_typer(topic.app, name="topic")
 app.add_typer(snapshot.app, name="snapshot")
 app.add_typer(backup.app, name="backup")
+migrate.app.add_typer(take_over.app)
 app.add_typer(migrate.app, name="migrate")
 command(security.app, "init")(security_files.init)
 app.add_typer(security.app, name="security")

@@ -98,18 +98,21 @@ class Runtime(Process):
 Start = Callable[[Runtime], Awaitable[None]]
 
 
-def run_service(name: str, settings: ServiceSettings, start: Start, serve: Serve[Runtime] = serve_health) -> None:
+def run_service(
+    name: str, settings: ServiceSettings, start: Start, serve: Serve[Runtime] = serve_health, *, holds: bool = False
+) -> None:
     """See `run_process`. `start(runtime)` is called once the journal is loaded.
 
+    One that `holds` is started even while the journal is restored or held, and waits itself until it is loaded.
     It cannot start if the topics that exist do not fit the settings, and has ended if the journal was trimmed before
     this process had followed it there: it loads a snapshot when it is started again.
     """
     gc.set_threshold(*COLLECTOR_THRESHOLDS)
     sys.setswitchinterval(SWITCH_S)
-    run_process(Runtime, name, settings, partial(_work, start), serve)
+    run_process(Runtime, name, settings, partial(_work, start, holds), serve)
 
 
-async def _work(start: Start, runtime: Runtime) -> Never:
+async def _work(start: Start, holds: bool, runtime: Runtime) -> Never:
     journal, settings = runtime.journal, runtime.settings
     await _topics(runtime)
     runtime.producer.start()
@@ -120,9 +123,9 @@ async def _work(start: Start, runtime: Runtime) -> Never:
     runtime.stack.push_async_callback(journal.stop)
     watch = JournalWatch(journal, settings.container_count)
     runtime.spawn(watch.watch(), "journal watch")
-    await journal.loaded.wait()
-    runtime.outages["segment containers"] = watch.unresponsive_containers
+    await (journal.caught_up if holds else journal.loaded).wait()
     await start(runtime)
+    runtime.outages["segment containers"] = watch.unresponsive_containers
     runtime.checks["kafka"] = runtime.heartbeats.problem
     runtime.stack.push_async_callback(runtime.heartbeats.leave)
     runtime.spawn(runtime.heartbeats.run(), "heartbeat")

@@ -103,15 +103,20 @@ def _counted_as(state: object) -> str:
 
 def document(manifest: Manifest, found: BackedUp) -> dict[str, Any]:
     """What a back-up has, for users."""
-    counts = Counter(map(_counted_as, found.states.values()))
     return {
         "format": manifest.format,
         "at": manifest.began_at,
         "partitions": len(manifest.partitions),
         "records": sum(one.end for one in manifest.partitions),
         "bytes": sum(one.bytes for one in manifest.partitions),
-        **{name: counts[name] for name in COUNTS},
+        **counted(found),
     }
+
+
+def counted(found: BackedUp) -> dict[str, int]:
+    """How many there are of what is counted."""
+    counts = Counter(map(_counted_as, found.states.values()))
+    return {name: counts[name] for name in COUNTS}
 
 
 def check_empty(source: Source) -> None:

@@ -44,6 +44,7 @@ from api_gateway.pravega.handlers.streams import StreamHandlers
 from api_gateway.pravega.handlers.tables import TableHandlers
 from api_gateway.pravega.handlers.tokens import TokenHandlers
 from api_gateway.pravega.handlers.transactions import TransactionHandlers
+from api_gateway.pravega.hold import Hold
 from api_gateway.pravega.server import ControllerServer
 from api_gateway.settings import GatewaySettings, PageMode
 from sluice.engine.ports import Clock
@@ -78,13 +79,20 @@ def handlers(
 
 
 async def start(runtime: Runtime, settings: GatewaySettings, app: FastAPI) -> None:
-    """Serve until the runtime's stack is unwound. Raises OSError if the port is taken."""
+    """Serve until the runtime's stack is unwound; until the journal is loaded calls are held.
+
+    Raises OSError if the port is taken.
+    """
     reads = Reads(runtime.journal)
     requests = Requests(runtime, settings.max_pending, settings.request_timeout_s)
     # Behind all that takes calls: REST can still say what goes on.
     runtime.stack.callback(requests.end)
     if settings.serves.pravega:
-        await _serve_grpc(runtime, settings, app.state.guard, handlers(reads, requests, settings, runtime.tokens))
+        served = handlers(reads, requests, settings, runtime.tokens)
+        if not runtime.journal.loaded.is_set():
+            served = _held(runtime, served)
+        await _serve_grpc(runtime, settings, app.state.guard, served)
+    await runtime.journal.loaded.wait()
     store, worker = connect(runtime, settings.store_timeout_s), Worker()
     parts: dict[Any, Any] = {
         Reads: reads,
@@ -105,6 +113,15 @@ async def start(runtime: Runtime, settings: GatewaySettings, app: FastAPI) -> No
         # First of all, and long before the HTTP server, which would wait for the feeds.
         runtime.stack.push_async_callback(parts[Feeds].stop)
     runtime.endpoints["rest"] = settings.rest_endpoint
+
+
+def _held(runtime: Runtime, served: dict[str, Handler]) -> dict[str, Handler]:
+    """The handlers behind a hold. The process is ready meanwhile: nothing would send calls to it otherwise."""
+    hold, journal = Hold(runtime.journal), runtime.journal
+    runtime.checks["journal"] = lambda: journal.failure
+    runtime.checks["started"] = lambda: None
+    runtime.degraded["hold"] = hold.problem
+    return hold.before(served)
 
 
 async def _serve_grpc(
@@ -193,4 +210,4 @@ def main() -> None:
         return apps[0]
 
     name = SERVICE if settings.serves.pravega else CONSOLE
-    run_service(name, settings, lambda runtime: start(runtime, settings, apps[0]), serve)
+    run_service(name, settings, lambda runtime: start(runtime, settings, apps[0]), serve, holds=settings.serves.pravega)

@@ -65,7 +65,7 @@ def restoration(backed_up: BackedUp, partitions: int, now: int, by: str, earlier
         else:
             del states[name]
     repairs = repair(states, f"restored-{base:x}", now)
-    return Restoration(_records(backed_up, partitions, base, now, by), base, repairs)
+    return Restoration(records(backed_up, partitions, f"restored-{base:x}", base, now, by), base, repairs)
 
 
 def _prepared(backed_up: BackedUp, aggregate: str) -> dict[str, None]:
@@ -83,7 +83,13 @@ def _by_partition(keys: Iterable[tuple[str, str]], partitions: int) -> list[list
     return found
 
 
-def _records(backed_up: BackedUp, partitions: int, base: int, now: int, by: str) -> Iterator[RestoredRecord]:
+def records(
+    backed_up: BackedUp, partitions: int, id: str, base: int, now: int, by: str, others: int = 0
+) -> Iterator[RestoredRecord]:
+    """The records that bring these states into a journal; their ids begin with `id`, epochs go on at `base`.
+
+    Each partition is whole with so many `others` beside them.
+    """
     aggregates = _by_partition(((name, key_of(name)) for name in backed_up.states), partitions)
     streams = _by_partition(((name, StreamId.of(name).key) for name in backed_up.transactions), partitions)
     keys = partition_keys(partitions)
@@ -92,14 +98,13 @@ def _records(backed_up: BackedUp, partitions: int, base: int, now: int, by: str)
         return _batches(_events(backed_up, aggregates[partition], streams[partition]))
 
     def record(partition: int, number: int, entries: tuple[JournalEntry, ...], whole_at: int = 0) -> RestoredRecord:
-        id = f"restored-{base:x}-{partition}-{number:x}"
-        made = JournalRecord(id=id, at=now, by=by, entries=entries, whole_at=whole_at)
+        made = JournalRecord(id=f"{id}-{partition}-{number:x}", at=now, by=by, entries=entries, whole_at=whole_at)
         return RestoredRecord(partition, keys[partition], made)
 
     for partition, key in enumerate(keys):
         moved = EpochsMoved(key, base)
         entry = JournalEntry(expect={moved.aggregate: 0}, events=(moved,))
-        yield record(partition, 0, (entry,), 1 + sum(1 for _ in batches(partition)))
+        yield record(partition, 0, (entry,), others + 1 + sum(1 for _ in batches(partition)))
     for partition in range(partitions):
         yield from (record(partition, number, batch) for number, batch in enumerate(batches(partition), 1))
 

@@ -167,7 +167,7 @@ def _messages() -> Document:
             _ref("Record"),
             shown,
         ),
-        "headers": _headers({"type": "string", "enum": [*types, "Refusal"]}),
+        "headers": _headers({"type": "string", "enum": [*types, "Refusal", "Hold"]}),
     }
     given_up = [example for example in found if "sluice_topic" in dict(example.headers)]
     messages["DeadLetter"] = {

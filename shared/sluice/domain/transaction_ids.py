@@ -9,6 +9,8 @@ from uuid import UUID
 
 _MASK_64 = 0xFFFFFFFFFFFFFFFF
 _MAX_INT64 = 0x7FFFFFFFFFFFFFFF
+_BEYOND_COUNTERS = 1 << 62
+"""Set in every low half: Pravega's own controllers count there from 0, and what they gave out is never given again."""
 _RANGE_DIGITS = 2
 MAX_RANGE = 16**_RANGE_DIGITS
 """The ids of a range differ in their last digits alone."""
@@ -16,7 +18,7 @@ MAX_RANGE = 16**_RANGE_DIGITS
 
 def transaction_id(epoch: int, request: str) -> str:
     """The id of the transaction that a request opens in an epoch."""
-    low = int.from_bytes(blake2b(request.encode(), digest_size=8).digest(), "big") & _MAX_INT64
+    low = int.from_bytes(blake2b(request.encode(), digest_size=8).digest(), "big") & _MAX_INT64 | _BEYOND_COUNTERS
     return f"{epoch:08x}-0000-0000-{low >> 48:04x}-{low & 0xFFFFFFFFFFFF:012x}"
 
 

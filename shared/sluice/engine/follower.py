@@ -17,7 +17,7 @@ from sluice.engine.loading import SnapshotLoader, Start, check_order
 from sluice.engine.markers import PartitionMarkers
 from sluice.engine.partition import partition_keys, partition_of
 from sluice.engine.ports import EndsUnknownError, Log, Message, Model, SnapshotStore, SnapshotStoreError, end_of
-from sluice.engine.record import Record
+from sluice.engine.record import HELD, Record
 from sluice.engine.waiters import Waiters
 from sluice.exceptions import in_words
 from sluice.telemetry import metrics
@@ -52,6 +52,7 @@ class Follower:
         snapshots: SnapshotStore | None = None,
         warm: int = WARM_AGGREGATES,
     ) -> None:
+        self.caught_up = asyncio.Event()
         self.loaded = asyncio.Event()
         self.overtaken = asyncio.Event()
         """Set once records are missing behind those that were folded: they were trimmed before this follower came.
@@ -105,7 +106,10 @@ class Follower:
         """What is waited for before the views may be used, in words; None once all are loaded."""
         if self.loaded.is_set():
             return None
-        if half := self._half_restored:
+        half = self._half_restored
+        if any(self.views[partition].whole_at == HELD for partition in half):
+            return "the journal is held, until `sluice migrate release`"
+        if half:
             return f"a restore is not complete: partitions {', '.join(map(str, half))} lack records"
         return f"loading, {sum(view.next_offset for view in self.views):,} records so far"
 
@@ -163,6 +167,7 @@ class Follower:
                     await self.reach(partition, end)
             if self._to_load:
                 continue
+            self.caught_up.set()
             if self._half_restored:
                 await asyncio.sleep(LOAD_RETRY_S)
                 continue

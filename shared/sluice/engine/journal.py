@@ -93,8 +93,13 @@ class Journal:
 
     @property
     def loaded(self) -> asyncio.Event:
-        """Set once the views have all that the log had at the start."""
+        """Set once the views have all that the log had at the start, and it is whole: they may be used."""
         return self._follower.loaded
+
+    @property
+    def caught_up(self) -> asyncio.Event:
+        """Set once the views have all that the log had at the start, also of one that is restored or held."""
+        return self._follower.caught_up
 
     @property
     def overtaken(self) -> asyncio.Event:

@@ -65,13 +65,17 @@ class Marker(msgspec.Struct, frozen=True, gc=False):
     outcome_hash: str = ""
 
 
+HELD = 2**53
+"""A `whole_at` that no partition reaches: it is held until a later record says otherwise."""
+
+
 class Record(msgspec.Struct, Generic[EventT, ReplyT], frozen=True, omit_defaults=True, gc=False):
     """`at` in epoch ms at the proposer, `by` its service/instance. It holds no cycles, so the collector need not look.
 
     `floors` says for topics of requests (name and id, see Source) below which position all of the partition's requests
     are decided, as far as the proposer has seen. A record with a `marker` has no entries. With `whole_at` it begins
-    what a restore has written: nobody may go by the partition before all records up to this offset are folded. `format`
-    says which releases may fold it (see `sluice.engine.formats`).
+    what a restore has written: nobody may go by the partition before all records up to this offset are folded; the
+    last one that says so counts. `format` says which releases may fold it (see `sluice.engine.formats`).
     """
 
     id: str
@@ -85,10 +89,10 @@ class Record(msgspec.Struct, Generic[EventT, ReplyT], frozen=True, omit_defaults
 
 
 def record_kind(record: Record[Any, Any]) -> str:
-    """What a record says it is, for the headers: its first event, or that there is none."""
+    """What a record says it is, for the headers: its first event, or what it has without one."""
     if record.marker is not None:
         return "Marker"
     for entry in record.entries:
         if entry.events:
             return type(entry.events[0]).__name__
-    return "Refusal"
+    return "Hold" if record.whole_at else "Refusal"

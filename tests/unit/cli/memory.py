@@ -107,6 +107,32 @@ class MemorySource:
         return record
 
 
+class MemoryTopics:
+    """Makes the topics of an empty source anew, and appends to them."""
+
+    def __init__(self, source: MemorySource) -> None:
+        self.source = source
+        self.unflushed = 0
+        self.meanwhile: Callable[[], None] = lambda: None
+        """Called before the first record is appended."""
+
+    def create(self, partitions: int, replication: int) -> None:
+        assert replication == topics.BROKERS_OWN
+        for topic in topics.TOPICS:
+            self.source.logs[topic.name] = [[] for _ in range(topic.partitions or partitions)]
+
+    def append(self, topic: str, partition: int, key: str, value: bytes, headers: Any) -> None:
+        assert partition_of(key, len(self.source.logs[topic])) == partition
+        if not self.unflushed:
+            self.meanwhile()
+        self.source.append(topic, key, value, headers, partition)
+        self.unflushed += 1
+
+    def flush(self) -> dict[int, int]:
+        self.unflushed = 0
+        return {partition: len(log) for partition, log in enumerate(self.source.logs[topics.JOURNAL.name])}
+
+
 def _first(log: list[KafkaRecord], at_ms: int | None, otherwise: int) -> int:
     if at_ms is None:
         return otherwise

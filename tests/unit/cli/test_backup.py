@@ -1,12 +1,10 @@
 """`sluice backup` over topics in memory: from one system's journal into another one's."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from unit.cli.conftest import Cli
-from unit.cli.memory import MemorySource
+from unit.cli.memory import MemorySource, MemoryTopics
 
 from sluice.domain.config import ScalingPolicy, StreamConfig
 from sluice.domain.ids import StreamId
@@ -15,37 +13,11 @@ from sluice.domain.stream.restore import bases_of
 from sluice.domain.stream.state import StreamState, find_stream
 from sluice.engine.fold import GuardedReader, PartitionView
 from sluice.engine.partition import partition_keys, partition_of
-from sluice.kafka.topics import BROKERS_OWN, JOURNAL, TOPICS
+from sluice.kafka.topics import JOURNAL
 from sluice.lookback.source import KafkaRecord
 from sluice_cli import session
 
 ORDERS = StreamId("demo", "orders")
-
-
-class MemoryTopics:
-    """Makes the topics of an empty source anew, and appends to them."""
-
-    def __init__(self, source: MemorySource) -> None:
-        self.source = source
-        self.unflushed = 0
-        self.meanwhile: Callable[[], None] = lambda: None
-        """Called before the first record is appended."""
-
-    def create(self, partitions: int, replication: int) -> None:
-        assert replication == BROKERS_OWN
-        for topic in TOPICS:
-            self.source.logs[topic.name] = [[] for _ in range(topic.partitions or partitions)]
-
-    def append(self, topic: str, partition: int, key: str, value: bytes, headers: Any) -> None:
-        assert partition_of(key, len(self.source.logs[topic])) == partition
-        if not self.unflushed:
-            self.meanwhile()
-        self.source.append(topic, key, value, headers, partition)
-        self.unflushed += 1
-
-    def flush(self) -> dict[int, int]:
-        self.unflushed = 0
-        return {partition: len(log) for partition, log in enumerate(self.source.logs[JOURNAL.name])}
 
 
 @pytest.fixture

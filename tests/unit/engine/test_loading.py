@@ -17,7 +17,7 @@ from sluice.engine.loading import SIDE_BY_SIDE
 from sluice.engine.markers import FOLD_FORMAT
 from sluice.engine.partition import partition_keys
 from sluice.engine.ports import SnapshotStoreError
-from sluice.engine.record import Marker
+from sluice.engine.record import HELD, Marker
 from sluice.memory.snapshots import MemorySnapshotStore
 
 JOURNAL = "sluice.journal"
@@ -232,6 +232,30 @@ async def test_a_journal_is_not_loaded_before_each_partition_has_all_of_a_restor
         await journal.barrier([1])
         await waits_for("1")
         write(1, "second")
+        await journal.loaded.wait()
+        assert journal.loading is None
+    finally:
+        await world.stop()
+
+
+async def test_a_held_journal_is_caught_up_but_not_loaded_before_each_partition_is_released() -> None:
+    world = SnapshotWorld(2)
+    model, keys = CounterModel(), partition_keys(2)
+
+    def write(partition: int, id: str, whole_at: int) -> None:
+        value = model.encode(record(id=id, whole_at=whole_at))
+        world.broker.land_in(JOURNAL, partition, keys[partition], value)
+
+    try:
+        for partition in range(2):
+            write(partition, f"held-{partition}", HELD)
+        journal = world.journal()
+        await journal.caught_up.wait()
+        assert not journal.loaded.is_set() and "held" in (journal.loading or "")
+        write(0, "released-0", 1)
+        await journal.barrier([0])
+        assert not journal.loaded.is_set() and "held" in (journal.loading or "")
+        write(1, "released-1", 1)
         await journal.loaded.wait()
         assert journal.loading is None
     finally:

@@ -38,6 +38,14 @@ async def ready(app: FastAPI) -> tuple[int, dict[str, str]]:
     return answer.status_code, answer.json()["not_ready"]
 
 
+async def started(runtime: Runtime, settings: GatewaySettings, app: FastAPI) -> None:
+    """The gateway serves, and its journal is loaded."""
+    runtime.journal.start()
+    runtime.stack.push_async_callback(runtime.journal.stop)
+    await runtime.journal.loaded.wait()
+    await main.start(runtime, settings, app)
+
+
 async def test_a_gateway_that_ends_is_not_ready_while_it_answers_the_calls_in_progress(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -64,7 +72,7 @@ async def test_a_gateway_that_ends_is_not_ready_while_it_answers_the_calls_in_pr
     settings = GatewaySettings(kafka_bootstrap=UNREACHABLE, host="127.0.0.1", grpc_port=0, stop_grace_s=ENDS_S)
     runtime = Runtime("api-gateway", settings, MemoryConnections(MemoryGroups(MemoryBroker())))
     app = build_app(runtime, settings.max_http_connections)
-    await main.start(runtime, settings, app)
+    await started(runtime, settings, app)
     assert await ready(app) == (200, {})
     assert runtime.degraded["signs of life"]() is None
     async with grpc.aio.insecure_channel(f"127.0.0.1:{ports[0]}") as channel:
@@ -99,7 +107,7 @@ async def test_a_gateway_with_a_password_file_asks_for_credentials_on_both_ports
     )
     runtime = Runtime("api-gateway", settings, MemoryConnections(MemoryGroups(MemoryBroker())))
     app = build_app(runtime, settings.max_http_connections, main.guard_of(runtime, settings))
-    await main.start(runtime, settings, app)
+    await started(runtime, settings, app)
     assert [one.name for one in runtime.watched] == ["password file"]
     assert runtime.degraded["password file"]() is None
     admin = {"authorization": "Basic " + b64encode(b"admin:secret").decode()}
@@ -130,7 +138,7 @@ async def test_a_process_that_serves_one_interface_has_nothing_of_the_other(
     settings = GatewaySettings(kafka_bootstrap=UNREACHABLE, host="127.0.0.1", grpc_port=free_port(), serves=serves)
     runtime = Runtime("any", settings, MemoryConnections(MemoryGroups(MemoryBroker())))
     app = build_app(runtime, settings.max_http_connections, None, browsers_of(settings), None, serves)
-    await main.start(runtime, settings, app)
+    await started(runtime, settings, app)
     assert ("grpc" in runtime.checks, "grpc" in runtime.endpoints) == (serves.pravega, serves.pravega)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as client:
         assert [(await client.get(path)).status_code for path in (*found, missing)] == [200, 200, 404]

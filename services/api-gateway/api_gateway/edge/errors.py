@@ -43,6 +43,10 @@ class RequestTimeoutError(Exception):
     """The request was sent and no reply came: in time, or while this process followed; the operation goes on."""
 
 
+class NotServingError(Exception):
+    """The journal is not loaded yet, or the process ends: nothing was done."""
+
+
 class NoOwnerError(Exception):
     """No segment store is known to run the container."""
 
@@ -60,6 +64,7 @@ _CODES: tuple[tuple[type[Exception], StatusCode], ...] = (
     (IllegalStateError, StatusCode.INTERNAL),
     (InvalidArgumentError, StatusCode.INVALID_ARGUMENT),
     (StreamRestoringError, StatusCode.UNAVAILABLE),
+    (NotServingError, StatusCode.UNAVAILABLE),
     (OverloadedError, StatusCode.RESOURCE_EXHAUSTED),
     (QuotaExceededError, StatusCode.RESOURCE_EXHAUSTED),
     (SendQueueFullError, StatusCode.RESOURCE_EXHAUSTED),

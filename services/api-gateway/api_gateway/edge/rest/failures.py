@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 from api_gateway.edge.errors import (
     BadRequestError,
     NoOwnerError,
+    NotServingError,
     OverloadedError,
     QuotaExceededError,
     RequestTimeoutError,
@@ -40,10 +41,6 @@ class RefusedError(Exception):
         super().__init__(detail)
         self.status = status
         self.reason = reason
-
-
-class NotServingError(Exception):
-    """The journal is still being loaded, or the process ends."""
 
 
 class Failure(msgspec.Struct, frozen=True):

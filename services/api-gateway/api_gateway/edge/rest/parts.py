@@ -10,9 +10,9 @@ from typing import Annotated, Any
 from fastapi import Depends, Request
 
 from api_gateway.edge.containers import Containers
+from api_gateway.edge.errors import NotServingError
 from api_gateway.edge.reads import Reads
 from api_gateway.edge.requests import Requests
-from api_gateway.edge.rest.failures import NotServingError
 from sluice.domain.commands import Command
 from sluice.domain.decision import Reply
 from sluice.engine.ports import Clock
