@@ -24,7 +24,7 @@ from support.writer import WriterProcess
 
 from bench.pod_resources import stream_by_kubectl
 from bench.pod_scaling import gateway_follows_load, workflows_follow_lag
-from bench.pods import deleted, drained, kubectl, kubelet_killed, rolled_out, scaled
+from bench.pods import deleted, drained, kubectl, kubelet_killed, pods, rolled_out, scaled
 from bench.prober import Prober
 from harness import eventually
 
@@ -191,7 +191,7 @@ def _silence(times: list[float], began: float, ended: float) -> float:
 
 
 def steps(address: str) -> list[tuple[str, Callable[[], None]]]:
-    """What is done, and how; all but the drain begins and ends with one pod of each."""
+    """What is done, and how; all but the drain begins and ends with one pod of each, of stores with as many."""
     found: list[tuple[str, Callable[[], None]]] = []
     for service in SERVICES:
         found += [(f"{service} scaled {a} → {b}", partial(scaled, service, b)) for a, b in ((1, 3), (3, 1))]
@@ -204,7 +204,9 @@ def steps(address: str) -> list[tuple[str, Callable[[], None]]]:
         ("the gateway's autoscaler", partial(gateway_follows_load, address)),
         ("KEDA's query", partial(workflows_follow_lag, address)),
     ]
-    # At last: after them clients may have to catch up.
+    several = [app for app in STORES if len(pods(app)) > 1]
+    found += [(f"one of {app}'s pods deleted", partial(deleted, app, 1)) for app in several]
+    # At last: clients may end meanwhile.
     found += [(f"{app}'s pod deleted", partial(deleted, app)) for app in STORES]
     return found
 

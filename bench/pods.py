@@ -63,11 +63,12 @@ def rolled_out(service: str) -> None:
     wait_for(service, len(before), before)
 
 
-def deleted(app: str) -> None:
-    """Its pods are killed without grace, as when a node is lost. What was on a volume of its own is there after."""
-    before, kept = uids(app), on_volumes(app)
-    kubectl("delete", "pod", f"--selector=app.kubernetes.io/name={app}", "--grace-period=0", "--force")
-    wait_for(app, len(before), before)
+def deleted(app: str, count: int | None = None) -> None:
+    """So many of its pods, or all, are killed without grace, as when a node is lost. What was on a volume stays."""
+    before, kept = pods(app), on_volumes(app)
+    chosen = [pod["metadata"] for pod in before][:count]
+    kubectl("delete", "pod", *(metadata["name"] for metadata in chosen), "--grace-period=0", "--force")
+    wait_for(app, len(before), frozenset(metadata["uid"] for metadata in chosen))
     assert kept <= on_volumes(app), f"{app}'s volume has lost {sorted(kept - on_volumes(app))[:5]}"
 
 
