@@ -8,7 +8,9 @@ of unfinished work is among that. FILE is what tests read (`tests/unit/migration
 import argparse
 import asyncio
 import lzma
+import os
 import secrets
+import signal
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -41,8 +43,8 @@ _RETENTION_S = 150.0
 _LEASE_MS = 500_000
 _SCOPE = "shop"
 _LIVES = 6
-_MIDDLE_S = 30.0
-_MIDDLE = frozenset({"a transition", "a truncation", "a batch"})
+_MIDDLE_S, _MOMENT_S = 60.0, 0.02
+_MIDDLE = frozenset({"a transition", "a truncation", "a batch", "COMMITTING"})
 """What is to be seen of a life before it is ended."""
 _SCALED, _TRUNCATED, _ROLLED = (
     tuple(f"{what}-{number}" for number in range(4)) for what in ("scaled", "truncated", "rolled")
@@ -227,17 +229,22 @@ def missing(things: Iterable[Thing]) -> set[str]:
     return {name for name, is_there in seen.items() if not is_there}
 
 
-async def _until_in_the_middle(system: System) -> None:
-    """Return when everything that is to be in the middle of its work was seen there in one look, or some time later."""
+async def _freeze_in_the_middle(system: System, pid: int) -> None:
+    """Return with the controller frozen in the middle of everything, or frozen some time later.
+
+    It runs for a moment, and stands still while it is looked at.
+    """
     async with _source(system) as source:
-        cluster = await source.cluster()
-        scope = await source.scope(_SCOPE, raw.scopes(cluster)[_SCOPE])
+        scope = await source.scope(_SCOPE, raw.scopes(await source.cluster())[_SCOPE])
         names = [one for one in raw.members(scope) if one.name in (*_SCALED, *_TRUNCATED, *_ROLLED)]
         end = time.monotonic() + _MIDDLE_S
-        while time.monotonic() < end:
+        while True:
+            os.kill(pid, signal.SIGSTOP)
             found = await asyncio.gather(*map(source.thing, names))
-            if not missing(map(raw.thing, found)) & _MIDDLE:
+            if not missing(map(raw.thing, found)) & _MIDDLE or time.monotonic() > end:
                 return
+            os.kill(pid, signal.SIGCONT)
+            await asyncio.sleep(_MOMENT_S)
 
 
 @asynccontextmanager
@@ -270,7 +277,7 @@ def _lives(system: System, folder: Path, file: Path) -> None:
                 grow_up(life, lambda stream, ids: asyncio.run(_append(system, stream, ids)))
             until(lambda: "a retention cut" not in missing(_read(system, folder).things()), "retention", _RETENTION_S)
             begin_the_end(life)
-            asyncio.run(_until_in_the_middle(system))
+            asyncio.run(_freeze_in_the_middle(system, peer.pid))
         finally:
             peer.kill()
             life.close()

@@ -180,8 +180,12 @@ def _reading(zookeeper: str, cluster: str, concurrency: int, work: "Callable[[So
     async def read() -> _R:
         with open_zookeeper(zookeeper, cluster) as nodes:
             containers = await asyncio.to_thread(Containers, nodes)
-            async with open_store(containers.host, containers.count) as store:
-                return await work(Source(store, nodes, concurrency))
+            following = asyncio.create_task(containers.follow())
+            try:
+                async with open_store(containers.host, containers.count) as store:
+                    return await work(Source(store, nodes, concurrency))
+            finally:
+                following.cancel()
 
     try:
         return asyncio.run(read())

@@ -6,6 +6,7 @@ the next one is asked for, which bounds what the stores have to do. ZooKeeper is
 
 import asyncio
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from uuid import UUID
 
 from sluice.domain.host import Host
@@ -13,7 +14,7 @@ from sluice.pravega.container_map import CONTAINER_MAP_NODE, CONTROLLERS_NODE, d
 from sluice.pravega.envelope import MalformedPayload
 from sluice.pravega.errors import SegmentMissing, TryLater
 from sluice.pravega.store import SegmentStore, TablePage
-from sluice_cli.errors import RefusedError
+from sluice_cli.errors import RefusedError, UnreachableError
 from sluice_cli.migration import raw, tables
 from sluice_cli.migration.raw import Entry, Name, Nodes, Raw, RawTable
 from sluice_cli.migration.zookeeper_store import REQUESTS, SYSTEM, ZooKeeperStore
@@ -158,9 +159,12 @@ class Containers:
     def host(self, container: int) -> Host | None:
         return self._hosts.get(container)
 
-    async def renew(self) -> None:
-        """Read the map anew; where a store is away the next attempt finds where its containers went."""
-        self._hosts = await asyncio.to_thread(self._read)
+    async def follow(self, every_s: float = 1.0) -> None:
+        """Read the map again and again, until called off: where a store is away, its containers go to another one."""
+        while True:
+            await asyncio.sleep(every_s)
+            with suppress(UnreachableError):
+                self._hosts = await asyncio.to_thread(self._read)
 
     def _read(self) -> dict[int, Host]:
         found = self._nodes.get(CONTAINER_MAP_NODE)

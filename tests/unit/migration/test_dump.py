@@ -1,13 +1,17 @@
 """Dumps: of a live original, resumed, read again, and compared."""
 
+import asyncio
 from pathlib import Path
 from uuid import UUID
 
 import msgspec
 import pytest
-from unit.migration.original import COUNTER, SCOPE, Original, T, id_of, orders
+from support.wait import SOON_S, eventually_async
+from unit.migration.original import COUNTER, SCOPE, MemoryNodes, Original, T, id_of, orders
 
+from sluice.domain.host import Host
 from sluice.lookback.progress import unseen
+from sluice.pravega.container_map import CONTAINER_MAP_NODE, encode_container_map
 from sluice_cli.errors import RefusedError
 from sluice_cli.migration import records as r
 from sluice_cli.migration import tables as t
@@ -15,7 +19,7 @@ from sluice_cli.migration.difference import differences
 from sluice_cli.migration.dump import DECODED, MANIFEST, THINGS, Dump, Manifest, dump
 from sluice_cli.migration.model import KeyValueTable, ReaderGroup, Stream
 from sluice_cli.migration.raw import Name, Raw
-from sluice_cli.migration.source import PAGE_ENTRIES, Source
+from sluice_cli.migration.source import PAGE_ENTRIES, Containers, Source
 
 TRANSACTION = UUID(int=2 << 96 | 77)
 OPEN = r.ActiveTransaction(T, T, T, r.TransactionStatus.OPEN)
@@ -109,6 +113,17 @@ async def test_what_is_not_there_any_more_is_no_part_of_the_dump(original: Origi
     await original.remove(t.in_scope("kvTables", SCOPE, id_of(SCOPE)), "stock")
     await dumped(original, tmp_path)
     assert "stock" not in {one.name for one in Dump(tmp_path).things()}
+
+
+async def test_a_container_is_found_where_it_has_gone() -> None:
+    first, second = Host("a", 1), Host("b", 2)
+    nodes = MemoryNodes({CONTAINER_MAP_NODE: encode_container_map({first: {0, 1}})})
+    containers = Containers(nodes)
+    following = asyncio.create_task(containers.follow(every_s=0.001))
+    nodes.all[CONTAINER_MAP_NODE] = encode_container_map({first: {0}, second: {1}})
+    await eventually_async(lambda: containers.host(1) == second, SOON_S, "the map is read again")
+    following.cancel()
+    assert (containers.host(0), containers.count) == (first, 2)
 
 
 async def test_a_cluster_without_scopes_is_refused(tmp_path: Path) -> None:
