@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from support.effort import load_profile
+from support.log_lines import WithExtra
 from support.ports import free_port
 from support.side_by_side import DISTURBED, PLATFORM, SYSTEM, SideBySide, Timeline, UntilLast, put_in_order
 
@@ -32,6 +33,12 @@ _until_last = UntilLast()
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(_until_last)
     config.pluginmanager.register(Timeline())
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """The log of a failed test is where a failure elsewhere has to be explained from."""
+    handler = session.config.pluginmanager.getplugin("logging-plugin").report_handler
+    handler.setFormatter(WithExtra(handler.formatter))
 
 
 @pytest.hookimpl(wrapper=True)

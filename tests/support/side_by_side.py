@@ -10,8 +10,9 @@ been given waits for them, whoever else has nothing to do.
 A system that nothing uses any more takes a fifth of a processor all the same: it ends with the last test of its unit.
 """
 
+import os
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import PurePath
 from typing import TypeVar
@@ -61,6 +62,7 @@ _ON_THEIR_OWN = (
 _LAST = ("test_feed",)
 """The files of `integration` that their units end with."""
 SHOWN_S = 10.0
+_CPU_S = "cpu_s"
 LONGEST = (
     CONTAINERS,
     SYSTEM,
@@ -116,22 +118,41 @@ class SideBySide(LoadScopeScheduling):  # type: ignore[misc]
 
 
 class Timeline:
-    """A plugin of pytest: says at the end of a run which of its processes was at which unit, and when."""
+    """A plugin of pytest: says at the end of a run which of its processes was at which unit, when, and what it took.
+
+    That is CPU time of the process and of those that it has started and seen the end of; containers are not among them.
+    """
 
     def __init__(self) -> None:
         self._began = time.time()
-        self._spans: dict[tuple[str, str], tuple[float, float]] = {}
+        self._spans: dict[tuple[str, str], tuple[float, float, float]] = {}
+        self._counted_s = _cpu_s()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Runs where the test does; what is added here is sent to where reports are gathered."""
+        report = yield
+        until_now_s = _cpu_s()
+        report.user_properties.append((_CPU_S, until_now_s - self._counted_s))
+        self._counted_s = until_now_s
+        return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if worker := getattr(report, "worker_id", ""):
-            at = (worker, unit_of(report.nodeid))
-            since, _ = self._spans.get(at, (report.start, 0.0))
-            self._spans[at] = since, report.stop
+        worker = getattr(report, "worker_id", "here")
+        at = (worker, unit_of(report.nodeid))
+        since, _, cpu_s = self._spans.get(at, (report.start, 0.0, 0.0))
+        self._spans[at] = since, report.stop, cpu_s + float(str(dict(report.user_properties)[_CPU_S]))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         long = [(at, span) for at, span in self._spans.items() if span[1] - span[0] >= SHOWN_S]
-        for (worker, unit), (since, until) in sorted(long):
-            terminalreporter.line(f"{worker}: {since - self._began:5.0f} to {until - self._began:5.0f} s: {unit}")
+        for (worker, unit), (since, until, cpu_s) in sorted(long):
+            span = f"{since - self._began:5.0f} to {until - self._began:5.0f} s"
+            terminalreporter.line(f"{worker}: {span}, {cpu_s:4.0f} s of CPU: {unit}")
+
+
+def _cpu_s() -> float:
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
 class UntilLast:

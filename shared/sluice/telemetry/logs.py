@@ -39,6 +39,11 @@ LOUD = (
 """Each logger by itself: a filter does not reach those below."""
 
 
+def extra_of(record: logging.LogRecord) -> dict[str, Any]:
+    """What the code gave beside the message."""
+    return {k: v for k, v in vars(record).items() if k not in _STANDARD | _FOR_TERMINALS}
+
+
 class JsonFormatter(logging.Formatter):
     def __init__(self, service: str, instance: str) -> None:
         super().__init__()
@@ -56,7 +61,7 @@ class JsonFormatter(logging.Formatter):
         }
         if tracing.is_on() and (trace_id := tracing.current().trace_id()):
             line["trace_id"] = trace_id
-        line.update({k: v for k, v in vars(record).items() if k not in _STANDARD | _FOR_TERMINALS})
+        line.update(extra_of(record))
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         return msgspec.json.encode(line, enc_hook=repr).decode().translate(_ESCAPED)
