@@ -8,7 +8,7 @@ not name any more is not part of the dump. `manifest.json` is written last: with
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +26,8 @@ THINGS, MANIFEST, DECODED = "things.jsonl", "manifest.json", "decoded.jsonl"
 FORMAT = 1
 COUNTER = "counter"
 """The node of the last id of a transaction that may have been given."""
-READERS = 16
-"""Things that are read at a time; how many tables that is, is the source's business."""
+AT_A_TIME = 16
+"""Things that are looked at; how many tables that is, is the source's business."""
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(Raw)
@@ -167,26 +167,36 @@ class _Round:
             scope = await self._source.scope(name, id)
             self._note(scope)
             things += raw.members(scope)
-        left = iter([name for name in things if not (self._is_first and self._dump.get(name) is not None)])
-        with self._progress(self._title, len(things)) as advance:
-            try:
-                async with asyncio.TaskGroup() as readers:
-                    for _ in range(READERS):
-                        readers.create_task(self._read(left, advance))
-            except ExceptionGroup as failed:
-                # One says enough; the others failed alike, or were called off.
-                raise failed.exceptions[0] from failed
+        left = [name for name in things if not (self._is_first and self._dump.get(name) is not None)]
+        with self._progress(self._title, len(left)) as advance:
+            await side_by_side(left, self._read, advance)
         return self._changed
 
-    async def _read(self, names: Iterator[Name], advance: Advance) -> None:
-        for name in names:
-            self._note(await self._source.thing(name))
-            advance(1)
+    async def _read(self, name: Name) -> None:
+        self._note(await self._source.thing(name))
 
     def _note(self, found: Raw) -> None:
         if self._dump.get(found.of) != found:
             self._dump.append(found)
             self._changed.append(found.of)
+
+
+async def side_by_side(names: Iterable[Name], work: Callable[[Name], Awaitable[None]], advance: Advance) -> None:
+    """Do the work for all of them, a few at a time. Raises what the first one raises that fails."""
+    left = iter(names)
+
+    async def work_off() -> None:
+        for name in left:
+            await work(name)
+            advance(1)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(AT_A_TIME):
+                group.create_task(work_off())
+    except ExceptionGroup as failed:
+        # One says enough; the others failed alike, or were called off.
+        raise failed.exceptions[0] from failed
 
 
 def _write_decoded(found: Dump, names: list[Name], path: Path, progress: Progress) -> None:

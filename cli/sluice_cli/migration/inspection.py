@@ -1,7 +1,7 @@
 """What an original has, what of it is in the middle of something, and which invariants hold.
 
 A live original changes while it is looked at. So what does not hold is read and judged again, and counts only if it
-still does not hold. One thing after the other is decoded, judged and forgotten.
+still does not hold. A few things at a time are decoded, judged and forgotten.
 """
 
 from collections import Counter
@@ -11,11 +11,11 @@ import msgspec
 
 from sluice.lookback.progress import Progress
 from sluice_cli.migration import raw
-from sluice_cli.migration.dump import Dump
+from sluice_cli.migration.dump import Dump, side_by_side
 from sluice_cli.migration.invariants import TITLES, Judge, Problem
 from sluice_cli.migration.model import Cluster, KeyValueTable, ReaderGroup, Stream, Thing
 from sluice_cli.migration.raw import Name, Raw
-from sluice_cli.migration.segments import SegmentJudge
+from sluice_cli.migration.segments import NONE, SegmentJudge
 from sluice_cli.migration.tables import UnreadableEntry
 from sluice_cli.migration.unfinished import Unfinished, lost_deletions, unfinished
 
@@ -73,48 +73,47 @@ class Inspector:
         self._problems: list[Problem] = []
         self._unreadable: list[str] = []
         self._unfinished: list[Unfinished] = []
+        self._bytes = 0
 
     async def run(self, progress: Progress, controllers: tuple[str, ...] = (), read_ms: int = 0) -> Inspection:
         """Look at everything. Raises SegmentStoreError; UnreadableEntry if it is in what belongs to no thing."""
         names = list(self._dump.names())
         with progress("judging", len(names)) as advance:
-            for name in names:
-                await self._look(self._dump[name])
-                advance(1)
+            await side_by_side(names, self._look, advance)
         self._problems += self._judge.at_last()
         return Inspection(
             controllers,
             dict(self._counts),
-            self._segments.bytes if self._segments is not None else None,
+            self._bytes if self._segments is not None else None,
             read_ms,
             tuple(self._verdicts()),
-            tuple(self._problems),
-            tuple(self._unreadable),
-            tuple(self._unfinished),
+            tuple(sorted(self._problems, key=lambda one: (one.invariant, one.of, one.what))),
+            tuple(sorted(self._unreadable)),
+            tuple(sorted(self._unfinished, key=lambda one: one.of)),
             tuple(lost_deletions(self._dump.nodes())),
         )
 
-    async def _look(self, found: Raw) -> None:
+    async def _look(self, name: Name) -> None:
+        found = self._dump[name]
         for attempt in range(1, ATTEMPTS + 1):
-            unreadable, thing, problems = None, None, list[Problem]()
+            unreadable, thing, problems, answers = None, None, list[Problem](), NONE
             try:
                 thing = raw.thing(found)
-                problems = [*self._judge.of(thing), *await self._of_segments(thing)]
+                answers = await self._segments.of(thing) if self._segments is not None else NONE
+                problems = [*self._judge.of(thing), *answers.problems]
             except UnreadableEntry as error:
                 unreadable = f"{error}"
             if self._read_again is None or attempt == ATTEMPTS or (not problems and unreadable is None):
                 break
-            found = await self._read_again(found.of)
+            found = await self._read_again(name)
         self._problems += problems
+        self._bytes += answers.bytes
         if unreadable is not None:
             self._unreadable.append(unreadable)
         if thing is not None:
-            for name, number in counts(thing):
-                self._counts[name] += number
+            for what, number in counts(thing):
+                self._counts[what] += number
             self._unfinished += unfinished(thing)
-
-    async def _of_segments(self, thing: Thing) -> list[Problem]:
-        return await self._segments.of(thing) if self._segments is not None else []
 
     def _verdicts(self) -> Iterator[Invariant]:
         count = Counter(problem.invariant for problem in self._problems)

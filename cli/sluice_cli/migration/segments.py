@@ -7,6 +7,7 @@ questions at a time as the caller says. Numbers: controller-metadata-store 6.4.
 import asyncio
 from collections.abc import Iterator
 from functools import partial
+from typing import NamedTuple
 
 import msgspec
 
@@ -58,39 +59,44 @@ def _offset(cut: dict[int, int], id: int) -> int | None:
     return offset if offset is None or offset >= 0 else None
 
 
+class Answers(NamedTuple):
+    """What is not as it should be of a thing, and what its segments hold."""
+
+    problems: list[Problem]
+    bytes: int
+
+
+NONE = Answers([], 0)
+
+
 class SegmentJudge:
     """Asks for the segments of things. Raises SegmentStoreError."""
 
     def __init__(self, store: SegmentStore, concurrency: int) -> None:
         self._store = store
         self._turns = asyncio.Semaphore(concurrency)
-        self.questions = 0
-        self.bytes = 0
-        """In all segments that exist."""
 
-    async def of(self, thing: Thing) -> list[Problem]:
-        """What is not as it should be."""
+    async def of(self, thing: Thing) -> Answers:
+        """What the stores say of a thing."""
         if isinstance(thing, KeyValueTable):
-            return await self._of_table(thing)
+            return Answers(await self._of_table(thing), 0)
         if not isinstance(thing, Stream) or not is_created(thing):
-            return []
+            return NONE
         assert thing.metadata is not None
-        questions = [self._of_segment(thing, one) for one in wanted(thing.metadata)]
-        return [problem for found in await asyncio.gather(*questions) for problem in found]
+        found = await asyncio.gather(*(self._of_segment(thing, one) for one in wanted(thing.metadata)))
+        return Answers([problem for one in found for problem in one.problems], sum(one.bytes for one in found))
 
-    async def _of_segment(self, stream: Stream, one: Wanted) -> list[Problem]:
+    async def _of_segment(self, stream: Stream, one: Wanted) -> Answers:
         info = await self._info(segment_name(stream.scope, stream.name, one.id))
-        return [Problem(number, name_of(stream), what, stops) for number, what, stops in _judged(one, info)]
+        problems = [Problem(number, name_of(stream), what, stops) for number, what, stops in _judged(one, info)]
+        return Answers(problems, info.length - info.start_offset if info is not None else 0)
 
     async def _info(self, name: str) -> SegmentInfo | None:
         async with self._turns:
-            self.questions += 1
             try:
-                info = await patiently(lambda: self._store.segment_info(name), PATIENCE_S, (TryLater,))
+                return await patiently(lambda: self._store.segment_info(name), PATIENCE_S, (TryLater,))
             except SegmentMissing:
                 return None
-            self.bytes += info.length - info.start_offset
-            return info
 
     async def _of_table(self, table: KeyValueTable) -> list[Problem]:
         found = table.metadata
@@ -101,7 +107,6 @@ class SegmentJudge:
         for one in found.epochs[found.current_epoch].segments if found.current_epoch in found.epochs else ():
             name = kvt_segment_name(table.scope, table.name, one.id)
             async with self._turns:
-                self.questions += 1
                 try:
                     info = await patiently(partial(self._store.table_info, name), PATIENCE_S, (TryLater,))
                 except SegmentMissing:
