@@ -36,6 +36,9 @@ Open = Callable[[], AbstractContextManager[Api]]
 def run(open_api: Open, namespace: str, health: str | None) -> None:
     """Work until a signal comes; `health` is where /livez is served."""
     kopf.configure(log_format=kopf.LogFormat.JSON)
+    # A line for each probe and each look would hide the others.
+    for library in ("aiohttp.access", "httpx"):
+        logging.getLogger(library).setLevel(logging.WARNING)
     kopf.run(
         registry=registry(open_api),
         settings=settings(),
