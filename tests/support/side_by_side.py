@@ -14,7 +14,7 @@ import os
 import time
 from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TypeVar
 
 import pytest
@@ -121,12 +121,14 @@ class Timeline:
     """A plugin of pytest: says at the end of a run which of its processes was at which unit, when, and what it took.
 
     That is CPU time of the process and of those that it has started and seen the end of; containers are not among them.
+    While the machine's processors are idle for long, more processes (`PROCESSES`) make a run shorter.
     """
 
     def __init__(self) -> None:
         self._began = time.time()
         self._spans: dict[tuple[str, str], tuple[float, float, float]] = {}
         self._counted_s = _cpu_s()
+        self._idle_s = _idle_s()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
@@ -148,6 +150,14 @@ class Timeline:
         for (worker, unit), (since, until, cpu_s) in sorted(long):
             span = f"{since - self._began:5.0f} to {until - self._began:5.0f} s"
             terminalreporter.line(f"{worker}: {span}, {cpu_s:4.0f} s of CPU: {unit}")
+        if long:
+            idle = (_idle_s() - self._idle_s) / ((os.cpu_count() or 1) * (time.time() - self._began))
+            terminalreporter.line(f"this machine's processors: {idle:.0%} idle")
+
+
+def _idle_s() -> float:
+    """For how long this machine's processors have had nothing to do, all together."""
+    return float(Path("/proc/uptime").read_text().split()[1])
 
 
 def _cpu_s() -> float:
