@@ -44,7 +44,7 @@ _LEASE_MS = 500_000
 _SCOPE = "shop"
 _LIVES = 6
 _MIDDLE_S, _MOMENT_S = 60.0, 0.02
-_MIDDLE = frozenset({"a transition", "a truncation", "a batch", "COMMITTING"})
+_MIDDLE = frozenset({"a transition", "a truncation", "a batch", "COMMITTING", "ABORTING"})
 """What is to be seen of a life before it is ended."""
 _SCALED, _TRUNCATED, _ROLLED = (
     tuple(f"{what}-{number}" for number in range(4)) for what in ("scaled", "truncated", "rolled")
@@ -198,10 +198,11 @@ def begin_the_end(life: Life) -> None:
     """Everything begins at once."""
     for name in _TRUNCATED:
         life.scale(name)
-    opened = {name: [life.transaction(name) for _ in range(4)] for name in ("aborted", *_ROLLED)}
+    opened = {name: [life.transaction(name) for _ in range(4)] for name in _ROLLED}
+    aborted = [life.transaction("aborted") for _ in range(16)]
     for name in _ROLLED:
         life.scale(name)
-    requests: list[tuple[str, Any]] = [("abortTransaction", _request("aborted", id)) for id in opened.pop("aborted")]
+    requests: list[tuple[str, Any]] = [("abortTransaction", _request("aborted", id)) for id in aborted]
     requests += [("scale", life.split(name)) for name in _SCALED]
     requests += [("truncateStream", life.head(name)) for name in _TRUNCATED]
     requests += [("commitTransaction", _request(name, id)) for name, ids in opened.items() for id in ids]
@@ -236,7 +237,7 @@ async def _freeze_in_the_middle(system: System, pid: int) -> None:
     """
     async with _source(system) as source:
         scope = await source.scope(_SCOPE, raw.scopes(await source.cluster())[_SCOPE])
-        names = [one for one in raw.members(scope) if one.name in (*_SCALED, *_TRUNCATED, *_ROLLED)]
+        names = [one for one in raw.members(scope) if one.name in ("aborted", *_SCALED, *_TRUNCATED, *_ROLLED)]
         end = time.monotonic() + _MIDDLE_S
         while True:
             os.kill(pid, signal.SIGSTOP)
@@ -284,10 +285,10 @@ def _lives(system: System, folder: Path, file: Path) -> None:
             peer.stop()
         lacking = missing(_read(system, folder).things())
         print(f"life {number}: lacks {sorted(lacking)}", flush=True)
+        file.write_bytes(lzma.compress((folder / "dump" / dumps.THINGS).read_bytes(), preset=9))
         if not lacking:
             for problem in asyncio.run(_inspected(system, folder / "dump")):
                 print(problem, flush=True)
-            file.write_bytes(lzma.compress((folder / "dump" / dumps.THINGS).read_bytes(), preset=9))
             return
     raise SystemExit("no life left every kind of work unfinished")
 

@@ -23,8 +23,6 @@ from sluice_cli.migration.records import (
 from sluice_cli.migration.tables import StreamMetadata
 
 MARK, GROUP = "_MARK", "_RG"
-SYSTEM = "_system"
-"""The scope of the controller's own streams, whose groups it does not list."""
 ENDS = (1.0, 0.9999999999999999)
 _COUNTER_BITS = 96
 
@@ -303,8 +301,7 @@ class Judge:
         elif MARK + stream.name not in streams:
             yield Problem(12, of, "it has no mark stream", False)
         groups = self._cluster.scopes[stream.scope].groups
-        is_of_group = stream.name.startswith(GROUP) and stream.scope != SYSTEM
-        if is_of_group and stream.name.removeprefix(GROUP) not in groups:
+        if stream.name.startswith(GROUP) and stream.name.removeprefix(GROUP) not in groups:
             yield Problem(13, of, "it is the stream of a reader group that the controller does not know", False)
         highest = self._cluster.deleted_streams.get(f"{stream.scope}/{stream.name}")
         first = stream.metadata.epochs.get(0) if stream.metadata is not None else None
