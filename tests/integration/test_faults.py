@@ -178,15 +178,22 @@ def stores_in_use(gateway: Controller) -> set[str]:
     return {gateway.store_of("sc", f"st{number}") for number in range(100)}
 
 
+@contextmanager
+def zookeeper(system: System) -> Iterator[KazooClient]:
+    """A client of the system's ZooKeeper."""
+    client = KazooClient(system.zookeeper, timeout=5)
+    client.start(timeout=60)
+    try:
+        yield client
+    finally:
+        client.stop()
+        client.close()
+
+
 def container_map(system: System) -> dict[str, set[int]]:
     """The containers of every store that has any, as ZooKeeper says."""
-    zookeeper = KazooClient(system.zookeeper, timeout=5)
-    zookeeper.start(timeout=60)
-    try:
-        data, _ = zookeeper.get(f"/pravega/{system.settings.cluster_name}/{CONTAINER_MAP_NODE}")
-    finally:
-        zookeeper.stop()
-        zookeeper.close()
+    with zookeeper(system) as client:
+        data, _ = client.get(f"/pravega/{system.settings.cluster_name}/{CONTAINER_MAP_NODE}")
     return {f"{host.address}:{host.port}": set(ids) for host, ids in decode_container_map(data).items() if ids}
 
 
@@ -230,7 +237,7 @@ async def test_kafka_dies_and_comes_back(single: System, gateway: Controller, tr
 
 
 async def test_zookeeper_dies_and_comes_back(single: System, gateway: Controller, traffic: EventTraffic) -> None:
-    """Segment stores give their containers up when ZooKeeper is away for longer than their session: be quick."""
+    """Only a change of who runs the containers needs it. `test_several_stores.py` has it away for long."""
     scope = unique("zookeeper")
     assert gateway.create_scope(scope) == "SUCCESS"
     before = {number: gateway.store_of("sc", f"st{number}") for number in range(100)}

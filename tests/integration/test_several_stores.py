@@ -1,17 +1,19 @@
-"""Several segment stores whose containers move, and cluster-managers of which one is cut off from ZooKeeper.
+"""Several segment stores whose containers move, cluster-managers of which one is cut off from ZooKeeper, and all are.
 
 How long it takes until all is as it should be is measured and printed (`pytest -s`).
 """
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
 import httpx
 import pytest
-from integration.test_faults import ACTIVE, container_map
+from integration.test_faults import ACTIVE, container_map, zookeeper
+from support.client_process import ClientProcess, our_client
 from support.controller import Controller, controller, unique
 from support.effort import effort
 from support.event_traffic import EventTraffic, got_beyond
@@ -22,6 +24,7 @@ from support.writer import WriterProcess
 from harness import System, eventually
 from sluice.domain.cluster.events import ContainersAssigned
 from sluice.domain.segment import segment_name
+from sluice.pravega.container_map import HOSTS_NODE
 from sluice.pravega.routing import container_of
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
@@ -29,12 +32,14 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 DEADLINE_S = 120.0
 RECOVERY_S = 10.0
 INTERVAL_S = 5.0
+AWAY_S = 15.0
+"""Longer than a session with ZooKeeper, 10 s."""
 MANAGERS = ("cluster-manager-0", "cluster-manager-1")
 
 
 @pytest.fixture(scope="module")
 def several(runs_folder: Path) -> Iterator[System]:
-    links = [(manager, "zookeeper") for manager in MANAGERS]
+    links = [(user, "zookeeper") for user in ("bookie", "segment-store", *MANAGERS)]
     system = System(runs_folder / "several-stores", segment_stores=3, cluster_managers=2, links=links)
     for manager in MANAGERS:
         system.configure(manager, {"SLUICE_REBALANCE_INTERVAL_S": str(INTERVAL_S)})
@@ -144,3 +149,63 @@ def test_containers_move_while_a_cluster_manager_is_cut_off_from_zookeeper(sever
     within("it is back", lambda: not says_it_is_cut_off(several, victim))
     command(several, "undrain", last)
     within("undrained", lambda: sizes(several) == [1, 1, 2])
+
+
+# --- ZooKeeper
+
+
+def registered(system: System) -> set[str]:
+    """The segment stores that have a session with ZooKeeper."""
+    with zookeeper(system) as client:
+        return set(client.get_children(f"/pravega/{system.settings.cluster_name}/{HOSTS_NODE}"))
+
+
+@contextmanager
+def killed(system: System) -> Iterator[None]:
+    """The process is away, inside for longer than a session already; sessions go on when it is back."""
+    with system.killed("zookeeper"):
+        began = time.monotonic()
+        eventually(lambda: time.monotonic() - began >= AWAY_S, DEADLINE_S, "it is away for so long")
+        yield
+
+
+@contextmanager
+def cut_off(system: System) -> Iterator[None]:
+    """All who use it are; inside their sessions have ended."""
+    with ExitStack() as stack:
+        for user in ("bookie", "segment-store", "cluster-manager"):
+            stack.enter_context(system.cut(user, "zookeeper"))
+        within("no store is registered", lambda: not registered(system))
+        yield
+
+
+@pytest.mark.parametrize("fault", effort([killed, cut_off], [cut_off]))
+def test_clients_notice_nothing_of_zookeeper_away_for_longer_than_a_session(
+    several: System, gateway: Controller, fault: Callable[[System], AbstractContextManager[None]]
+) -> None:
+    eventually(lambda: sizes(several) == [1, 1, 2], DEADLINE_S, "all stores have containers")
+    stores, placed = registered(several), container_map(several)
+    with ClientProcess(gateway, "ours", our_client(several.grpc_address)) as client:
+        client.goes_on()
+        with fault(several):
+            client.goes_on()
+        back = time.monotonic()
+        client.goes_on()
+        within("all stores are registered", lambda: registered(several) == stores, back)
+        for manager in MANAGERS:
+            within(f"{manager} is ready", partial(several.is_ready, manager), back)
+        within("all stores have containers", lambda: sizes(several) == [1, 1, 2], back)
+        print(f"{client.progress()}; longest silences, in s: {client.silences()}; moved: {moved(several, placed)}")
+        last = several.segment_store_addresses[2]
+        command(several, "drain", last)
+        within("containers move", lambda: container_map(several).get(last) is None)
+        command(several, "undrain", last)
+        within("they move back", lambda: sizes(several) == [1, 1, 2])
+        client.goes_on()
+        client.ends_exactly_once()
+    print(f"{client.progress()}; longest silences, in s: {client.silences()}")
+
+
+def moved(system: System, before: dict[str, set[int]]) -> int:
+    """How many containers are on another store than before."""
+    return sum(len(held - before.get(store, set())) for store, held in container_map(system).items())
