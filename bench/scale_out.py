@@ -2,11 +2,13 @@
 
 For each step of each service: after how many seconds every instance that runs, and none that does not, had work. With
 one, two and three of each: how many calls a second the whole answers, and what a call takes of the processors in all
-instances of a service together, with what the model of docs/scaling.md makes of that. The gateways are reached through
-one address; each caller has a connection of its own.
+instances of a service together, with what the model of docs/scaling.md makes of that. While that is measured each
+instance stays on one core, the first on the first; what they call, and the callers, run on any. The gateways are
+reached through one address; each caller has a connection of its own.
 """
 
 import argparse
+import os
 import shutil
 import sys
 import tempfile
@@ -140,11 +142,22 @@ def _settle(system: System, instances: Mapping[str, int]) -> None:
     eventually(shared, _MOVES_S, f"the work is shared by {instances}")
 
 
+def _pin(system: System) -> None:
+    """Instances of a service get a core each as long as there is one."""
+    cores = sorted(os.sched_getaffinity(0))
+    for name in [name for service in SERVICES for name in (f"{service}-0", *_spare(service))]:
+        if system.is_running(name):
+            # Threads begin where the one that starts them is.
+            for thread in Path(f"/proc/{system.pid(name)}/task").iterdir():
+                os.sched_setaffinity(int(thread.name), {cores[_number(name) % len(cores)]})
+
+
 Measured = Mapping[str, Mapping[str, float]]
 """Microseconds of a call, by load and service."""
 
 
 def _throughput(system: System, address: str, instances: int, spell_s: float) -> Measured:
+    _pin(system)
     before = cpu_by_name(_roots(system))
     threading.Event().wait(spell_s)
     after = cpu_by_name(_roots(system))
@@ -163,7 +176,7 @@ def _print_model(measured: Mapping[int, Measured]) -> None:
     for name in measured[1]:
         for service in SERVICES:
             cost_us = {instances: found[name][service] for instances, found in measured.items()}
-            if max(cost_us.values()) < _NOTHING_US:
+            if min(cost_us.values()) < _NOTHING_US:
                 continue
             following_us, serving_us = linear_regression(list(cost_us), list(cost_us.values()))
             off_us = max(abs(serving_us + following_us * n - us) for n, us in cost_us.items())
