@@ -145,7 +145,7 @@ def test_partitions_name_their_owners_and_what_waits(doubled: System) -> None:
         doubled.freeze(name)
     try:
         with pytest.raises(httpx.ReadTimeout):
-            httpx.put(f"{url}{S}/scopes/{uuid4().hex}", timeout=3, trust_env=False)
+            httpx.put(f"{url}{S}/scopes/{uuid4().hex}", timeout=httpx.Timeout(COMES_S, read=3), trust_env=False)
 
         def waits() -> bool:
             (one,) = waiting()

@@ -57,7 +57,7 @@ def test_a_killed_store_shows_as_a_failing_card_whose_retry_ends_it_when_the_sto
     opened = visit(single.page_url)
     page = opened.go(f"#/workflows?scope={scope}")
     with pytest.raises(httpx.ReadTimeout):
-        client.post(f"{S}/scopes/{scope}/streams/st/seal", timeout=5)
+        client.post(f"{S}/scopes/{scope}/streams/st/seal", timeout=httpx.Timeout(COMES_S, read=5))
     card = page.get_by_role("region", name="Failing").get_by_role("article")
     expect(card).to_contain_text("attempt", timeout=COMES_S * MS)
     expect(card).to_contain_text("next")

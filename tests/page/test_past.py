@@ -7,7 +7,7 @@ import httpx
 from page.fixtures import Open
 from page.gateway import InThread
 from playwright.sync_api import expect
-from support.wait import eventually
+from support.wait import SOON_S, eventually
 
 
 def test_a_search_goes_on_where_an_answer_ends_and_asks_the_reader_once_enough_is_found(
@@ -151,4 +151,4 @@ def test_a_search_anew_finds_what_came_since(sample: InThread, visit: Open) -> N
         expect(page.locator("main")).to_contain_text(re.compile("No record in this span|ScopeCreated"))
         return "came-since" in page.locator(".records").inner_text()
 
-    eventually(finds_it, 30, "the record is found")
+    eventually(finds_it, SOON_S, "the record is found")

@@ -7,9 +7,9 @@ from threading import Event, Thread
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-T = TypeVar("T")
+from support.wait import SOON_S
 
-_STARTS_S = 10.0
+T = TypeVar("T")
 
 
 class LoopInThread:
@@ -32,7 +32,7 @@ class LoopInThread:
 
     def start(self) -> Self:
         self._thread.start()
-        assert self._started.wait(_STARTS_S)
+        assert self._started.wait(SOON_S)
         return self
 
     def stop(self) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.wait import SOON_S
 
 from distributed_ingest.job import Definition, Job, checked_name, register
 from distributed_ingest.ledger import Ledger, positions
@@ -122,7 +123,7 @@ async def test_the_sum_is_added_once_although_its_report_is_cancelled(monkeypatc
     totals = Totals(Slow(), "ingest/job/totals")
     tally.add("a", Counts(2, 20))
     telling = asyncio.create_task(totals.keep_telling(tally, 0.001))
-    await asyncio.wait_for(written.wait(), 20)
+    await asyncio.wait_for(written.wait(), SOON_S)
     telling.cancel()
     asyncio.get_running_loop().call_later(0.05, answered.set)
     await asyncio.wait((telling,))
@@ -245,8 +246,8 @@ async def test_work_is_not_waited_for_longer_than_the_lock_lasts(left_s: Callabl
     await going.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(task, 5)
-    await asyncio.wait_for(cancelled.wait(), 5)
+        await asyncio.wait_for(task, SOON_S)
+    await asyncio.wait_for(cancelled.wait(), SOON_S)
 
 
 async def test_a_group_fails_with_the_error_itself() -> None:

@@ -79,11 +79,11 @@ async def test_the_ends_are_those_of_the_partitions_after_each_append() -> None:
     for appended, partition in enumerate((0, 2, 2), 1):
         producer.produce("t", b"record", partition=partition)
         producer.flush(10)
-        answer = await asyncio.wait_for(ends.request(), 30)
+        answer = await asyncio.wait_for(ends.request(), SOON_S)
         assert sum(answer.values()) == appended
     assert answer == {0: 1, 1: 0, 2: 2}
     ends.stop()
-    eventually(lambda: not _threads(), 10, "the thread ends")
+    eventually(lambda: not _threads(), SOON_S, "the thread ends")
 
 
 @pytest.mark.usefixtures("client")
@@ -91,10 +91,10 @@ async def test_a_question_that_fails_is_repeated_whatever_went_wrong() -> None:
     Client.failing = ["made", "made", "queried", "made", "made"]
     ends = EndOffsets({}, "t", 1, 10.0)
     assert ends.failure is None and not _threads(), "there is no request"
-    assert await asyncio.wait_for(ends.request(), 10) == {0: 7} and ends.failure is None
+    assert await asyncio.wait_for(ends.request(), SOON_S) == {0: 7} and ends.failure is None
     assert Client.failing == []
     made = Client.made
-    assert await asyncio.wait_for(ends.request(), 10) == {0: 7} and Client.made == made, "the client stays"
+    assert await asyncio.wait_for(ends.request(), SOON_S) == {0: 7} and Client.made == made, "the client stays"
     ends.stop()
     eventually(lambda: not _threads(), SOON_S, "the thread ends")
     assert ends.failure is None, "stopped"
@@ -105,12 +105,12 @@ async def test_an_offset_that_is_none_or_has_an_error_is_no_answer() -> None:
     Client.offset = OFFSET_INVALID
     ends = EndOffsets({}, "t", 1, 0.0)
     with pytest.raises(EndsUnknownError, match="no answer"):
-        await asyncio.wait_for(ends.request(), 10)
+        await asyncio.wait_for(ends.request(), SOON_S)
     Client.offset, Client.error = 7, KafkaError(KafkaError.NOT_LEADER_FOR_PARTITION)
     with pytest.raises(EndsUnknownError, match="Not leader"):
-        await asyncio.wait_for(ends.request(), 10)
+        await asyncio.wait_for(ends.request(), SOON_S)
     Client.error = None
-    assert await asyncio.wait_for(ends.request(), 10) == {0: 7}
+    assert await asyncio.wait_for(ends.request(), SOON_S) == {0: 7}
     ends.stop()
     eventually(lambda: not _threads(), SOON_S, "the thread ends")
 
@@ -119,16 +119,16 @@ async def test_an_offset_that_is_none_or_has_an_error_is_no_answer() -> None:
 async def test_a_leader_that_is_away_takes_its_own_partitions_along_and_no_others() -> None:
     Client.dead, Brokers.leaders = {1, 3}, {0: 1, 1: 2, 2: 1, 3: 2}
     ends = EndOffsets({}, "t", 4, 0.0)
-    assert await asyncio.wait_for(ends.request((0,)), 10) == {0: 7, 2: 7}, "the first question was for all"
-    assert await asyncio.wait_for(ends.request(), 10) == {0: 7, 2: 7}, "what is known of all"
+    assert await asyncio.wait_for(ends.request((0,)), SOON_S) == {0: 7, 2: 7}, "the first question was for all"
+    assert await asyncio.wait_for(ends.request(), SOON_S) == {0: 7, 2: 7}, "what is known of all"
     with pytest.raises(EndsUnknownError, match="dead"):
-        await asyncio.wait_for(ends.request((1, 3)), 10)
-    assert await asyncio.wait_for(ends.request(()), 10) == {}
+        await asyncio.wait_for(ends.request((1, 3)), SOON_S)
+    assert await asyncio.wait_for(ends.request(()), SOON_S) == {}
     Brokers.leaders = {0: 1, 1: 1, 2: 1, 3: -1}
     Client.dead = {3}
-    assert (await asyncio.wait_for(ends.request((1,)), 10))[1] == 7, "it has another leader"
+    assert (await asyncio.wait_for(ends.request((1,)), SOON_S))[1] == 7, "it has another leader"
     Client.dead = set()
-    assert await asyncio.wait_for(ends.request(), 10) == dict.fromkeys(range(4), 7)
+    assert await asyncio.wait_for(ends.request(), SOON_S) == dict.fromkeys(range(4), 7)
     ends.stop()
     eventually(lambda: not _threads(), SOON_S, "all threads end")
 
@@ -137,12 +137,12 @@ async def test_a_leader_that_is_away_takes_its_own_partitions_along_and_no_other
 async def test_partitions_that_move_to_a_leader_do_not_keep_it_from_answering_for_its_own() -> None:
     Client.dead, Brokers.leaders = {1}, {0: 1, 1: 2}
     ends = EndOffsets({}, "t", 2, 0.0)
-    assert await asyncio.wait_for(ends.request((0,)), 10) == {0: 7}
+    assert await asyncio.wait_for(ends.request((0,)), SOON_S) == {0: 7}
     Brokers.leaders = {0: 1, 1: 1}
     for _ in range(2):
         with pytest.raises(EndsUnknownError, match="dead"):
-            await asyncio.wait_for(ends.request((1,)), 10)
-        assert await asyncio.wait_for(ends.request((0,)), 10) == {0: 7}
+            await asyncio.wait_for(ends.request((1,)), SOON_S)
+        assert await asyncio.wait_for(ends.request((0,)), SOON_S) == {0: 7}
     ends.stop()
     eventually(lambda: not _threads(), SOON_S, "all threads end")
 
@@ -154,14 +154,14 @@ async def test_partitions_of_different_leaders_that_come_to_the_same_one_are_ask
 
     async def are_so_many(questions: int) -> bool:
         with pytest.raises(EndsUnknownError, match="dead"):
-            await asyncio.wait_for(ends.request((1, 2)), 10)
+            await asyncio.wait_for(ends.request((1, 2)), SOON_S)
         return len(_threads()) == questions
 
     await eventually_async(lambda: are_so_many(3), SOON_S, "each leader has a question")
     Brokers.leaders = {0: 1, 1: 3, 2: 3}
     await eventually_async(lambda: are_so_many(2), SOON_S, "each leader has a question")
     Client.dead = set()
-    assert await asyncio.wait_for(ends.request((1,)), 10) == {1: 7, 2: 7}
+    assert await asyncio.wait_for(ends.request((1,)), SOON_S) == {1: 7, 2: 7}
     ends.stop()
     eventually(lambda: not _threads(), SOON_S, "all threads end")
 
@@ -175,7 +175,7 @@ async def test_the_time_that_another_leader_took_is_not_counted_against_a_leader
         await asyncio.wait_for(asyncio.shield(request), 0.3)
     Client.failing = ["queried"]
     Client.thawed.set()
-    assert await asyncio.wait_for(request, 10) == {0: 7} and Client.failing == []
+    assert await asyncio.wait_for(request, SOON_S) == {0: 7} and Client.failing == []
     ends.stop()
     eventually(lambda: not _threads(), SOON_S, "all threads end")
 
@@ -184,13 +184,13 @@ async def test_the_time_that_another_leader_took_is_not_counted_against_a_leader
 async def test_what_some_leaders_answer_is_not_kept_back_by_one_that_is_silent() -> None:
     Client.dead, Brokers.leaders = {1}, {0: 1, 1: 2}
     ends = EndOffsets({}, "t", 2, 0.2)
-    assert await asyncio.wait_for(ends.request(), 10) == {0: 7}
+    assert await asyncio.wait_for(ends.request(), SOON_S) == {0: 7}
     Client.dead, Client.frozen = set(), {1}
     silent = ends.request((1,))
-    assert await asyncio.wait_for(ends.request(), 5) == {0: 7}
+    assert await asyncio.wait_for(ends.request(), SOON_S / 2) == {0: 7}
     assert not silent.done()
     Client.thawed.set()
-    assert await asyncio.wait_for(silent, 10) == {1: 7}
+    assert await asyncio.wait_for(silent, SOON_S) == {1: 7}
     ends.stop()
     eventually(lambda: not _threads(), SOON_S, "all threads end")
 
@@ -203,7 +203,7 @@ async def test_who_waits_for_a_read_barrier_that_stops_learns_it() -> None:
     ends.stop()
     for request in (waiting, ends.request()):
         with pytest.raises(EndsUnknownError, match="not followed any more"):
-            await asyncio.wait_for(request, 10)
+            await asyncio.wait_for(request, SOON_S)
     eventually(lambda: not _threads(), SOON_S, "the thread ends")
 
 

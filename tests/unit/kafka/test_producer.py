@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
+from support.wait import SOON_S
 
 from sluice.engine.ports import SendError
 from sluice.kafka import producer as module
@@ -42,9 +43,9 @@ async def test_what_the_broker_takes_for_a_repetition_may_not_be_there(monkeypat
     monkeypatch.setattr(module, "Producer", _Repetition)
     producer, failed = KafkaProducer(NOWHERE, 1), asyncio.Event()
     with pytest.raises(SendError, match="repetition"):
-        await asyncio.wait_for(producer.send("t", "k", b"", []), 10)
+        await asyncio.wait_for(producer.send("t", "k", b"", []), SOON_S)
     producer.send_quietly("t", "k", b"", [], lambda _error: failed.set())
-    await asyncio.wait_for(failed.wait(), 10)
+    await asyncio.wait_for(failed.wait(), SOON_S)
 
 
 async def test_a_producer_that_failed_for_good_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,10 +56,10 @@ async def test_a_producer_that_failed_for_good_is_replaced(monkeypatch: pytest.M
     try:
         waiting = producer.send("t", "k", b"", [])
         with pytest.raises(SendError):
-            await asyncio.wait_for(producer.send("another", "k", b"", []), 10)
+            await asyncio.wait_for(producer.send("another", "k", b"", []), SOON_S)
         assert _Failed.made == 2
         with pytest.raises(SendError):
-            await asyncio.wait_for(waiting, 10)
+            await asyncio.wait_for(waiting, SOON_S)
         producer.send("t", "k", b"", []).cancel()
     finally:
         producer.stop()

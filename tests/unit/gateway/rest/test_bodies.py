@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 from pydantic import BaseModel, ValidationError
+from support.wait import SOON_S
 from unit.gateway.rest.test_sluice_streams import problem
 from unit.gateway.rest.world import World
 
@@ -55,7 +56,7 @@ async def test_a_body_on_its_way_keeps_no_other_call_waiting(world: World) -> No
     capacity.calls, capacity.bodies = Shares(1, "calls"), Shares(1, "bodies")
     half = HalfSent(world, "/sluice/v1/scopes/sc/streams/st")
     try:
-        await asyncio.wait_for(half.reading.wait(), 10)
+        await asyncio.wait_for(half.reading.wait(), SOON_S)
         for path in ("/sluice/v1/scopes", "/v1/scopes", "/ping"):
             assert (await world.call("GET", path)).status_code == 200
         assert (await world.call("PUT", "/sluice/v1/scopes/sc")).status_code == 201
@@ -71,7 +72,7 @@ async def test_a_body_on_its_way_keeps_no_other_call_waiting(world: World) -> No
 async def test_a_body_that_does_not_end_times_out(world: World, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(boundary, "BODY_S", 0.01)
     half = HalfSent(world, path)
-    await asyncio.wait_for(half.task, 10)
+    await asyncio.wait_for(half.task, SOON_S)
     start, *rest = half.answer
     assert start["status"] == 408 and (b"connection", b"close") in start["headers"]
     body = b"".join(part["body"] for part in rest)
@@ -113,7 +114,7 @@ async def test_the_server_ends_the_connection_of_a_body_that_does_not_end(
         reader, writer = await asyncio.open_connection("127.0.0.1", unused_tcp_port)
         head = "PUT /sluice/v1/scopes/sc/streams/st HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
         writer.write(f"{head}Content-Length: 10\r\n\r\n{{".encode())
-        answer = await asyncio.wait_for(reader.read(), 10)
+        answer = await asyncio.wait_for(reader.read(), SOON_S)
         assert answer.startswith(b"HTTP/1.1 408 ")
         writer.close()
     finally:

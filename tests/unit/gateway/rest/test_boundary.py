@@ -90,7 +90,7 @@ async def test_who_closes_takes_no_more_calls_and_waits_for_those_in_progress(wo
         refused = await world.call("GET", "/sluice/v1/scopes")
         assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
         assert not closing.done()
-    await asyncio.wait_for(closing, 10)
+    await asyncio.wait_for(closing, SOON_S)
 
 
 async def test_a_call_that_failed_gives_its_permit_back(world: World) -> None:

@@ -375,7 +375,7 @@ async def test_a_dead_connection_is_replaced_although_its_callers_give_up_sooner
             async with asyncio.timeout(0.5):
                 return not await controller.create_scope("sc")
 
-        await eventually_async(is_answered_soon, 20.0, "another connection has taken the place of the dead one")
+        await eventually_async(is_answered_soon, SOON_S, "another connection has taken the place of the dead one")
 
 
 def attempts(way: Way) -> list["asyncio.Task[Any]"]:
