@@ -32,7 +32,7 @@ def unfinished(thing: Thing) -> Iterator[Unfinished]:
     if not isinstance(thing, Stream):
         yield from _of_other(thing)
     elif not is_created(thing):
-        yield Unfinished(name_of(thing), "its creation has not ended", "creating it again completes it")
+        yield Unfinished(name_of(thing), "its creation has not ended", "it is not brought along, and can be created")
     else:
         found = [*_of_stream(thing), *_of_transactions(thing)]
         yield from (Unfinished(name_of(thing), what, then) for what, then in found)
