@@ -143,7 +143,7 @@ class Timeline:
         worker = getattr(report, "worker_id", "here")
         at = (worker, unit_of(report.nodeid))
         since, _, cpu_s = self._spans.get(at, (report.start, 0.0, 0.0))
-        self._spans[at] = since, report.stop, cpu_s + float(str(dict(report.user_properties)[_CPU_S]))
+        self._spans[at] = since, report.stop, cpu_s + float(str(dict(report.user_properties).get(_CPU_S, 0.0)))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         long = [(at, span) for at, span in self._spans.items() if span[1] - span[0] >= SHOWN_S]
