@@ -153,7 +153,7 @@ def test_things_of_all_kinds_are_there_in_any_number_of_partitions(partitions: i
         GrowingStream("_RGrg").stream(),
         reading,
         table("kv"),
-        deleted_streams={f"{SCOPE}/gone": 4, f"{SCOPE}/st": 0},
+        deleted_streams={f"{SCOPE}/gone": 4, f"{SCOPE}/st": 9},
         deleted_tables={f"{SCOPE}/gone": 2},
     )
     found = Imported(take(original, NOW), partitions)
@@ -164,7 +164,7 @@ def test_things_of_all_kinds_are_there_in_any_number_of_partitions(partitions: i
     subscriber = stream.subscribers[f"{SCOPE}/rg"]
     assert (subscriber.group_id, subscriber.generation, subscriber.cut) == (str(reading.id), 2, {0: 7})
     assert known.config.id == str(reading.id) and known.config.generation == 2
-    assert stream.writers["w"].position == {0: 9}
+    assert stream.writers["w"].position == {0: 9} and stream.next_number == 10
     kv = found[TableId(SCOPE, "kv")]
     assert isinstance(kv, Table) and [number_of(s.id) for s in kv.segments] == [0, 1]
     assert found[StreamId(SCOPE, "gone")] == DeletedStream(5) and found[TableId(SCOPE, "gone")] == DeletedTable(3)
