@@ -22,6 +22,7 @@ from support.brokers import Brokers
 
 LASTS_S = (1.0, 5.0, 15.0)
 LEADERLESS_S = 60.0
+AT_ONCE = "two of these at once"
 _ALONE = 0
 """The partition of the journal that is left without a leader."""
 _HEALS_S = 180.0
@@ -34,7 +35,7 @@ def none_waits(_answer: Answer) -> bool:
 @dataclass(frozen=True)
 class Event:
     """A fault to draw. Of two that hit the same only one happens at a time. Which calls `waits` names wait till its
-    end.
+    end. A table has one row for all of a `kind`, if it has one.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Event:
     fault: Fault
     waits: Waits = none_waits
     lasts_s: tuple[float, ...] = LASTS_S
+    kind: str = ""
 
 
 class Faults:
@@ -72,8 +74,8 @@ class Faults:
             killed = [f"{name} killed" for name in self.brokers.names[1:]]
             two = both(*(self._known(name, system.faults[name]) for name in killed))
             # No leader can be elected without a majority of controllers.
-            named = replace(two, name="two of three brokers killed", hits=kafka.NAME, waits=lambda _answer: True)
-            self.several.append(named)
+            name = "two of three brokers killed"
+            self.several.append(replace(two, name=name, kind="", hits=kafka.NAME, waits=lambda _answer: True))
 
     def named(self, name: str) -> Event:
         return next(event for event in (*self.single, *self.several) if event.name == name)
@@ -100,9 +102,10 @@ class Faults:
 
     def _known(self, name: str, fault: Fault) -> Event:
         """As one of its kind, whatever the number of the process. Who asks a gateway that is away waits for it."""
-        hits = re.sub(r"-\d+", "", name).rpartition(" ")[0] if name.startswith(kafka.NAME) else name.rpartition(" ")[0]
-        gateway = self._gateways.get(hits)
-        return Event(re.sub(r"-\d+", "", name), hits, fault, lambda answer: answer.gateway == gateway)
+        target = name.rpartition(" ")[0]
+        gateways = {self._gateways.get(end) for end in target.split("->")}
+        hits = kafka.NAME if target in self.brokers.names else target
+        return Event(re.sub(r"-\d+", "", name), hits, fault, lambda answer: answer.gateway in gateways)
 
     def _coordinator(self) -> str:
         return self.brokers.coordinator_of(REQUESTS_STREAMS.group)
@@ -170,4 +173,5 @@ def both(one: Event, other: Event) -> Event:
     def waits(answer: Answer) -> bool:
         return one.waits(answer) or other.waits(answer)
 
-    return Event(" and ".join(sorted((one.name, other.name))), f"{one.hits} {other.hits}", fault, waits)
+    name = " and ".join(sorted((one.name, other.name)))
+    return Event(name, f"{one.hits} {other.hits}", fault, waits, kind=AT_ONCE)
