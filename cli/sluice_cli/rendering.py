@@ -190,10 +190,15 @@ def _draw_stream(out: Output, stream: dict[str, Any]) -> None:
             ("ended", f"{counts['ended']} are remembered, each for {show_duration(counts['endedKeptMs'])} or more"),
             *(("subscriber", f"{s['name']} at {cut_text(s['cut']) or 'no cut yet'}") for s in stream["subscribers"]),
             *((f"{d['kind']} decision", f"{d['code']}: {d['reason']}") for d in stream["decisions"]),
+            ("undecided", _undecided(stream.get("undecidedSince"))),
             ("mark stream", stream["markStream"]),
             ("watermark", _watermark(stream.get("watermark"))),
         )
     )
+
+
+def _undecided(since: int | None) -> str:
+    return f"no retention-spark decides by its policies since {show_time(since)}" if since is not None else ""
 
 
 def draw_past_stream(out: Output, stream: dict[str, Any]) -> None:

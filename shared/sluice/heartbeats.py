@@ -7,12 +7,11 @@ not given up yet Kafka appends nothing, and can be read.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import msgspec
 
 from sluice.domain.cluster.commands import HEARTBEAT_S, Heartbeat
-from sluice.engine.journal import Journal
 from sluice.engine.ports import Clock, EndsUnknownError, SendError
 from sluice.exceptions import in_words
 from sluice.kafka.sending import RequestSender
@@ -28,19 +27,23 @@ LEAVES_S = 2.0
 class Heartbeats:
     """Those of one service, one at a time; `describe` is what the next one says.
 
-    `on_answered` is called each second in which Kafka answers; while `needs_appends` says so, that is an acknowledged
-    heartbeat.
+    `ends` reads where the journal ends. `on_answered` is called each second in which Kafka answers; while
+    `needs_appends` says so, that is an acknowledged heartbeat.
     """
 
     def __init__(
-        self, describe: Callable[[], Heartbeat], sender: RequestSender, clock: Clock, journal: Journal
+        self,
+        describe: Callable[[], Heartbeat],
+        sender: RequestSender,
+        clock: Clock,
+        ends: Callable[[], Awaitable[object]],
     ) -> None:
         self.on_answered: list[Callable[[], None]] = []
         self.needs_appends: Callable[[], bool] = lambda: False
         self._describe = describe
         self._sender = sender
         self._clock = clock
-        self._journal = journal
+        self._ends = ends
         self._answered: float | None = None
         self._under_way: tuple[object, asyncio.Future[None]] | None = None
         self._sent: object = None
@@ -59,7 +62,7 @@ class Heartbeats:
             try:
                 is_appended = await self._send_if_due()
                 if not is_appended:
-                    await self._journal.ends()
+                    await self._ends()
                 self._answered = loop.time()
                 if is_appended or not self.needs_appends():
                     for listener in self.on_answered:

@@ -72,7 +72,7 @@ class Runtime(Process):
             snapshots=self.connections.snapshots,
             warm=settings.warm_aggregates,
         )
-        self.heartbeats = Heartbeats(self.heartbeat, self.sender, self.clock, self.journal)
+        self.heartbeats = Heartbeats(self.heartbeat, self.sender, self.clock, self.journal.ends)
 
     def heartbeat(self) -> Heartbeat:
         """What says that this instance is alive, since when, where it listens, and what it does without."""

@@ -17,7 +17,9 @@ from sluice.kafka.topics import (
     DEAD_LETTERS,
     JOURNAL,
     RETENTION,
+    RETENTION_MEMORY,
     SCALE,
+    SCALE_MEMORY,
     STATISTICS,
     STATISTICS_WINDOWS,
     TOPICS,
@@ -32,6 +34,7 @@ _VALUES = {
     JOURNAL.name: "Record.json",
     SCALE.name: "reports/ScaleReport.json",
     RETENTION.name: "reports/RetentionReport.json",
+    **dict.fromkeys((SCALE_MEMORY.name, RETENTION_MEMORY.name), "reports/StreamMemory.json"),
 }
 _BASE = "file:///schemas/"
 
@@ -52,6 +55,9 @@ def check(message: Message, source: str, partitions: int) -> None:
         assert headers["sluice_service"].partition("/")[0] == service, f"given up by another than {source}: {where}"
         return
     _fits("Headers.json", headers, where)
+    if topic in (SCALE_MEMORY, RETENTION_MEMORY) and not value:
+        assert headers["ce_source"] == source and headers["ce_subject"] == key, f"{headers}: {where}"
+        return
     body = msgspec.json.decode(value)
     if topic in (STATISTICS, STATISTICS_WINDOWS):
         _fits(f"reports/{headers['ce_type']}.json", body, where)

@@ -14,13 +14,16 @@ from sluice.kafka.topics import (
     DEAD_LETTERS,
     JOURNAL,
     RETENTION,
+    RETENTION_MEMORY,
     SCALE,
+    SCALE_MEMORY,
     SNAPSHOTS,
     STATISTICS,
     STATISTICS_WINDOWS,
 )
 
-REPORT_TOPICS = (SCALE.name, RETENTION.name, STATISTICS.name, STATISTICS_WINDOWS.name, SNAPSHOTS.name)
+_REPORTED = (SCALE, RETENTION, SCALE_MEMORY, RETENTION_MEMORY, STATISTICS, STATISTICS_WINDOWS, SNAPSHOTS)
+REPORT_TOPICS = tuple(topic.name for topic in _REPORTED)
 READABLE = [e for e in examples.all_examples() if e.header("content-type") == "application/json"]
 
 

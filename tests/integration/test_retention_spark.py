@@ -4,6 +4,7 @@ That Kafka wants TLS and a password of Spark's clients and the driver's own.
 """
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,10 +14,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from confluent_kafka import OFFSET_END, TopicPartition
+from confluent_kafka.admin import AdminClient
 from support.decisions import SentRequest, halves, hot, requests_of, sampled, tell
 from support.effort import effort
 from support.health import metric, readiness
 from support.kafka import produce, read
+from support.processes import stands_still
 from support.secured_kafka import secure, shows_password
 from support.spark import SPARK, Batches, kafka_and_spark
 from support.wait import eventually
@@ -29,7 +33,8 @@ from sluice.domain.config import RetentionPolicy, RetentionType
 from sluice.domain.ids import StreamId
 from sluice.domain.stream.commands import DecisionKind, RecordDecision, ScaleStream, TruncateStream
 from sluice.domain.stream.traffic import Direction
-from sluice.kafka.topics import DEAD_LETTERS, SCALE, ensure_topics
+from sluice.engine.partition import partition_of
+from sluice.kafka.topics import DEAD_LETTERS, RETENTION, RETENTION_MEMORY, SCALE, SCALE_MEMORY, Topic, ensure_topics
 from sluice.lookback.jobs import run_job
 from sluice.lookback.kafka import KafkaSource
 from sluice.lookback.what_if import WHAT_IF, WhatIfQuestion
@@ -53,20 +58,25 @@ ENVIRONMENT = {
     "SLUICE_SCALE_COOLDOWN_S": "3",
     "SLUICE_SCALE_TRIGGER_S": "0.5",
     "SLUICE_RETENTION_TRIGGER_S": "0.5",
+    "SLUICE_SPARK_SAVE_S": "2",
     # Until a bucket has had its batch, only a batch that comes anyhow finds its time.
     "SLUICE_SPARK_IDLE_S": "10",
 }
 AT_ONCE = RetentionPolicy(RetentionType.SIZE, 0, 1 << 62)
 AGED = RetentionPolicy(RetentionType.TIME, 15_000, 1 << 62)
+FOR_DAYS, NO_TIME = (RetentionPolicy(RetentionType.TIME, least, 1 << 62) for least in (10 * DAY_MS, 0))
+SECOND = "retention-spark-1"
 POINT = {"SLUICE_CRASH_AT": "scale-decisions-sent"}
 
 
 @pytest.fixture(scope="module")
 def spark_system(runs_folder: Path) -> Iterator[System]:
     """Kafka, its topics, and the driver, which has yet to be started."""
-    system = kafka_and_spark(runs_folder / "retention-spark", partitions=PARTITIONS, ready_s=READY_S)
+    system = kafka_and_spark(runs_folder / "retention-spark", partitions=PARTITIONS, ready_s=READY_S, drivers=2)
     try:
-        system.configure(SPARK, {**ENVIRONMENT, **secure(system)})
+        secured = secure(system)
+        for name in (SPARK, SECOND):
+            system.configure(name, {**ENVIRONMENT, **secured})
         system.start("kafka")
         yield system
     finally:
@@ -90,6 +100,34 @@ def aged(spark_system: System) -> Aged:
 
 def now_ms() -> int:
     return time.time_ns() // 1_000_000
+
+
+def memory_of(bootstrap: str, topic: Topic, key: str) -> bytes:
+    """What is saved under a key."""
+    return {message.key(): message.value() for message in read(bootstrap, topic.name)}.get(key.encode()) or b""
+
+
+def have_remembered(bootstrap: str, stream: str) -> None:
+    """Have a cut of the stream sampled that no report tells of any more, once it is saved."""
+    tell(bootstrap, sampled(stream, now_ms(), 500, FOR_DAYS))
+    eventually(lambda: memory_of(bootstrap, RETENTION_MEMORY, f"s/{stream}"), DECIDED_S, "what is remembered is saved")
+    partition = partition_of(f"s/{stream}", PARTITIONS)
+    assert partition != partition_of("s/aged", PARTITIONS), "others need those reports"
+    admin, whole = AdminClient({"bootstrap.servers": bootstrap}), TopicPartition(RETENTION.name, partition, OFFSET_END)
+    for deleted in admin.delete_records([whole]).values():
+        deleted.result(DECIDED_S)
+
+
+def await_truncation(bootstrap: str, stream: str) -> list[SentRequest[TruncateStream]]:
+    """To the cut that was sampled, for a policy that is new."""
+    tell(bootstrap, sampled(stream, now_ms(), 0, NO_TIME, sample=None))
+    cuts = eventually(lambda: requests_of(bootstrap, TruncateStream, [stream]), READY_S, f"{stream} is truncated")
+    assert {one.command.cut[0] for one in cuts} == {500}
+    return cuts
+
+
+def await_role(system: System, name: str, role: str) -> None:
+    eventually(lambda: f'"{role}"' in readiness(system, name)[1], DECIDED_S, f"{name} is {role}")
 
 
 def history(system: System, stream: str) -> list[str]:
@@ -208,31 +246,45 @@ def test_it_ends_when_its_jvm_does_so_that_it_is_started_again(spark_system: Sys
     assert spark_system.wait_ended(SPARK, DECIDED_S) and spark_system.exit_code(SPARK) == EXIT_ENDED
 
 
-def test_a_checkpoint_that_a_power_loss_left_with_a_damaged_file_is_begun_anew(spark_system: System) -> None:
-    """The driver does not run: see the test before."""
-    checkpoints = spark_system.settings.decisions_dir / "checkpoints"
-    damaged = []
-    for query, pattern in (("scale", "state/0/0/[0-9]*.changelog"), ("retention", "offsets/[0-9]*")):
-        [folder] = checkpoints.glob(f"{query}-*")
-        done = max(int(file.name) for file in folder.glob("commits/[0-9]*"))
-        # The state of the last batch that ended is one version further.
-        files = {int(file.name.partition(".")[0]): file for file in folder.glob(pattern)}
-        file = files[done + 1 if "state" in pattern else max(files)]
-        if "offsets" in pattern:
-            # Its checksum is that of the whole.
-            file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
-        else:
-            file.with_name(f".{file.name}.crc").write_bytes(b"")
-            file.write_bytes(b"")
-        damaged.append(file)
+def test_a_driver_that_has_lost_its_checkpoints_goes_on(spark_system: System) -> None:
+    """It does not run at first: see the test before. What no report tells any more is in what it has saved."""
+    bootstrap, checkpoints = spark_system.kafka_bootstrap, spark_system.settings.decisions_dir / "checkpoints"
     start(spark_system)
-    tell(spark_system.kafka_bootstrap, hot("anew", now_ms()), sampled("anew", now_ms(), 500, AT_ONCE))
-    eventually(lambda: len(decided(spark_system.kafka_bootstrap).get("anew", ())) == 2, READY_S, "both queries decide")
-    log = spark_system.log(SPARK).read_text().splitlines()
-    warnings = [line for line in log if "a checkpoint cannot be read" in line]
-    for file in damaged:
-        assert any(f"{file}" in line for line in warnings), f"{file} is named in {warnings}"
-        assert (checkpoints / f"unreadable-{file.relative_to(checkpoints)}").exists()
+    have_remembered(bootstrap, "kept")
+    for folder in (*checkpoints.glob("scale-*"), *checkpoints.glob("retention-*")):
+        shutil.rmtree(folder)
+    tell(bootstrap, hot("anew", now_ms()))
+    await_truncation(bootstrap, "kept")
+    eventually(lambda: requests_of(bootstrap, ScaleStream, ["anew"]), READY_S, "it decides")
+
+
+def test_a_second_driver_takes_over_from_a_frozen_one_which_does_nothing_when_it_wakes(spark_system: System) -> None:
+    bootstrap = spark_system.kafka_bootstrap
+    # Otherwise it would be decided on once more, and the first driver stand still before there is a second.
+    eventually(lambda: b"steady" in memory_of(bootstrap, SCALE_MEMORY, "s/anew"), DECIDED_S, "its end is saved")
+    spark_system.stop(SPARK)
+    spark_system.start(SPARK, deadline_s=READY_S, environment={"SLUICE_CRASH_AT": "scale-decided:SIGSTOP"})
+    await_role(spark_system, SPARK, "active")
+    spark_system.start(SECOND, deadline_s=READY_S)
+    await_role(spark_system, SECOND, "standby")
+    have_remembered(bootstrap, "handed-on")
+    tell(bootstrap, hot("frozen", now_ms()))
+    eventually(lambda: stands_still(spark_system.pid(SPARK)), DECIDED_S, "it stands still behind its decision")
+    began = time.monotonic()
+    eventually(lambda: requests_of(bootstrap, ScaleStream, ["frozen"]), READY_S, "the second one decides")
+    print(f"\ntaken over within {time.monotonic() - began:.1f} s")
+    spark_system.thaw(SPARK)
+    await_role(spark_system, SPARK, "standby")
+    refused = "NotLeaderError"
+    eventually(lambda: refused in spark_system.log(SPARK).read_text(), DECIDED_S, "it may not send what it decided")
+    assert {request.by for request in requests_of(bootstrap, ScaleStream, ["frozen"])} == {f"retention-spark/{SECOND}"}
+    assert {one.by for one in await_truncation(bootstrap, "handed-on")} == {f"retention-spark/{SECOND}"}
+    spark_system.kill(SECOND)
+    # A scale would have it stand still again.
+    tell(bootstrap, sampled("back", now_ms(), 500, AT_ONCE))
+    eventually(lambda: requests_of(bootstrap, TruncateStream, ["back"]), DECIDED_S, "the first one decides again")
+    spark_system.kill(SPARK)
+    start(spark_system)
 
 
 def test_neither_its_log_nor_a_command_line_shows_the_password(spark_system: System) -> None:
@@ -261,8 +313,7 @@ def test_the_batch_job_and_the_gateways_helper_say_the_same_of_another_policy(
     )
     assert done.returncode == 0, done.stderr
     happened, would = done.stdout.splitlines()[1].split(" | ")
-    # The cut was decided a second time behind the damaged checkpoint.
-    assert "2 of them to act" in happened and "0 of them to act" in would
+    assert "1 of them to act" in happened and "0 of them to act" in would
     assert "no cut is older than the minimum of 1 hour" in done.stdout
     for name, value in spark_system.environment(SPARK).items():
         monkeypatch.setenv(name, value)

@@ -22,9 +22,10 @@ C = TypeVar("C", bound=StreamCommand)
 
 
 class SentRequest(msgspec.Struct, Generic[C], frozen=True):
-    """A request for something to be done with a stream, appended at `at` (epoch ms, the broker's)."""
+    """A request for something to be done with a stream `by` a driver, appended at `at` (epoch ms, the broker's)."""
 
     id: str
+    by: str
     command: C
     at: int
 
@@ -93,7 +94,7 @@ def requests_of(bootstrap: str, kind: type[C], streams: Iterable[str] | None = N
     requests = [(decode_request(message.value() or b""), message.timestamp()[1]) for message in messages]
     wanted = None if streams is None else set(streams)
     return [
-        SentRequest(request.id, request.command, at)
+        SentRequest(request.id, request.by, request.command, at)
         for request, at in requests
         if isinstance(request.command, kind) and (wanted is None or request.command.stream in wanted)
     ]

@@ -13,7 +13,9 @@ SPARK = "retention-spark-0"
 _NOTHING = "127.0.0.1:1"
 
 
-def kafka_and_spark(folder: Path, *, partitions: int, ready_s: float, keep_logs: bool = True) -> System:
+def kafka_and_spark(
+    folder: Path, *, partitions: int, ready_s: float, keep_logs: bool = True, drivers: int = 1
+) -> System:
     return System(
         folder,
         segment_stores=0,
@@ -21,7 +23,7 @@ def kafka_and_spark(folder: Path, *, partitions: int, ready_s: float, keep_logs:
         stream_workflows=0,
         cluster_managers=0,
         txn_managers=0,
-        retention_sparks=1,
+        retention_sparks=drivers,
         keep_logs=keep_logs,
         # Given addresses start nothing.
         zookeeper=_NOTHING,

@@ -96,8 +96,8 @@ class LocalSettings(BaseSettings):
     stream_workflows: Count = 1
     cluster_managers: Count = 1
     txn_managers: Count = 1
-    retention_sparks: Annotated[int, Field(ge=0, le=1)] = 1
-    """0 or 1: the streaming queries run once, in one Spark driver."""
+    retention_sparks: Annotated[int, Field(ge=0)] = 1
+    """One decides; the others stand by, without a JVM."""
 
     kafka_port: Port = 9092
     """Port of the first broker; the others have every second port behind it."""

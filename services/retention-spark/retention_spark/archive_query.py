@@ -10,7 +10,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from retention_spark.archive_sink import ArchiveSink, contents
 from retention_spark.checkpoint_compatibility import FORMAT, Fit, UnfitError, claim
-from retention_spark.query import checkpoint_of, source_options
+from retention_spark.query import source_options
 from retention_spark.settings import SparkSettings
 from retention_spark.topic_ends import ends_reader
 from sluice.kafka.topic_ids import topic_ids
@@ -27,6 +27,11 @@ def archived_ids(settings: SparkSettings) -> dict[str, str]:
     return topic_ids(AdminClient(clients.admin(settings.kafka_client())), TOPICS, _TIMEOUT_S)
 
 
+def checkpoint_of(settings: SparkSettings, journal: str) -> str:
+    """The folder of the checkpoint: one for each journal; `journal` is the id of that topic."""
+    return f"{settings.spark_checkpoints.rstrip('/')}/{NAME}-{journal}"
+
+
 def start_archive(session: SparkSession, settings: SparkSettings) -> StreamingQuery:
     """Begin where the checkpoint ends; a new one begins where the topics do.
 
@@ -35,7 +40,7 @@ def start_archive(session: SparkSession, settings: SparkSettings) -> StreamingQu
     the first ones would be left out. Raises KafkaException, UnfitError.
     """
     ids = archived_ids(settings)
-    checkpoint = checkpoint_of(NAME, settings, ids[JOURNAL.name])
+    checkpoint = checkpoint_of(settings, ids[JOURNAL.name])
     facts: dict[str, str | int] = {
         "archive": settings.archive.rstrip("/"),
         "partitions": settings.partitions,

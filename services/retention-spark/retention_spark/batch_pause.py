@@ -47,9 +47,10 @@ class BatchPause:
         """The query starts, perhaps anew: nothing is known of its topic and of its buckets."""
         self._known = None
         self._wake_at.clear()
+        self._stopping.clear()
 
     def stop(self) -> None:
-        """No batch waits any more, nor the one that does."""
+        """No batch waits any more, nor the one that does, until the query starts anew."""
         self._stopping.set()
 
     def observe(self, outcomes: Iterable[Outcome]) -> None:

@@ -1,11 +1,11 @@
-"""Whether topics and checkpoint fit what is configured: a query that went on all the same would decide on nonsense.
+"""Whether topics fit what is configured, and the checkpoint of the archive, the only one that outlives its query.
 
 Topics are never made here: their writers do that. A checkpoint belongs to one journal, which the name of its folder
 says, and never stands beyond the end of a topic that it reads: a Kafka put back from a copy is older than what is
-remembered of it. A file in the folder says what else the checkpoint belongs to.
+archived of it. A file in the folder says what else the checkpoint belongs to.
 
 Spark syncs none of its files, so a power loss may leave some empty. To lose a checkpoint is harmless: one that cannot
-be read is put aside, the last one of each query, and begun anew.
+be read is put aside, the last one, and begun anew.
 """
 
 import logging
@@ -20,22 +20,30 @@ from retention_spark.topic_ends import Ends, ReadEnds
 from sluice.domain.wording import some
 from sluice.exceptions import CannotStartError
 from sluice.kafka.topic_ids import topic_ids
-from sluice.kafka.topics import DEAD_LETTERS, JOURNAL, REQUESTS_STREAMS, RETENTION, SCALE
+from sluice.kafka.topics import (
+    DEAD_LETTERS,
+    JOURNAL,
+    REQUESTS_CLUSTER,
+    REQUESTS_STREAMS,
+    RETENTION,
+    RETENTION_MEMORY,
+    SCALE,
+    SCALE_MEMORY,
+)
 from sluice.kafka_config import clients
 
 log = logging.getLogger(__name__)
 
 FORMAT = 4
-"""Of what is remembered; to be counted on when an older one can no longer be read."""
+"""To be counted on when an older checkpoint can no longer be read."""
 
-NEEDED = (JOURNAL, SCALE, RETENTION, REQUESTS_STREAMS, DEAD_LETTERS)
+NEEDED = (JOURNAL, SCALE, RETENTION, SCALE_MEMORY, RETENTION_MEMORY, REQUESTS_STREAMS, REQUESTS_CLUSTER, DEAD_LETTERS)
 _FILE = "sluice.json"
 _OFFSETS = "offsets"
 _TIMEOUT_S = 10.0
 _LOOK_S = 2.0
-_NO_STATE = "CANNOT_LOAD_STATE_STORE"
 _UNREADABLE = ("Failed to read log file", "Checksum error")
-"""What Spark says of a state, and of other files, that do not hold what was written; of these it says which."""
+"""What Spark says of files that do not hold what was written; it says which."""
 
 
 class UnfitError(CannotStartError):
@@ -96,7 +104,7 @@ def mend(session: SparkSession, folder: str, failure: str) -> None:
     """Begin a claimed checkpoint anew if that is what the failure of its query comes from."""
     if empty := empty_files(session, folder):
         why = f"empty: {some(empty)}"
-    elif _NO_STATE in failure or (_is_below(folder, failure) and any(text in failure for text in _UNREADABLE)):
+    elif _is_below(folder, failure) and any(text in failure for text in _UNREADABLE):
         why = failure
     else:
         return

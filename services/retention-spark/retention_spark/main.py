@@ -1,7 +1,8 @@
 """The module where retention-spark is wired.
 
 The main thread runs the loop that serves health and waits for signals; Spark runs in a JVM beside it, each query in a
-thread that watches over it. No decision follows the journal: what it needs to know comes in the reports.
+thread that watches over it. No decision follows the journal: what it needs to know comes in the reports. The JVM is
+started when this instance leads; when it does not any more, the queries end and the JVM waits.
 """
 
 import asyncio
@@ -15,25 +16,30 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from retention_spark.archive_query import NAME as ARCHIVE
-from retention_spark.archive_query import start_archive
+from retention_spark.archive_query import checkpoint_of, start_archive
 from retention_spark.batch_pause import BatchPause
 from retention_spark.blocking import at_most, in_daemon
-from retention_spark.checkpoint_compatibility import FORMAT, Fit, claim, look_at_topics, mend
+from retention_spark.checkpoint_compatibility import look_at_topics, mend
 from retention_spark.compaction import compact
-from retention_spark.files import names
+from retention_spark.leadership import Leadership
 from retention_spark.listener import ProgressListener
-from retention_spark.query import QueryPlan, checkpoint_of, pause_of, plans, start_query
+from retention_spark.metrics import ACTIVE
+from retention_spark.query import QueryPlan, pause_of, plans, start_query
 from retention_spark.query_supervisor import QueryRunner
 from retention_spark.report_decider import SERVICE
 from retention_spark.session import open_session, wait_for_end
 from retention_spark.settings import SparkSettings
-from retention_spark.topic_ends import ends_reader
+from sluice.domain.cluster.commands import Heartbeat
 from sluice.exceptions import EndedError
+from sluice.heartbeats import Heartbeats
+from sluice.kafka.connections import KafkaConnections
+from sluice.kafka.sending import RequestSender
 from sluice.kafka.topics import JOURNAL
 from sluice.kafka_config.java import ignored_by_java, java_options
 from sluice.process import Process, run_process
 from sluice.settings import settings_of
-from sluice.telemetry.health import Checks
+from sluice.telemetry.health import Checks, problems
+from sluice.telemetry.scrape import on_scrape
 
 log = logging.getLogger(__name__)
 
@@ -66,28 +72,31 @@ async def _start(settings: SparkSettings, process: Process) -> SparkSession:
     if ignored := ignored_by_java(conf):
         log.info("settings of Kafka's clients that Spark's source ignores", extra={"settings": ignored})
     ids = await _topics(settings, checks)
-    checks["started"] = lambda: "starting Spark"
+    _send_heartbeats(settings, process)
+    leadership = Leadership(settings.kafka_client(), settings.kafka_session_timeout_s)
+    stack.push_async_callback(leadership.stop)
+    leadership.start()
+    checks["leadership"] = leadership.problem
+    process.facts["role"] = lambda: "active" if leadership.term else "standby"
+    on_scrape("leadership", lambda: ACTIVE.set(bool(leadership.term)))
+    checks["started"] = lambda: "starting Spark" if leadership.term else None
+    log.info("stands by")
+    while not leadership.term:  # noqa: ASYNC110 - it is the thread of a consumer that learns of it
+        await asyncio.sleep(LOOK_AGAIN_S)
     session = await in_daemon(open_session, SERVICE, settings)
     stack.push_async_callback(at_most, SESSION_ENDS_S, "session", session.stop)
-    queries = plans(settings, ids[JOURNAL.name])
+    queries = plans(settings)
     pauses = {plan.name: pause_of(plan, settings) for plan in queries}
     progress = ProgressListener(pauses)
     session.streams.addListener(progress)
-    for plan in queries:
-        await _claim(session, plan, settings, ids[plan.topic.name], checks)
-    there = await in_daemon(names, session, settings.spark_checkpoints)
-    ours = tuple(plan.name for plan in queries)
-    if unused := sorted(name for name in there if name.startswith(ours) and not name.endswith(ids[JOURNAL.name])):
-        # So what is in the topics is read from their begin.
-        log.warning("checkpoints of no journal, or of another one, are not used", extra={"folders": unused})
-    runners = [_runner(session, plan, settings, progress, pauses[plan.name]) for plan in queries]
+    runners = [_runner(session, plan, settings, progress, pauses[plan.name], leadership) for plan in queries]
     if settings.archive:
-        runners.append(_archive_runner(session, settings, progress, ids[JOURNAL.name]))
+        runners.append(_archive_runner(session, settings, progress, ids[JOURNAL.name], leadership))
     stops = [partial(runner.stop, DRAIN_S) for runner in runners]
     stack.push_async_callback(at_most, QUERIES_END_S, "queries", *stops)
     for runner in runners:
         checks[f"query {runner.name}"] = runner.problem
-        checks[f"batches of {runner.name}"] = partial(progress.problem, runner.name)
+        checks[f"batches of {runner.name}"] = partial(_late, progress, runner.name, leadership)
         runner.start()
     process.spawn(_keep_history(session, settings.spark_history, settings.spark_history_days), "history")
     checks["started"] = lambda: None
@@ -95,18 +104,49 @@ async def _start(settings: SparkSettings, process: Process) -> SparkSession:
     return session
 
 
+def _send_heartbeats(settings: SparkSettings, process: Process) -> None:
+    connections = KafkaConnections(settings.kafka_client(), settings.partitions, settings.kafka_session_timeout_s)
+    connections.producer.start()
+    process.stack.push_async_callback(asyncio.to_thread, connections.producer.stop)
+    started_at = connections.clock.now_ms()
+
+    def describe() -> Heartbeat:
+        return Heartbeat(
+            service=SERVICE,
+            instance=settings.instance,
+            endpoints={},
+            started_at=started_at,
+            problems=dict(problems(process.checks | process.degraded)),
+        )
+
+    sender = RequestSender(connections.producer, connections.clock, process.source)
+    heartbeats = Heartbeats(describe, sender, connections.clock, connections.log.ends)
+    process.stack.push_async_callback(heartbeats.leave)
+    process.spawn(heartbeats.run(), "heartbeat")
+    process.checks["kafka"] = heartbeats.problem
+
+
+def _late(progress: ProgressListener, query: str, leadership: Leadership) -> str | None:
+    return progress.problem(query) if leadership.term else None
+
+
 def _runner(
-    session: SparkSession, plan: QueryPlan, settings: SparkSettings, progress: ProgressListener, pause: BatchPause
+    session: SparkSession,
+    plan: QueryPlan,
+    settings: SparkSettings,
+    progress: ProgressListener,
+    pause: BatchPause,
+    leadership: Leadership,
 ) -> QueryRunner:
     def start() -> StreamingQuery:
         progress.begins(plan.name)
-        return start_query(session, plan, settings, f"{SERVICE}/{settings.instance}", pause)
+        return start_query(session, plan, settings, f"{SERVICE}/{settings.instance}", pause, leadership)
 
-    return QueryRunner(plan.name, start, pause.stop, partial(mend, session, plan.checkpoint))
+    return QueryRunner(plan.name, start, pause.stop, lambda: leadership.term > 0)
 
 
 def _archive_runner(
-    session: SparkSession, settings: SparkSettings, progress: ProgressListener, journal: str
+    session: SparkSession, settings: SparkSettings, progress: ProgressListener, journal: str, leadership: Leadership
 ) -> QueryRunner:
     def start() -> StreamingQuery:
         progress.begins(ARCHIVE)
@@ -115,7 +155,8 @@ def _archive_runner(
     def release() -> None:
         """A batch of the archive never waits."""
 
-    return QueryRunner(ARCHIVE, start, release, partial(mend, session, checkpoint_of(ARCHIVE, settings, journal)))
+    checkpoint = checkpoint_of(settings, journal)
+    return QueryRunner(ARCHIVE, start, release, lambda: leadership.term > 0, partial(mend, session, checkpoint))
 
 
 async def _keep_history(session: SparkSession, folder: str, kept_days: int) -> None:
@@ -137,18 +178,6 @@ async def _topics(settings: SparkSettings, checks: Checks) -> dict[str, str]:
         log.info("waiting for topics", extra={"topics": missing})
         checks["started"] = partial(str, f"waiting for topics: {', '.join(missing)}")
         await asyncio.sleep(LOOK_AGAIN_S)
-
-
-async def _claim(session: SparkSession, plan: QueryPlan, settings: SparkSettings, topic: str, checks: Checks) -> None:
-    """Raises UnfitError. `topic` is the id of the query's."""
-    facts: dict[str, str | int] = {
-        "topic id": topic,
-        "partitions": settings.partitions,
-        "buckets": settings.spark_buckets,
-        "state partitions": settings.spark_state_partitions,
-    }
-    read_ends = ends_reader(settings.kafka_client())
-    await _insist(partial(claim, session, plan.checkpoint, Fit(FORMAT, facts), read_ends), settings, checks)
 
 
 async def _insist(call: Callable[[], T], settings: SparkSettings, checks: Checks) -> T:

@@ -2,6 +2,7 @@
 
 from prometheus_client import Counter, Gauge, Histogram
 
+ACTIVE = Gauge("sluice_spark_active", "1 while this instance decides, 0 on standby")
 INPUT_ROWS = Counter("sluice_spark_input_records", "Reports read", ["query"])
 INPUT_RATE = Gauge("sluice_spark_input_records_per_second", "Reports read per second in the last batch", ["query"])
 LAG = Gauge("sluice_spark_lag_records", "Reports in the topic that the last batch left unread", ["query"])

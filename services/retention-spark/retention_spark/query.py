@@ -1,28 +1,39 @@
 """A streaming query: from a topic of reports through the decisions to the sink."""
 
+import json
 from collections.abc import Mapping
 from functools import partial
+from uuid import uuid4
 
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from retention_spark.batch_pause import BatchPause
+from retention_spark.files import names, remove
+from retention_spark.leadership import Leadership
+from retention_spark.read_position import ReadPosition
 from retention_spark.settings import SparkSettings
 from retention_spark.sink import batch_writer
-from retention_spark.stateful_operator import decided
+from retention_spark.stateful_operator import Operator, decided
 from retention_spark.topic_ends import ends_reader
-from sluice.kafka.topics import RETENTION, SCALE, Topic
+from sluice.kafka.topics import RETENTION, RETENTION_MEMORY, SCALE, SCALE_MEMORY, Topic
 from sluice.kafka_config.java import java_options
 from sluice.policies.rules import Rule, Rules
 
+_EARLIEST = -2
+"""As Spark calls where a partition begins."""
+
 
 class QueryPlan(msgspec.Struct, frozen=True):
-    """What a query reads, and how it decides; `trigger_s` is the time between the beginnings of two batches."""
+    """What a query reads, and how it decides; `trigger_s` is the time between the beginnings of two batches.
+
+    `memory` is the topic of what it remembers.
+    """
 
     name: str
-    checkpoint: str
     topic: Topic
+    memory: Topic
     rule: Rule
     trigger_s: float
 
@@ -31,19 +42,13 @@ def rules_of(settings: SparkSettings) -> Rules:
     return Rules.of(settings.scale_cooldown_s, settings.retention_tick_s, settings.retention_pause_s)
 
 
-def plans(settings: SparkSettings, journal: str) -> tuple[QueryPlan, ...]:
-    """The queries that decide; `journal` is the id of that topic."""
+def plans(settings: SparkSettings) -> tuple[QueryPlan, ...]:
+    """The queries that decide."""
     rules = rules_of(settings)
-    scale, retention = (checkpoint_of(name, settings, journal) for name in ("scale", "retention"))
     return (
-        QueryPlan("scale", scale, SCALE, rules.scale, settings.scale_trigger_s),
-        QueryPlan("retention", retention, RETENTION, rules.retention, settings.retention_trigger_s),
+        QueryPlan("scale", SCALE, SCALE_MEMORY, rules.scale, settings.scale_trigger_s),
+        QueryPlan("retention", RETENTION, RETENTION_MEMORY, rules.retention, settings.retention_trigger_s),
     )
-
-
-def checkpoint_of(query: str, settings: SparkSettings, journal: str) -> str:
-    """The folder of a query's checkpoint: one for each journal, since what is remembered of another is not true."""
-    return f"{settings.spark_checkpoints.rstrip('/')}/{query}-{journal}"
 
 
 def pause_of(plan: QueryPlan, settings: SparkSettings) -> BatchPause:
@@ -53,22 +58,48 @@ def pause_of(plan: QueryPlan, settings: SparkSettings) -> BatchPause:
 
 
 def start_query(
-    session: SparkSession, plan: QueryPlan, settings: SparkSettings, source: str, pause: BatchPause
+    session: SparkSession,
+    plan: QueryPlan,
+    settings: SparkSettings,
+    source: str,
+    pause: BatchPause,
+    leadership: Leadership,
 ) -> StreamingQuery:
-    """Begin where the checkpoint ends; a new one begins where the topic does."""
+    """Begin with what is saved, and with the reports behind that. Raises NotLeaderError, KafkaConfError.
+
+    The checkpoint is one of this run: those before are removed, and whoever still uses one fails.
+    """
     pause.begin()
-    records = session.readStream.format("kafka").options(**source_options(plan.topic.name, settings)).load()
+    term, topic, checkpoints = leadership.term, plan.topic.name, settings.spark_checkpoints.rstrip("/")
+    positions = leadership.positions(topic, settings.partitions)
+    begin = {partition: positions.get(partition, 0) for partition in range(settings.partitions)}
+    for old in names(session, checkpoints):
+        if old.startswith(f"{plan.name}-"):
+            remove(session, checkpoints, old)
+    reports = source_options(topic, settings) | _from(topic, begin)
+    saved = source_options(plan.memory.name, settings)
+    del saved["maxOffsetsPerTrigger"]
+    reads = [session.readStream.format("kafka").options(**options).load() for options in (saved, reports)]
+    operator = Operator(plan.rule, source, topic, plan.memory.name, round(settings.spark_save_s * 1000))
     return (
-        decided(records, plan.rule, source, settings.spark_buckets, settings.spark_state_partitions)
+        decided(reads[0].union(reads[1]), operator, settings.spark_buckets, settings.spark_state_partitions)
         .writeStream.queryName(plan.name)
-        .foreachBatch(batch_writer(plan.rule.kind, settings, pause))
-        .option("checkpointLocation", plan.checkpoint)
+        .foreachBatch(
+            batch_writer(plan.rule.kind, settings, pause, ReadPosition(begin), partial(leadership.commit, term, topic))
+        )
+        .option("checkpointLocation", f"{checkpoints}/{plan.name}-{uuid4().hex}")
         .trigger(processingTime=f"{round(plan.trigger_s * 1000)} milliseconds")
         .start()
     )
 
 
-def source_options(topics: str, settings: SparkSettings) -> Mapping[str, str]:
+def _from(topic: str, begin: Mapping[int, int]) -> dict[str, str]:
+    """Where to begin; what the topic does not hold any more is passed over."""
+    offsets = {str(partition): offset or _EARLIEST for partition, offset in begin.items()}
+    return {"startingOffsets": json.dumps({topic: offsets})}
+
+
+def source_options(topics: str, settings: SparkSettings) -> dict[str, str]:
     """Options of Spark's source for topics, separated by commas; they may hold passwords. Raises KafkaConfError."""
     return {
         "kafka.bootstrap.servers": settings.kafka_bootstrap,

@@ -21,6 +21,8 @@ from sluice.exceptions import in_words
 log = logging.getLogger(__name__)
 
 POLL_S = 0.02
+LOOK_S = 1
+"""How soon it is seen that the query may run, or may not."""
 SETTLED_S = 60.0
 """A query that has run for so long is started again at once when it fails, as if it had not failed before."""
 
@@ -29,7 +31,7 @@ MAX_FAILURES = 3
 
 
 class QueryRunner:
-    """`start` starts the query, `release` ends the waiting of its batch.
+    """`start` starts the query, `release` ends the waiting of its batch. It runs only while `may_run` says so.
 
     `mend` is given the text of the last of MAX_FAILURES in a row, before the query is started again.
 
@@ -41,11 +43,13 @@ class QueryRunner:
         name: str,
         start: Callable[[], StreamingQuery],
         release: Callable[[], None],
-        mend: Callable[[str], None],
+        may_run: Callable[[], bool],
+        mend: Callable[[str], None] | None = None,
     ) -> None:
         self.name = name
         self._start = start
         self._release = release
+        self._may_run = may_run
         self._mend = mend
         self._failures = 0
         self._failure = ""
@@ -83,14 +87,21 @@ class QueryRunner:
     def _run(self) -> None:
         waits = delays(max_s=10.0)
         while not self._stopping.is_set():
+            if not self._may_run():
+                self._problem = None
+                self._stopping.wait(LOOK_S)
+                continue
             began = time.monotonic()
             try:
-                if self._failures >= MAX_FAILURES:
+                if self._failures >= MAX_FAILURES and self._mend is not None:
                     self._failures = 0
                     self._mend(self._failure)
                 self._query = self._start()
                 self._problem = None
-                self._query.awaitTermination()
+                while not self._query.awaitTermination(LOOK_S):
+                    if not self._may_run():
+                        self._release()
+                        self._query.stop()
             except Exception as error:  # noqa: BLE001 - whatever ended the query, it is started again and says why
                 self._failed(error)
             if time.monotonic() - began > SETTLED_S:

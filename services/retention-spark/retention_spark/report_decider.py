@@ -21,6 +21,7 @@ from sluice.kafka.dead_letters import dead_letter_headers, fitting
 from sluice.kafka.headers import Headers, as_text, cloud_event_headers
 from sluice.kafka.requests import Request, encode_request
 from sluice.kafka.topics import DEAD_LETTERS, topic_of
+from sluice.policies.memory import StreamMemory
 from sluice.policies.reported import HistoryRow, LastReported, history_row, is_news
 from sluice.policies.rules import Rule, Verdict
 
@@ -52,7 +53,7 @@ class ReportRecord(msgspec.Struct, frozen=True):
 
 
 class OutgoingRecord(msgspec.Struct, frozen=True):
-    """A record to send."""
+    """A record to send; an empty value is none."""
 
     topic: str
     key: str
@@ -61,12 +62,16 @@ class OutgoingRecord(msgspec.Struct, frozen=True):
 
 
 class Decided(msgspec.Struct):
-    """`memory` None: nothing need be remembered; `wake_at` None: nothing is to be decided before the next report."""
+    """`memory` None: nothing need be remembered; `wake_at` None: nothing is to be decided before the next report.
+
+    `acts`: something is requested.
+    """
 
     memory: bytes | None = None
     wake_at: int | None = None
     sendings: list[OutgoingRecord] = []
     rows: list[HistoryRow] = []
+    acts: bool = False
 
 
 class ReportDecider:
@@ -74,9 +79,10 @@ class ReportDecider:
 
     def __init__(self, rule: Rule, source: str) -> None:
         self._rule = rule
-        self._source = source
+        self.source = source
         memory_type = dict[str, Known[rule.state_type]]  # type: ignore[name-defined]
         self._memory = msgspec.msgpack.Decoder(memory_type)
+        self._saved = msgspec.json.Decoder(Known[rule.state_type])  # type: ignore[name-defined]
         self._report = msgspec.json.Decoder(rule.report_type)
 
     def step(self, memory: bytes | None, inputs: Iterable[ReportRecord], now: int) -> Decided:
@@ -97,6 +103,24 @@ class ReportDecider:
         step.wake_at = min((min(at, now + LONGEST_WAIT_MS) for at in wakes.values() if at is not None), default=None)
         return step
 
+    def saved(self, key: str, memory: bytes, wake_at: int, topic: str, now: int) -> OutgoingRecord:
+        """What is remembered of the key, for who decides after this driver."""
+        streams = {name: msgspec.Raw(msgspec.json.encode(one)) for name, one in self._memory.decode(memory).items()}
+        id = f"{self.source}-{key}-{now}"
+        value = msgspec.json.encode(StreamMemory(id, self.source, now, wake_at, streams))
+        return OutgoingRecord(topic, key, value, self._attributes(StreamMemory, id, now, key))
+
+    def forgotten(self, key: str, topic: str, now: int) -> OutgoingRecord:
+        """That nothing need be remembered of the key."""
+        return OutgoingRecord(topic, key, b"", self._attributes(StreamMemory, f"{self.source}-{key}-{now}", now, key))
+
+    def restored(self, saved: StreamMemory) -> bytes:
+        """The memory that was saved. Raises msgspec.DecodeError for one of another form."""
+        return msgspec.msgpack.encode({name: self._saved.decode(one) for name, one in saved.streams.items()})
+
+    def _attributes(self, kind: type, id: str, now: int, key: str) -> list[tuple[str, str]]:
+        return as_text(cloud_event_headers(kind.__name__, id, self.source, now, key))
+
     def _observe(self, step: Decided, known: dict[str, Known[Any]], records: list[ReportRecord], now: int) -> None:
         """Observe the records, then decide once on each stream that they are about."""
         about: dict[str, list[ReportRecord]] = {}
@@ -110,7 +134,7 @@ class ReportDecider:
                 before = after[name] if name in after else known[name].state if name in known else None
                 state = self._rule.observe(before, report, now)
             except Exception as error:  # noqa: BLE001 - whatever it is, it would be the same for ever
-                step.sendings.append(self._dead_letter(record, error, now))
+                step.sendings.append(self.dead_letter(record, error, now))
                 continue
             if state is not None:
                 after[name] = state
@@ -121,11 +145,12 @@ class ReportDecider:
             try:
                 self._decide(part, stream, now)
             except Exception as error:  # noqa: BLE001 - likewise
-                step.sendings += [self._dead_letter(record, error, now) for record in about[name]]
+                step.sendings += [self.dead_letter(record, error, now) for record in about[name]]
                 continue
             known[name] = stream
             step.sendings += part.sendings
             step.rows += part.rows
+            step.acts |= part.acts
 
     def _decide(self, step: Decided, stream: Known[Any], now: int) -> None:
         verdict, state = self._rule.decide(stream.state, now)
@@ -134,6 +159,7 @@ class ReportDecider:
             stream.last_reported = LastReported(verdict.code, verdict.reason, now)
             step.rows.append(history_row(self._rule.kind, state.stream_id, verdict, now, self._id(state, verdict, now)))
         if verdict.request is not None:
+            step.acts = True
             step.sendings.append(self._sending(*verdict.request, now))
         if not verdict.passing and is_news(stream.recorded, verdict, now):
             stream.recorded = LastReported(verdict.code, verdict.reason, now)
@@ -161,15 +187,15 @@ class ReportDecider:
         return self._sending(f"note-{self._id(state, verdict, now)}", note, now)
 
     def _sending(self, id: str, command: Command, now: int) -> OutgoingRecord:
-        request = Request(id=id, at=now, by=self._source, command=command)
-        attributes = cloud_event_headers(type(command).__name__, id, self._source, now, command.key)
-        return OutgoingRecord(topic_of(command).name, command.key, encode_request(request), as_text(attributes))
+        request = Request(id=id, at=now, by=self.source, command=command)
+        attributes = self._attributes(type(command), id, now, command.key)
+        return OutgoingRecord(topic_of(command).name, command.key, encode_request(request), attributes)
 
-    def _dead_letter(self, record: ReportRecord, error: Exception, now: int) -> OutgoingRecord:
+    def dead_letter(self, record: ReportRecord, error: Exception, now: int) -> OutgoingRecord:
         origin = {"topic": record.topic, "partition": str(record.partition), "offset": str(record.offset)}
         others = 2 * len(record.key.encode()) + len(record.headers)
         value, reason = fitting(record.value, others, in_words(error))
-        headers = dead_letter_headers(origin, _headers_of(record), record.key, self._source, reason, now)
+        headers = dead_letter_headers(origin, _headers_of(record), record.key, self.source, reason, now)
         return OutgoingRecord(DEAD_LETTERS.name, record.key, value, as_text(headers))
 
 

@@ -1,13 +1,14 @@
 """Where decisions go: requests and dead letters into their topics, everything with its reason into a Parquet table.
 
 The driver does it: decisions are few beside the reports that they follow from, and a job of Spark's for each topic
-would take longer than the decisions. A batch that runs again, because the process ended before it was done, sends the
-same again under the same ids; its file in the table is there already, or is written then.
+would take longer than the decisions. A query that has failed decides again from what was saved: it sends the same
+requests under the same ids. What is remembered is saved behind what was decided: between the two it is decided twice,
+never left out.
 """
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
 import msgspec
@@ -18,6 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from retention_spark.archive_files import parquet
 from retention_spark.batch_pause import BatchPause
 from retention_spark.files import write_once
+from retention_spark.read_position import ReadPosition
 from retention_spark.report_decider import OutgoingRecord
 from retention_spark.settings import SparkSettings
 from retention_spark.stateful_operator import outcomes
@@ -43,8 +45,16 @@ class NotDeliveredError(Exception):
     """Kafka has not acknowledged all records of a batch."""
 
 
-def batch_writer(kind: DecisionKind, settings: SparkSettings, pause: BatchPause) -> Callable[[DataFrame, int], None]:
-    """What `foreachBatch` calls; raises when not all could be written, so that the batch runs again.
+def batch_writer(
+    kind: DecisionKind,
+    settings: SparkSettings,
+    pause: BatchPause,
+    position: ReadPosition,
+    commit: Callable[[Mapping[int, int]], None],
+) -> Callable[[DataFrame, int], None]:
+    """What `foreachBatch` calls; raises when not all could be written, so that the query starts anew.
+
+    Before anything is sent, `commit` says how far the query was before; it raises if another instance decides by now.
 
     A batch that decided nothing, and has read all there was, returns when there is work for the next one.
     """
@@ -54,8 +64,12 @@ def batch_writer(kind: DecisionKind, settings: SparkSettings, pause: BatchPause)
     def write(batch: DataFrame, number: int) -> None:
         found = list(outcomes(batch))
         sendings = [sending for outcome in found for sending in outcome.sendings]
+        saved = [record for outcome in found for record in outcome.saved]
         if sendings:
             crash_points.passed(f"{kind.value}-decided")
+        if sendings or saved:
+            commit(position.saved())
+        if sendings:
             send(producer, sendings, settings.partitions)
             count_dead_letters(sendings)
             crash_points.passed(f"{kind.value}-decisions-sent")
@@ -63,12 +77,14 @@ def batch_writer(kind: DecisionKind, settings: SparkSettings, pause: BatchPause)
         if rows:
             query = batch.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
             keep(batch.sparkSession, settings.spark_history, kind, f"{query}-{number}", rows)
+        send(producer, saved, settings.partitions)
+        position.observe(found)
         pause.observe(found)
         # Spark rounds for each partition. A batch that is full has left records behind, whatever comes.
         is_full = sum(outcome.records for outcome in found) >= max(
             1, settings.spark_batch_records - settings.partitions
         )
-        if not sendings and not rows and not is_full:
+        if not sendings and not rows and not saved and not is_full:
             pause.wait(number)
 
     return write
@@ -110,7 +126,7 @@ def _queue(
         try:
             producer.produce(
                 record.topic,
-                record.value,
+                record.value or None,
                 record.key,
                 partition,
                 headers=dict[str, str | bytes | None](record.headers),

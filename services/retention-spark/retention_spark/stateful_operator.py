@@ -14,8 +14,8 @@ import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
-from retention_spark.buckets import BucketDecider
-from retention_spark.report_decider import Decided, OutgoingRecord, ReportDecider, ReportRecord
+from retention_spark.buckets import BucketDecider, BucketStep
+from retention_spark.report_decider import OutgoingRecord, ReportDecider, ReportRecord
 from sluice.policies.reported import HistoryRow
 from sluice.policies.rules import Rule
 
@@ -37,7 +37,8 @@ Call = Callable[[tuple[Any, ...], Iterable[pd.DataFrame], GroupState], Iterator[
 class Outcome(msgspec.Struct, frozen=True):
     """What came of a bucket's step: records to send, decisions to keep, and when (epoch ms) it wants the next one.
 
-    `records` is how many it was about.
+    `records` is how many it was about, `ends` where those of reports end, by partition. `saved` are records of what it
+    remembers; what has changed there since `unsaved_since` is in none of them. `at` is the time of the batch.
     """
 
     sendings: list[OutgoingRecord]
@@ -45,6 +46,23 @@ class Outcome(msgspec.Struct, frozen=True):
     bucket: int
     wake_at: int | None
     records: int = 0
+    saved: list[OutgoingRecord] = []
+    unsaved_since: int | None = None
+    ends: dict[int, int] = {}
+    at: int = 0
+
+
+class Operator(msgspec.Struct, frozen=True):
+    """How a query decides: its rule, this process as service/instance, the topic of reports and of what is remembered.
+
+    What is remembered is saved within `save_ms`.
+    """
+
+    rule: Rule
+    source: str
+    topic: str
+    memory: str
+    save_ms: int
 
 
 def outcomes(batch: DataFrame) -> Iterator[Outcome]:
@@ -53,36 +71,47 @@ def outcomes(batch: DataFrame) -> Iterator[Outcome]:
         yield msgspec.msgpack.decode(row["outcome"], type=Outcome)
 
 
-def decided(records: DataFrame, rule: Rule, source: str, buckets: int, parts: int) -> DataFrame:
-    """What is decided on the records of a topic, read in so many parts: one row for each bucket that took a step.
+def decided(records: DataFrame, operator: Operator, buckets: int, parts: int) -> DataFrame:
+    """What is decided on records, read in so many parts: one row for each bucket that took a step.
 
     `outcomes` reads them.
     """
     columns = records.coalesce(parts).selectExpr(*_COLUMNS, f"pmod(xxhash64(key), {buckets}L) bucket")
     return columns.groupBy("bucket").applyInPandasWithState(
-        _call(rule, source), OUTPUT, STATE, "append", GroupStateTimeout.ProcessingTimeTimeout
+        _call(operator), OUTPUT, STATE, "append", GroupStateTimeout.ProcessingTimeTimeout
     )
 
 
-def _call(rule: Rule, source: str) -> Call:
+def _call(operator: Operator) -> Call:
     """What Spark sends to its workers; the decider is made there, because decoders do not travel."""
 
     def call(bucket: tuple[Any, ...], frames: Iterable[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
         memory = state.get[0] if state.exists else None
         now = state.getCurrentProcessingTimeMs()
         records = [] if state.hasTimedOut else report_records(frames)
-        step = _decider(rule, source).step(memory, records, now)
+        step = _decider(operator).step(memory, records, now)
         _remember(state, step, now)
-        outcome = Outcome(step.sendings, step.rows, int(bucket[0]), step.wake_at, len(records))
+        outcome = Outcome(
+            step.sendings,
+            step.rows,
+            int(bucket[0]),
+            step.wake_at,
+            len(records),
+            step.saved,
+            step.unsaved_since,
+            # By partition and offset is their order.
+            {record.partition: record.offset + 1 for record in records if record.topic == operator.topic},
+            now,
+        )
         yield pd.DataFrame({"outcome": [msgspec.msgpack.encode(outcome)]})
 
     return call
 
 
 @lru_cache
-def _decider(rule: Rule, source: str) -> BucketDecider:
+def _decider(operator: Operator) -> BucketDecider:
     """One for all batches of a worker."""
-    return BucketDecider(ReportDecider(rule, source))
+    return BucketDecider(ReportDecider(operator.rule, operator.source), operator.memory, operator.save_ms)
 
 
 def report_records(frames: Iterable[pd.DataFrame]) -> list[ReportRecord]:
@@ -95,7 +124,7 @@ def report_records(frames: Iterable[pd.DataFrame]) -> list[ReportRecord]:
     return sorted(records, key=lambda record: (record.partition, record.offset))
 
 
-def _remember(state: GroupState, step: Decided, now: int) -> None:
+def _remember(state: GroupState, step: BucketStep, now: int) -> None:
     if step.memory is None:
         if state.exists:
             state.remove()

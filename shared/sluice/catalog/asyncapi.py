@@ -31,7 +31,9 @@ from sluice.kafka.topics import (
     DEAD_LETTERS,
     JOURNAL,
     RETENTION,
+    RETENTION_MEMORY,
     SCALE,
+    SCALE_MEMORY,
     SNAPSHOT_CHUNKS,
     SNAPSHOTS,
     STATISTICS,
@@ -40,6 +42,7 @@ from sluice.kafka.topics import (
     Topic,
     topics_of,
 )
+from sluice.policies.memory import StreamMemory
 from sluice.settings import ServiceSettings
 
 _KAFKA = "0.5.0"
@@ -92,6 +95,8 @@ def messages_of(topic: Topic) -> list[str]:
 _REPORTS: dict[str, tuple[type, ...]] = {
     SCALE.name: (ScaleReport,),
     RETENTION.name: (RetentionReport,),
+    SCALE_MEMORY.name: (StreamMemory,),
+    RETENTION_MEMORY.name: (StreamMemory,),
     STATISTICS.name: (StreamStatistics, StatisticsProgress),
     STATISTICS_WINDOWS.name: (WindowStatistics, StatisticsProgress),
     SNAPSHOTS.name: (SnapshotManifest, SnapshotConfirmation),

@@ -20,6 +20,7 @@ from sluice.engine.snapshots import SnapshotConfirmation, SnapshotManifest
 from sluice.insight.statistics import StatisticsProgress, StreamStatistics, WindowStatistics
 from sluice.kafka.dead_letters import DeadLetterSettled
 from sluice.kafka.requests import Request
+from sluice.policies.memory import StreamMemory
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -35,6 +36,7 @@ REPORTS: tuple[type, ...] = (
     WindowStatistics,
     SnapshotManifest,
     SnapshotConfirmation,
+    StreamMemory,
 )
 ENVELOPES: tuple[type, ...] = (Request, JournalRecord)
 SETTLEMENTS: tuple[type, ...] = (DeadLetterSettled,)

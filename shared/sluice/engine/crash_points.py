@@ -5,11 +5,15 @@ import signal
 
 
 class CrashPoints:
-    """Kills this process at the point called `chosen`; with an empty name it does nothing."""
+    """Kills this process at the point called `chosen`; with an empty name it does nothing.
+
+    With a signal behind the name, as in `sent:SIGSTOP`, it gets that one.
+    """
 
     def __init__(self, chosen: str) -> None:
-        self._chosen = chosen
+        self._chosen, _, signal_name = chosen.partition(":")
+        self._signal = signal.Signals[signal_name or "SIGKILL"]
 
     def passed(self, point: str) -> None:
         if point == self._chosen:
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), self._signal)

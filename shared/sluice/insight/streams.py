@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from sluice.domain.config import RetentionPolicy, ScalingPolicy, StreamConfig
+from sluice.domain.cluster.state import Cluster
+from sluice.domain.config import RetentionPolicy, ScaleType, ScalingPolicy, StreamConfig
 from sluice.domain.decision import Reader
 from sluice.domain.ids import StreamId
 from sluice.domain.names import mark_stream
@@ -16,6 +17,9 @@ from sluice.insight.decisions import DecisionModel, last_decisions
 from sluice.insight.placement import Placement, Unreachable
 from sluice.insight.shown import Allowed, Moment, Shown, cut_shown, text
 from sluice.insight.workflows import RunningWorkflow, workflow_shown
+
+DECIDES = "retention-spark"
+"""The service that decides by the policies of streams."""
 
 
 class Scaling(Shown):
@@ -129,6 +133,11 @@ class StreamDescription(Moment):
     transactions: TransactionCounts
     subscribers: list[SubscriberModel]
     decisions: list[DecisionModel] = text("The last decision on scaling and on retention.")
+    undecided_since: int | None = text(
+        "Since when no retention-spark is there to decide by its policies, epoch ms; left out if one is, if it has no "
+        "policy, and of the past.",
+        default=None,
+    )
     allowed: list[Allowed] | None = text(
         "What the caller may do: update, scale, truncate, seal, delete; commit and abort of transactions; "
         "retry and cancel of its workflow. Left out of the past.",
@@ -177,6 +186,12 @@ def stream_shown(view: Reader, stream: Stream, placement: Placement) -> StreamDe
         mark_stream=mark_stream(stream.id.name),
         watermark=WatermarkModel(lower=watermark.lower, upper=watermark.upper, at=watermark.at) if watermark else None,
     )
+
+
+def undecided_since(stream: Stream, cluster: Cluster) -> int | None:
+    """Since when no one decides by the stream's policies; None if one does, or it has none."""
+    has_policy = stream.config.retention is not None or stream.config.scaling.scale_type is not ScaleType.FIXED
+    return cluster.away.get(DECIDES) if has_policy else None
 
 
 def segments_shown(id: StreamId, segments: Iterable[Segment], placement: Placement) -> list[SegmentModel]:

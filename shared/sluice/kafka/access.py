@@ -79,7 +79,7 @@ def _of_service(service: str) -> Iterator[Right]:
     yield Right(Operation.DESCRIBE, Kind.GROUP, READER_PREFIX, "finds the coordinator, commits nothing", is_prefix=True)
     if service == CONSOLE:
         yield from _looks_at_groups("shows who owns partitions and what waits", MEMBERS)
-    if service in MEMBERS:
+    if service in (*MEMBERS, SPARK):
         yield Right(Operation.READ, Kind.GROUP, service, "is a member of its own groups", is_prefix=True)
     if service == SPARK:
         yield Right(Operation.READ, Kind.GROUP, ARCHIVE_GROUP, "commits how far the archive is")

@@ -118,8 +118,8 @@ REQUESTS_CLUSTER = Topic(
     name="sluice.requests.cluster",
     key="cluster",
     holds="heartbeats of our own services",
-    written_by=_ALL,
-    read_by=("cluster-manager", *_GATEWAYS),
+    written_by=(*_ALL, "retention-spark"),
+    read_by=("cluster-manager", *_GATEWAYS, "retention-spark"),
     partitions=1,
     retention_ms=_DAY_MS,
     group="cluster-manager",
@@ -137,6 +137,19 @@ RETENTION = Topic(
     holds="retention policies, sampled stream cuts with size and time, subscribers' positions",
     written_by=("stream-workflows",),
     read_by=("retention-spark",),
+)
+SCALE_MEMORY, RETENTION_MEMORY = (
+    Topic(
+        name=f"{topic.name}.memory",
+        key="scope/stream",
+        holds=f"what decisions on {topic.name} remember, for the driver that takes over",
+        written_by=("retention-spark",),
+        read_by=("retention-spark",),
+        retention_ms=-1,
+        cleanup="compact",
+        bound_by="the last of each key; what is forgotten has no value",
+    )
+    for topic in (SCALE, RETENTION)
 )
 JOURNAL = Topic(
     name="sluice.journal",
@@ -201,6 +214,8 @@ TOPICS = (
     REQUESTS_CLUSTER,
     SCALE,
     RETENTION,
+    SCALE_MEMORY,
+    RETENTION_MEMORY,
     JOURNAL,
     SNAPSHOTS,
     SNAPSHOT_CHUNKS,

@@ -25,6 +25,7 @@ from sluice.kafka import topics
 from sluice.kafka.dead_letters import DeadLetterSettled
 from sluice.kafka.requests import Request, decode_request, request_id
 from sluice.lookback.source import KafkaRecord
+from sluice.policies.memory import StreamMemory
 
 REQUEST_TOPICS = tuple(
     topic.name
@@ -50,6 +51,7 @@ OTHER_TYPES = (
             SnapshotConfirmation,
             SnapshotManifest,
             StatisticsProgress,
+            StreamMemory,
             StreamStatistics,
             WindowStatistics,
         )
@@ -66,6 +68,7 @@ Content = (
     | WindowStatistics
     | SnapshotManifest
     | SnapshotConfirmation
+    | StreamMemory
     | DeadLetterSettled
 )
 
@@ -73,6 +76,7 @@ _scale = msgspec.json.Decoder(ScaleReport)
 _retention = msgspec.json.Decoder(RetentionReport)
 _reported = msgspec.json.Decoder(Reported)
 _windows = msgspec.json.Decoder(Folded)
+_memory_decoder = msgspec.json.Decoder(StreamMemory)
 _notes = msgspec.json.Decoder(SnapshotManifest | SnapshotConfirmation)
 _settlements = msgspec.json.Decoder(DeadLetterSettled)
 
@@ -207,6 +211,18 @@ def _report(
     )
 
 
+def _memory(record: KafkaRecord, value: bytes) -> Decoded:
+    memory = _memory_decoder.decode(value)
+    return Decoded(
+        record,
+        types=(type(memory).__name__,),
+        names=frozenset((record.key,)),
+        requests=frozenset((memory.id,)),
+        by=memory.by,
+        content=memory,
+    )
+
+
 def _dead_letter(record: KafkaRecord) -> Decoded:
     """A dead letter has value, key and headers of the record that could not be handled."""
     if record.header("ce_type") == DeadLetterSettled.__name__ and not record.header("sluice_reason"):
@@ -267,6 +283,8 @@ _DECODERS: dict[str, Callable[[KafkaRecord, bytes], Decoded]] = {
     topics.JOURNAL.name: _journal,
     topics.SCALE.name: _scale_report,
     topics.RETENTION.name: _retention_report,
+    topics.SCALE_MEMORY.name: _memory,
+    topics.RETENTION_MEMORY.name: _memory,
     topics.STATISTICS.name: _reported_statistics,
     topics.STATISTICS_WINDOWS.name: _window_statistics,
     topics.SNAPSHOTS.name: _snapshot_note,

@@ -14,6 +14,7 @@ from sluice.insight.statistics import StatisticsProgress
 from sluice.kafka.dead_letters import DeadLetterSettled
 from sluice.kafka.requests import Request
 from sluice.lookback.decoding import Content, Decoded, names_of, raw_value
+from sluice.policies.memory import StreamMemory
 
 LONGEST = 160
 _IMPLIED = frozenset(("scope", "stream", "group", "table", "aggregate", "type", "id", "by", "at", "created_at"))
@@ -71,6 +72,8 @@ def content_text(content: Content) -> str:
             return f"DeadLetterSettled {content.partition}/{content.offset} {content.how.value}"
         case StatisticsProgress() | SnapshotManifest() | SnapshotConfirmation():
             return f"{type(content).__name__} {facts(content)}"
+        case StreamMemory():
+            return f"StreamMemory {' '.join(sorted(content.streams))} wakeAt={content.wake_at}"
         case _:
             return f"{type(content).__name__} {content.scope}/{content.stream} {facts(content)}"
 

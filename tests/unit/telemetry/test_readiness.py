@@ -163,8 +163,8 @@ def test_retention_spark_is_not_ready_while_a_query_fails() -> None:
         def __init__(self) -> None:
             self.ended = threading.Event()
 
-        def awaitTermination(self) -> None:  # noqa: N802
-            self.ended.wait()
+        def awaitTermination(self, timeout: int) -> bool:  # noqa: N802
+            return self.ended.wait(timeout)
 
         def stop(self) -> None:
             self.ended.set()
@@ -180,11 +180,16 @@ def test_retention_spark_is_not_ready_while_a_query_fails() -> None:
         failing = False
 
     released: list[bool] = []
-    runner = QueryRunner("scale", start, lambda: released.append(True), mend)
+    in_office = True
+    runner = QueryRunner("scale", start, lambda: released.append(True), lambda: in_office, mend)
     assert runner.problem() == "ended", "not begun"
     runner.start()
     eventually(lambda: "no checkpoint" in (runner.problem() or ""), 10, "the failure shows")
     eventually(lambda: runner.problem() is None, 20, "the query runs once what is wrong is mended")
+    in_office = False
+    eventually(lambda: released, 20, "the query ends when another instance decides")
+    assert runner.problem() is None, "it stands by"
+    released.clear()
     runner.stop(5.0)
     assert released, "a batch that waits for work need not wait any more"
 

@@ -11,6 +11,7 @@ import msgspec
 from api_gateway.edge.containers import Containers
 from api_gateway.edge.heartbeats import LastHeartbeats
 from api_gateway.edge.reads import Reads
+from sluice.insight.streams import DECIDES
 from sluice.telemetry.health import Checks, problems
 
 SERVICES = ("api-gateway", "cluster-manager", "stream-workflows", "txn-manager")
@@ -61,7 +62,7 @@ class Health:
         reads, containers, heartbeats = self._known
         cluster = reads.cluster()
         found: dict[str, Part] = {}
-        for service in SERVICES:
+        for service in (*SERVICES, DECIDES):
             members = [m for m in cluster.members.values() if m.service == service]
             details = {m.instance: ", ".join(f"{k} {v}" for k, v in sorted(m.endpoints.items())) for m in members}
             for member in members:
@@ -69,7 +70,9 @@ class Health:
                 wrong += ["its heartbeats are missed"] * heartbeats.is_missed(member.instance)
                 details[member.instance] = "; ".join(filter(None, (details[member.instance], *wrong)))
             is_there = not all(heartbeats.is_missed(member.instance) for member in members)
-            found[service] = Part(is_there, details)
+            # Calls are served without it; it is shown where it is or was a member.
+            if service != DECIDES or members or service in cluster.away:
+                found[service] = Part(is_there, details)
         silent = containers.outages()
         counts = Counter(str(host) for host in cluster.containers.values())
         details = {store: f"{counts[store]} containers" for store in sorted({*counts, *map(str, cluster.hosts)})}

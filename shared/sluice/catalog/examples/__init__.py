@@ -4,7 +4,7 @@ from sluice.catalog.examples.commands import command_examples
 from sluice.catalog.examples.dead_letters import dead_letter_examples
 from sluice.catalog.examples.example import Example, of_unknown_type, with_unknown_field
 from sluice.catalog.examples.journal_records import journal_records
-from sluice.catalog.examples.reports import report_examples, statistics_examples
+from sluice.catalog.examples.reports import memory_examples, report_examples, statistics_examples
 from sluice.catalog.examples.snapshots import snapshot_examples
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "requests",
     "snapshots",
     "statistics",
+    "stream_memory_records",
     "with_unknown_field",
 ]
 
@@ -36,6 +37,11 @@ def statistics() -> list[Example]:
     return statistics_examples()
 
 
+def stream_memory_records() -> list[Example]:
+    """What `sluice.scale.memory` and `sluice.retention.memory` hold."""
+    return memory_examples()
+
+
 def snapshots() -> list[Example]:
     """What `sluice.snapshots` holds."""
     return snapshot_examples()
@@ -48,4 +54,12 @@ def dead_letters() -> list[Example]:
 
 def all_examples() -> list[Example]:
     """Examples of all topics."""
-    return [*requests(), *reports(), *statistics(), *snapshots(), *journal_records(), *dead_letters()]
+    return [
+        *requests(),
+        *reports(),
+        *stream_memory_records(),
+        *statistics(),
+        *snapshots(),
+        *journal_records(),
+        *dead_letters(),
+    ]

@@ -22,7 +22,15 @@ from sluice.insight.statistics import (
     fold_report,
     progress_key,
 )
-from sluice.kafka.topics import RETENTION, SCALE, STATISTICS, STATISTICS_WINDOWS
+from sluice.kafka.topics import (
+    RETENTION,
+    RETENTION_MEMORY,
+    SCALE,
+    SCALE_MEMORY,
+    STATISTICS,
+    STATISTICS_WINDOWS,
+)
+from sluice.policies.memory import StreamMemory
 
 _RANGES = {n.FIRST: (0.0, 0.5), n.SECOND: (0.5, 1.0), n.UPPER_LEFT: (0.5, 0.75), n.UPPER_RIGHT: (0.75, 1.0)}
 
@@ -151,6 +159,17 @@ def statistics_examples() -> list[Example]:
     return [
         example(topic, key, type(fact).__name__, fact.id, fact.by, fact.at, msgspec.json.encode(fact))
         for topic, key, fact in reports
+    ]
+
+
+def memory_examples() -> list[Example]:
+    """What is remembered of a stream, in a form of retention-spark's own, here cut short."""
+    key, by = f"{n.SCOPE}/{n.STREAM}", n.SPARK
+    streams = {n.STREAM: msgspec.Raw(b'{"state":{},"last_reported":null,"recorded":null}')}
+    memory = StreamMemory(f"{n.SPARK}-{n.at(40)}", by, n.at(40), n.at(150), streams)
+    return [
+        example(topic.name, key, type(memory).__name__, memory.id, by, memory.at, msgspec.json.encode(memory))
+        for topic in (SCALE_MEMORY, RETENTION_MEMORY)
     ]
 
 

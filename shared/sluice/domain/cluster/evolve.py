@@ -17,12 +17,15 @@ def _joined(state: Cluster | None, event: ev.MemberJoined) -> Cluster:
     state = state or Cluster()
     since = event.started_at or event.at
     state.members[event.instance] = Member(event.service, event.instance, event.endpoints, since)
+    state.away.pop(event.service, None)
     return state
 
 
 def _left(state: Cluster | None, event: ev.MemberLeft) -> Cluster:
     state = state or Cluster()
-    state.members.pop(event.instance, None)
+    gone = state.members.pop(event.instance, None)
+    if gone is not None and all(member.service != gone.service for member in state.members.values()):
+        state.away[gone.service] = event.at
     return state
 
 

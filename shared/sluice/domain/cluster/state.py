@@ -38,6 +38,7 @@ class Cluster(msgspec.Struct, array_like=True):
 
     `drained` stores run containers only where no other is there. `load` is what was written to each container, in
     bytes a second, when an operator last had it measured.
+    `away`: since when a service has no member any more, epoch ms.
     """
 
     containers: dict[int, Host] = {}
@@ -46,6 +47,7 @@ class Cluster(msgspec.Struct, array_like=True):
     members: dict[str, Member] = {}
     drained: tuple[Host, ...] = ()
     load: dict[int, int] = {}
+    away: dict[str, int] = {}
 
 
 def cluster_of(reader: Reader) -> Cluster:

@@ -104,6 +104,16 @@ async def group(world: World, stream: str) -> str:
     return "sc/_RGrg/0.#epoch.0"
 
 
+async def test_health_is_up_while_no_one_decides_by_policies(world: World) -> None:
+    others = ("api-gateway", "cluster-manager", "stream-workflows", "txn-manager", "retention-spark")
+    joined = [ev.MemberJoined(service=name, instance=name, endpoints={}, at=3) for name in others]
+    hosts = (Host("store", 1),)
+    assigned = ev.ContainersAssigned(containers=dict.fromkeys(range(4), hosts[0]), hosts=hosts, at=5)
+    await world.system.append("cluster", *joined, assigned, ev.MemberLeft(instance="retention-spark", at=9))
+    assert await world.get("/v1/health/status/retention-spark") == "DOWN"
+    assert await world.get("/v1/health/status") == "UP"
+
+
 async def test_a_group_whose_state_cannot_be_decoded_is_a_failure(world: World, group: str) -> None:
     await world.store.append(group, uuid4(), b"nonsense")
     assert (await world.call("GET", "/v1/scopes/sc/readergroups/rg")).status_code == 500
@@ -121,6 +131,7 @@ async def test_health_is_about_this_process_and_shows_the_others(world: World) -
     await world.system.append(
         "cluster",
         ev.MemberJoined(service="txn-manager", instance="txn-1", endpoints={"rest": "h:1"}, at=3),
+        ev.MemberJoined(service="retention-spark", instance="spark-1", endpoints={}, at=3),
         ev.ContainersAssigned(containers={0: host, 1: host}, hosts=(host, Host("spare", 2)), at=5),
     )
     whole = await world.get("/v1/health")
@@ -133,6 +144,7 @@ async def test_health_is_about_this_process_and_shows_the_others(world: World) -
         "cluster-manager": "DOWN",
         "stream-workflows": "DOWN",
         "txn-manager": "UP",
+        "retention-spark": "UP",
         "segment-stores": "DOWN",
     }
     assert await world.get("/v1/health/details/txn-manager") == {"txn-1": "rest h:1"}

@@ -9,6 +9,7 @@ from unit.gateway.rest.test_sluice_streams import ST, S, problem
 from unit.gateway.rest.world import World
 
 from api_gateway.edge.reads import Reads
+from sluice.domain.cluster.events import MemberJoined, MemberLeft
 from sluice.domain.ids import StreamId
 from sluice.domain.stream import events as ev
 from sluice.domain.stream.commands import DecisionKind
@@ -39,6 +40,23 @@ async def test_decisions_of_a_span_have_numbers_and_request(world: World, stream
     (one,) = (await world.get(f"{S}/decisions", kind="retention", code="no-cut"))["items"]
     assert one["stream"] == "sc/other"
     assert problem(await world.call("GET", f"{ST}/decisions", **{"from": "soon"})) == (400, None)
+
+
+async def test_what_has_a_policy_says_since_when_no_one_decides_by_it(world: World, stream: str) -> None:
+    fixed = f"{S}/scopes/sc/streams/fixed"
+    scaled: Any = {"scaling": {"type": "events", "targetRate": 9, "scaleFactor": 2}}
+    assert (await world.call("PUT", stream, scaled)).status_code == 200
+    assert (await world.call("PUT", fixed, {})).status_code == 201
+    for instance in ("one", "two"):
+        await world.system.append("cluster", MemberJoined("retention-spark", instance, {}, at=3))
+    await world.system.append("cluster", MemberLeft("one", at=7))
+    assert "undecidedSince" not in await world.get(stream)
+    await world.system.append("cluster", MemberLeft("two", at=8))
+    for path in (stream, f"{stream}/decisions"):
+        assert (await world.get(path))["undecidedSince"] == 8
+    assert "undecidedSince" not in await world.get(fixed)
+    await world.system.append("cluster", MemberJoined("retention-spark", "two", {}, at=9))
+    assert "undecidedSince" not in await world.get(stream)
 
 
 async def test_without_a_span_nothing_is_looked_for_in_the_past(world: World, stream: str) -> None:

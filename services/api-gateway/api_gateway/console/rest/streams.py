@@ -31,7 +31,7 @@ from sluice.domain.stream.commands import CreateStream, DeleteStream, SealStream
 from sluice.domain.stream.state import Stream
 from sluice.insight.effects import Act, why_not
 from sluice.insight.shown import Allowed
-from sluice.insight.streams import StreamDescription, stream_item, stream_shown
+from sluice.insight.streams import StreamDescription, stream_item, stream_shown, undecided_since
 from sluice.lookback.describing import STREAM as STREAM_AT
 from sluice.lookback.describing import ResourceQuestion
 from sluice.security.resources import reader_group_resource, stream_resource
@@ -79,7 +79,10 @@ async def describe_stream(
     full = await reads.stream_in_full(StreamId(scope, stream))
     shown = stream_shown(reads.view(full.stream.id.key), full.stream, containers.placement())
     allowed = _allowed(full.stream, full.transactions.live)
-    return as_json(_visible(replace(shown, allowed=allowed)), headers={"ETag": etag_of(full.stream)})
+    undecided = undecided_since(full.stream, reads.cluster())
+    return as_json(
+        _visible(replace(shown, allowed=allowed, undecided_since=undecided)), headers={"ETag": etag_of(full.stream)}
+    )
 
 
 def _visible(shown: StreamDescription) -> StreamDescription:

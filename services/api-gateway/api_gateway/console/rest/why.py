@@ -29,6 +29,7 @@ from sluice.domain.stream.commands import DecisionKind
 from sluice.domain.stream.state import StreamState
 from sluice.insight.decisions import last_decisions
 from sluice.insight.reported import ReportedModel
+from sluice.insight.streams import undecided_since
 from sluice.lookback.deciding import DECISIONS, Decisions, DecisionsQuestion
 from sluice.lookback.filters import decision_code
 from sluice.lookback.reported import REPORTED, ReportedQuestion
@@ -65,7 +66,9 @@ async def stream_decisions(
     if not from_:
         if kind or code or to:
             raise BadRequestError("to, kind and code need from: without it the last decisions are listed")
-        return as_json(DecisionList(items=last_decisions(await reads.stream(id))))
+        found = await reads.stream(id)
+        since = undecided_since(found, reads.cluster())
+        return as_json(DecisionList(items=last_decisions(found), undecided_since=since))
     question = _question(look_back, from_, to, kind, code, limit, after, id)
     return as_json(_page(await look_back(DECISIONS, question)))
 

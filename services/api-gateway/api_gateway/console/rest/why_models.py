@@ -16,6 +16,10 @@ class DecisionList(Page[DecisionModel]):
     With one, all that were recorded in it, the latest first.
     """
 
+    undecided_since: int | None = Field(
+        default=None,
+        description="Since when no retention-spark is there to decide, epoch ms; left out if one is, and with a span.",
+    )
     searched_to: int | None = Field(
         default=None, description="The moment back to which all that fit are here, epoch ms; left out without a span."
     )

@@ -17,6 +17,7 @@ from api_gateway.edge.security.guard import Guard
 from api_gateway.pravega.rest.base import refusals, router
 from api_gateway.pravega.rest.models import HealthResult, Status
 from sluice.domain.errors import NotFoundError
+from sluice.insight.streams import DECIDES
 from sluice.telemetry.health import problems
 
 routes = router(is_vital=True)
@@ -46,7 +47,7 @@ def root(health: Health) -> HealthResult:
     own, others = health.checks | health.degraded, health.others()
     wrong = problems(own)
     is_starting = not wrong.keys().isdisjoint(health.checks)
-    is_down = any(other.is_up is False for other in others.values())
+    is_down = any(other.is_up is False for name, other in others.items() if name != DECIDES)
     children = {name: _own(name, wrong.get(name)) for name in own}
     children |= {name: _result(name, _STATUSES[part.is_up], part.details, {}) for name, part in others.items()}
     found = _result("", "STARTING" if is_starting else "DOWN" if is_down else "UP", {}, children)

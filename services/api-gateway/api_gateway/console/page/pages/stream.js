@@ -90,6 +90,12 @@ function Status({data, live}) {
         ? html`<${Unreachable} found=${data.unreachable} of=${data.segments.length} what="segments" />`
         : null
     }
+    ${
+      data.undecidedSince
+        ? html`<span><${Badge} tone="warn">no automatics<//> since <${Time} at=${data.undecidedSince} />:
+          no retention-spark decides</span>`
+        : null
+    }
     <span>epoch <b class="num">${number(data.epoch)}</b></span>
     <span><b class="num">
       ${number(data.segments.length)}</b> ${data.segments.length === 1 ? 'segment' : 'segments'}</span>
