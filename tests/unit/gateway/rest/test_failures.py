@@ -8,8 +8,9 @@ import pytest
 
 from api_gateway.app import build_app
 from api_gateway.edge import errors
+from api_gateway.edge.errors import NotServingError
 from api_gateway.edge.reads import MissingError
-from api_gateway.edge.rest.failures import Failure, NotServingError, RefusedError, failure_of
+from api_gateway.edge.rest.failures import Failure, RefusedError, failure_of
 from sluice.domain.errors import IllegalStateError, InvalidArgumentError, NotFoundError
 from sluice.engine.journal import JournalUnavailableError, PartitionFailedError
 from sluice.engine.ports import RecordTooLargeError, SendError, SendQueueFullError
