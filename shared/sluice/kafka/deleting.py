@@ -6,6 +6,7 @@ from typing import Any
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from sluice.kafka.answers import result_of
 from sluice.kafka.offsets import NONE_SO_LATE, first_since
 from sluice.kafka_config import clients
 
@@ -38,4 +39,4 @@ class RecordDeleter:
             raise ValueError(f"{topic}: no offsets to remove records below: {wrong}")
         wanted = [TopicPartition(topic, partition, offset) for partition, offset in bounds.items()]
         answers = admin.delete_records(wanted, request_timeout=TIMEOUT_S)
-        return {partition.partition: answer.result().low_watermark for partition, answer in answers.items()}
+        return {one.partition: result_of(answer, TIMEOUT_S).low_watermark for one, answer in answers.items()}

@@ -15,6 +15,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from sluice.exceptions import in_words
+from sluice.kafka.answers import result_of
 from sluice.kafka.offsets import PartitionId, begins_of, ends_of, first_since
 from sluice.kafka.topics import TOPICS
 from sluice.kafka_config import clients
@@ -118,7 +119,7 @@ class GroupProgress:
         return {
             (one.topic, one.partition): member.client_id
             for answer in answers.values()
-            for member in answer.result().members
+            for member in result_of(answer, TIMEOUT_S).members
             if member.assignment is not None
             for one in member.assignment.topic_partitions
         }

@@ -10,6 +10,8 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
+from sluice.kafka.answers import GRACE_S, result_of
+
 PartitionId = tuple[str, int]
 """Topic and partition."""
 
@@ -43,13 +45,10 @@ def _offsets(
         return {}
     wanted = {TopicPartition(*partition): spec for partition, spec in question.items()}
     answers = admin.list_offsets(wanted, request_timeout=timeout_s)
-    wait(answers.values())
+    wait(answers.values(), timeout_s + GRACE_S)
     found = {}
     for one, answer in answers.items():
-        if (error := answer.exception()) is not None:
-            # Not the error itself: by its traceback and the answer it would hold itself, and the client with it.
-            raise KafkaException(*error.args)
-        found[one.topic, one.partition] = offset = int(answer.result().offset)
+        found[one.topic, one.partition] = offset = int(result_of(answer, 0).offset)
         if offset < least:
             # A broker that does not answer in time is no error to the client: it gives -1001.
             raise KafkaException(KafkaError(KafkaError.REQUEST_TIMED_OUT))

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from confluent_kafka import TopicCollection
 from confluent_kafka.admin import AdminClient
 
+from sluice.kafka.answers import result_of
+
 _MASK_64 = (1 << 64) - 1
 
 
@@ -19,11 +21,7 @@ def topic_ids(admin: AdminClient, topics: Sequence[str], timeout_s: float) -> di
     left_s = max(0.1, until - time.monotonic())
     found = {}
     for name, answer in admin.describe_topics(TopicCollection(list(topics)), request_timeout=left_s).items():
-        try:
-            id = answer.result().topic_id
-        finally:
-            # Otherwise an error would hold itself, by its traceback, and the client with it.
-            del answer
+        id = result_of(answer, left_s).topic_id
         bits = id.get_most_significant_bits() & _MASK_64, id.get_least_significant_bits() & _MASK_64
         found[name] = f"{bits[0]:016x}{bits[1]:016x}"
     return found

@@ -22,6 +22,7 @@ from sluice.domain.transaction.commands import (
 )
 from sluice.domain.workflow import CancelWorkflow, RetryWorkflow
 from sluice.exceptions import CannotStartError
+from sluice.kafka.answers import result_of
 from sluice.kafka.offsets import ends_of
 from sluice.kafka_config import clients
 
@@ -285,7 +286,7 @@ def ensure_topics(client: dict[str, Any], partitions: int, replication: int, tim
         answers = admin.create_topics(new, operation_timeout=timeout_s, request_timeout=timeout_s + 1)
         for name, created in answers.items():
             try:
-                created.result()
+                result_of(created, timeout_s + 1)
                 log.info("topic created", extra={"topic": name, "partitions": wanted[name]})
             except KafkaException as error:
                 if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
@@ -307,14 +308,11 @@ def present_settings(client: dict[str, Any], timeout_s: float = 10.0) -> Present
     found: dict[str, dict[str, str] | None] = {}
     for resource, answer in admin.describe_configs(resources, request_timeout=timeout_s).items():
         try:
-            found[resource.name] = {name: entry.value for name, entry in answer.result().items()}
+            found[resource.name] = {name: entry.value for name, entry in result_of(answer, timeout_s).items()}
         except KafkaException as error:
             if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
                 raise
             found[resource.name] = None
-        finally:
-            # Otherwise an error would hold itself, by its traceback, and the client with it.
-            del answer
     return found
 
 
