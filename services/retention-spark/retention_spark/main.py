@@ -62,7 +62,7 @@ def main() -> None:
 
 async def _work(settings: SparkSettings, process: Process) -> Never:
     session = await _start(settings, process)
-    raise EndedError(f"Spark's JVM has ended with status {await in_daemon(wait_for_end, session)}")
+    raise EndedError(await in_daemon(wait_for_end, session))
 
 
 async def _start(settings: SparkSettings, process: Process) -> SparkSession:

@@ -5,8 +5,11 @@ One session per process; its JVM ends with the process, and without it the proce
 
 import os
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from retention_spark.settings import SparkSettings
@@ -16,6 +19,7 @@ from sluice.security.watched import SecurityConfigError
 
 # Spark searches the text of an interrupted batch's error by a recursion as deep as the text is long.
 _JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:MaxMetaspaceSize=384m -Xss8m"
+LOOK_S = 1.0
 _HOST = "spark.driver.host"
 _ON_THIS_MACHINE = {
     "spark.driver.bindAddress": "127.0.0.1",
@@ -62,10 +66,19 @@ def open_session(name: str, settings: SparkSettings) -> SparkSession:
     return builder.getOrCreate()
 
 
-def wait_for_end(session: SparkSession) -> int:
-    """The exit code of the session's JVM, when it has ended; blocking."""
-    code: int = session.sparkContext._gateway.proc.wait()  # type: ignore[union-attr] # noqa: SLF001 - there is no public way
-    return code
+def wait_for_end(session: SparkSession) -> str:
+    """Wait until the session serves no more, and return why; blocking.
+
+    The JVM of one whose application the master has removed lives on, and its queries fail for ever.
+    """
+    context = session.sparkContext
+    jvm = context._gateway.proc  # type: ignore[union-attr] # noqa: SLF001 - there is no public way
+    while (code := jvm.poll()) is None:
+        with suppress(Py4JError):  # the JVM ends just now
+            if context._jsc.sc().isStopped():  # noqa: SLF001 - there is no public way
+                return "Spark has stopped: its master has ended the application"
+        time.sleep(LOOK_S)
+    return f"Spark's JVM has ended with status {code}"
 
 
 def _configured(folder: Path) -> Path:
