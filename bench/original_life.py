@@ -30,7 +30,7 @@ from sluice_cli.migration import dump as dumps
 from sluice_cli.migration import raw
 from sluice_cli.migration.inspection import Inspector
 from sluice_cli.migration.invariants import Problem
-from sluice_cli.migration.model import Stream, Thing
+from sluice_cli.migration.model import Stream, Thing, Unreadable
 from sluice_cli.migration.records import NO_COMMITS
 from sluice_cli.migration.segments import SegmentJudge
 from sluice_cli.migration.source import Containers, Source
@@ -214,7 +214,7 @@ def _request(stream: str, id: Any) -> pb.TxnRequest:
     return pb.TxnRequest(streamInfo=info(stream), txnId=id)
 
 
-def missing(things: Iterable[Thing]) -> set[str]:
+def missing(things: Iterable[Thing | Unreadable]) -> set[str]:
     """What of the work that there should be is not there."""
     streams = [one for one in things if isinstance(one, Stream)]
     of = [one.metadata for one in streams if one.metadata is not None]

@@ -78,6 +78,12 @@ class GrowingStream:
         epoch = len(self.epochs)
         self.epochs.append(r.EpochRecord(epoch, reference, tuple(segments), T + 10 * epoch, 0, 0))
 
+    def truncation(self, cut: dict[int, int], **fields: Any) -> r.Truncation:
+        """At a cut in these segments; each is met in the epoch that it came with."""
+        known = {s.id: s for e in self.epochs for s in e.segments}
+        span = tuple(r.SpanEntry(known[id], known[id].creation_epoch) for id in cut)
+        return msgspec.structs.replace(r.NOT_TRUNCATED, cut=cut, span=span, **fields)
+
     def metadata(self) -> StreamMetadata:
         fields: dict[str, Any] = {
             "creation_ms": T,

@@ -49,8 +49,9 @@ def import_(
     from sluice_cli.migration.importing import import_original
 
     dump = Dump(folder)
-    if dump.manifest is None:
-        raise RefusedError(f"the dump in {folder} is not finished", "let `sluice migrate dump` finish it")
+    if dump.manifest is None or dump.manifest.changed:
+        why = "is not finished" if dump.manifest is None else "changed between its last two readings"
+        raise RefusedError(f"the dump in {folder} {why}", "stop all controllers and repeat `sluice migrate dump`")
     topics = sessions.open_topics(session.kafka)
     found = import_original(session.present, topics, dump, left_out or (), session.now_ms, session.out.progress)
     session.show(found, lambda out, _: _draw_imported(out, found))

@@ -17,7 +17,7 @@ import msgspec
 from sluice.lookback.progress import Advance, Progress
 from sluice_cli.errors import RefusedError
 from sluice_cli.migration import raw
-from sluice_cli.migration.model import Cluster, Thing
+from sluice_cli.migration.model import Cluster, Thing, Unreadable
 from sluice_cli.migration.raw import Name, Raw
 from sluice_cli.migration.source import Source
 from sluice_cli.migration.tables import UnreadableEntry
@@ -119,10 +119,13 @@ class Dump:
             raise RefusedError("the dump has no counter of transactions", "is it of the right cluster in ZooKeeper?")
         return raw.cluster(self[Name(raw.CLUSTER)], self.scopes(), raw.counter_of(counter))
 
-    def things(self) -> Iterator[Thing]:
+    def things(self) -> Iterator[Thing | Unreadable]:
         """See Original."""
         for name in self.names():
-            yield raw.thing(self[name])
+            try:
+                yield raw.thing(self[name])
+            except UnreadableEntry as error:
+                yield Unreadable(kind=raw.KINDS[name.kind], scope=name.scope, name=name.name, why=f"{error}")
 
 
 async def dump(source: Source, folder: Path, rounds: int, now_ms: Callable[[], int], progress: Progress) -> Manifest:

@@ -18,16 +18,27 @@ from sluice_cli.migration.records import (
     GroupRetention,
     SegmentRecord,
     StreamState,
+    ThingState,
     TransactionStatus,
 )
-from sluice_cli.migration.tables import StreamMetadata
+from sluice_cli.migration.tables import GroupMetadata, StreamMetadata, TableMetadata
 
 MARK, GROUP = "_MARK", "_RG"
 ENDS = (1.0, 0.9999999999999999)
+"""Where the last key range of an epoch ends."""
+NEEDED = {
+    "creationTime": "creation_ms",
+    "configuration": "configuration",
+    "epochTransition": "transition",
+    "truncation": "truncation",
+    "committingTxns": "committing",
+    "currentEpochRecord": "current_epoch",
+}
+"""Entries that a thing has, and their fields; groups and tables have fewer."""
 _COUNTER_BITS = 96
 
 TITLES = {
-    1: "all epochs are there",
+    1: "all epochs are there, and what else a stream needs",
     2: "the ranges of an epoch fill the space of keys",
     3: "segments are numbered by their epochs",
     4: "epochs follow each other in time, and the history tells the same",
@@ -57,11 +68,15 @@ class Problem(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def is_created(stream: Stream) -> bool:
-    """Whether its creation has come to its end; before that nothing is to hold."""
-    found = stream.metadata
-    if found is None or found.state is None or found.current_epoch is None:
-        return False
-    return found.state.state is not StreamState.CREATING
+    """Whether its creation has ended: of no other was any client told that it exists, and nothing is to hold of it."""
+    state = stream.metadata.state if stream.metadata is not None else None
+    return state is not None and state.state is not StreamState.CREATING
+
+
+def state_of(found: GroupMetadata | TableMetadata | None) -> ThingState:
+    """The state of a group or table; CREATING if it has none."""
+    state = found.state.state if found is not None and found.state is not None else ThingState.CREATING
+    return ThingState.CREATING if state is ThingState.UNKNOWN else state
 
 
 def future_epochs(found: StreamMetadata) -> set[int]:
@@ -75,15 +90,24 @@ def future_epochs(found: StreamMetadata) -> set[int]:
     return {epoch for epoch in epochs if epoch > current}
 
 
+def _missing(found: StreamMetadata | GroupMetadata | TableMetadata | None) -> Iterator[str]:
+    for key, name in NEEDED.items():
+        if getattr(found, name, NEEDED) is None:
+            yield f"{key} is missing"
+
+
 def _epochs(found: StreamMetadata) -> Iterator[str]:
+    yield from _missing(found)
+    if found.state is not None and found.state.state is StreamState.UNKNOWN:
+        yield "state is UNKNOWN"
     wanted = set(range((found.current_epoch or 0) + 1))
     for epoch in sorted(wanted - found.epochs.keys())[:3]:
-        yield f"epoch {epoch} is missing"
+        yield f"epochRecord-{epoch} is missing"
     for epoch in sorted(found.epochs.keys() - wanted - future_epochs(found))[:3]:
-        yield f"epoch {epoch} is behind the current one, {found.current_epoch}, and nothing under way made it"
+        yield f"epochRecord-{epoch} is behind the current epoch, {found.current_epoch}, and nothing under way made it"
     for epoch, record in found.epochs.items():
         if record.epoch != epoch:
-            yield f"the record of epoch {epoch} is that of epoch {record.epoch}"
+            yield f"epochRecord-{epoch} is that of epoch {record.epoch}"
 
 
 def _ranges(found: StreamMetadata) -> Iterator[str]:
@@ -91,19 +115,19 @@ def _ranges(found: StreamMetadata) -> Iterator[str]:
         by_range = sorted(epoch.segments, key=lambda one: one.low)
         gaps = any(before.high != behind.low for before, behind in pairwise(by_range))
         if not by_range or by_range[0].low != 0.0 or by_range[-1].high not in ENDS or gaps:
-            yield f"epoch {epoch.epoch} does not"
+            yield f"epochRecord-{epoch.epoch}: its key ranges do not adjoin each other from 0 to 1"
 
 
 def _numbers(found: StreamMetadata) -> Iterator[str]:
     for number, epoch in found.epochs.items():
         if any(one.creation_epoch > number for one in epoch.segments):
-            yield f"epoch {number} has a segment of a later one"
+            yield f"epochRecord-{number} has a segment of a later epoch"
         if epoch.reference != epoch.epoch:
             reference = found.epochs.get(epoch.reference)
             if any(one.creation_epoch != number for one in epoch.segments):
-                yield f"epoch {number} repeats epoch {epoch.reference} with segments that are not its own"
-            if reference is None or _shape(reference) != _shape(epoch):
-                yield f"epoch {number} is not what it repeats, epoch {epoch.reference}"
+                yield f"epochRecord-{number} repeats epoch {epoch.reference} with segments that are not its own"
+            if reference is None or epoch.reference > number or _shape(reference) != _shape(epoch):
+                yield f"epochRecord-{number} is not what it repeats, epoch {epoch.reference}"
         elif number - 1 in found.epochs:
             yield from _new_numbers(found.epochs[number - 1], epoch)
 
@@ -117,7 +141,7 @@ def _new_numbers(before: EpochRecord, epoch: EpochRecord) -> Iterator[str]:
     highest = max((one.number for one in before.segments), default=-1)
     for one in epoch.segments:
         if one.id not in known and (one.creation_epoch != epoch.epoch or one.number <= highest):
-            yield f"epoch {epoch.epoch} has segment {one.id}, which is neither new nor of the epoch before"
+            yield f"epochRecord-{epoch.epoch} has segment {one.id}, which is neither new nor of the epoch before"
 
 
 def _times(found: StreamMetadata) -> Iterator[str]:
@@ -180,13 +204,13 @@ def _head(found: StreamMetadata) -> Iterator[str]:
     if head is None:
         return
     if head.cut.keys() != {entry.segment.id for entry in head.span}:
-        yield "the cut and its span name other segments"
+        yield "truncation: the cut and its span name other segments"
     for entry in head.span:
         epoch = found.epochs.get(entry.epoch)
         if epoch is None or entry.segment.id not in {one.id for one in epoch.segments}:
-            yield f"the cut meets segment {entry.segment.id} in epoch {entry.epoch}, which does not have it"
+            yield f"truncation: the cut meets segment {entry.segment.id} in epoch {entry.epoch}, which does not have it"
     for id in sorted(active_ids(found) & set(head.deleted)):
-        yield f"the active segment {id} is among the deleted ones"
+        yield f"truncation: the active segment {id} is among the deleted ones"
 
 
 def _cuts(found: StreamMetadata) -> Iterator[str]:
@@ -273,25 +297,27 @@ class Judge:
         committing: dict[UUID, int] = {}
         for epoch, transactions in stream.transactions.items():
             record = found.epochs.get(epoch)
-            if record is None or record.reference != epoch:
-                yield f"there are transactions of epoch {epoch}, in which none can be opened"
+            if record is None or record.reference != epoch or epoch > (found.current_epoch or 0):
+                yield f"transactionsInEpoch-{epoch}: none can be opened in this epoch"
             for id, one in transactions.items():
                 if id.int >> _COUNTER_BITS != epoch:
-                    yield f"transaction {id} is kept with those of epoch {epoch}"
+                    yield f"transactionsInEpoch-{epoch}: transaction {id} is of another epoch"
+                if one.status is TransactionStatus.UNKNOWN:
+                    yield f"transactionsInEpoch-{epoch}: the status of transaction {id} is UNKNOWN"
                 if one.status is TransactionStatus.COMMITTING:
                     committing[id] = one.commit_order
         orders = [order for order in committing.values() if order != NO_TIME]
         if len(set(orders)) < len(orders):
-            yield "two transactions have the same place in the order of commits"
+            yield "transactionsInEpoch: two transactions have the same place in the order of commits"
         for id in found.committing.transactions if found.committing is not None else ():
             if id not in committing and id not in self._completed:
-                yield f"transaction {id} of the batch is neither committing nor completed"
+                yield f"committingTxns: transaction {id} is neither committing nor completed"
 
     def _ids(self, stream: Stream) -> Iterator[str]:
-        for transactions in stream.transactions.values():
+        for epoch, transactions in stream.transactions.items():
             for id in transactions:
                 if id.int & (1 << _COUNTER_BITS) - 1 > self._cluster.counter:
-                    yield f"transaction {id} is above the counter, {self._cluster.counter}"
+                    yield f"transactionsInEpoch-{epoch}: transaction {id} is above the counter, {self._cluster.counter}"
 
     def _place(self, stream: Stream) -> Iterator[Problem]:
         of, streams = name_of(stream), self._cluster.scopes[stream.scope].streams
@@ -311,16 +337,20 @@ class Judge:
     def _group(self, group: ReaderGroup) -> Iterator[Problem]:
         if GROUP + group.name not in self._cluster.scopes[group.scope].streams:
             yield Problem(13, name_of(group), "it has no stream for its state", False)
+        if state_of(group.metadata) is not ThingState.CREATING:
+            yield from (Problem(13, name_of(group), what, True) for what in _missing(group.metadata))
 
 
 def _table(table: KeyValueTable) -> Iterator[Problem]:
     found = table.metadata
-    if found is None or found.configuration is None or found.current_epoch is None:
+    if found is None or state_of(found) is ThingState.CREATING:
         return
-    epoch = found.epochs.get(found.current_epoch)
-    if epoch is None or len(epoch.segments) != found.configuration.partitions:
-        what = f"it has not the {found.configuration.partitions} segments of its configuration"
-        yield Problem(14, name_of(table), what, True)
+    flaws, config, epoch = [*_missing(found)], found.configuration, found.epochs.get(0)
+    if config is not None and (epoch is None or len(epoch.segments) != config.partitions):
+        flaws.append(f"epochRecord-0 has not the {config.partitions} segments of its configuration")
+    if config is not None and not config.primary_key_length:
+        flaws.append("configuration: its keys have no length")
+    yield from (Problem(14, name_of(table), what, True) for what in flaws)
 
 
 def name_of(thing: Thing) -> str:

@@ -48,6 +48,15 @@ class KeyValueTable(msgspec.Struct, frozen=True, kw_only=True, tag="table"):
 Thing = Stream | ReaderGroup | KeyValueTable
 
 
+class Unreadable(msgspec.Struct, frozen=True, kw_only=True):
+    """A thing with an entry that cannot be decoded; `why` names it."""
+
+    kind: type[Thing]
+    scope: str
+    name: str
+    why: str
+
+
 class Scope(msgspec.Struct, frozen=True, kw_only=True):
     """A scope, and the ids of what lies in it by name. `deleting`: it is being deleted with all of that."""
 
@@ -90,6 +99,6 @@ class Original(Protocol):
         """What belongs to no single thing."""
         ...
 
-    def things(self) -> Iterator[Thing]:
-        """All streams, groups and tables, by scope and name; blocks. Raises UnreadableEntry."""
+    def things(self) -> Iterator[Thing | Unreadable]:
+        """All streams, groups and tables, by scope and name; blocks. Raises UnreadableEntry for an index of them."""
         ...

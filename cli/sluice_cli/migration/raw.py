@@ -15,6 +15,7 @@ from sluice_cli.migration.model import Cluster, CompletedTransaction, KeyValueTa
 
 CLUSTER, SCOPE, NODES = "cluster", "scope", "nodes"
 STREAM, GROUP, TABLE = "stream", "readerGroup", "table"
+KINDS: dict[str, type[Thing]] = {STREAM: Stream, GROUP: ReaderGroup, TABLE: KeyValueTable}
 INDEXES = {STREAM: "streams", GROUP: "readerGroups", TABLE: "kvTables"}
 """Of a scope, by kind of thing."""
 

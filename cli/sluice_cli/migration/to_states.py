@@ -7,7 +7,6 @@ that they hold back fit each other. A pure function of the original and the time
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any
 
 import msgspec
 
@@ -24,10 +23,14 @@ from sluice.domain.table.state import DeletedTable, Table, TableState
 from sluice.domain.transaction.index import StreamTransactions
 from sluice.domain.workflow import Workflow, WorkflowKind
 from sluice_cli.migration import model, records
-from sluice_cli.migration.to_stream import UnfitError, is_created, next_number, stream_of
+from sluice_cli.migration.invariants import Judge, is_created, state_of
+from sluice_cli.migration.to_stream import UnfitError, stream_of
 from sluice_cli.migration.to_transactions import ended_only, transactions_of
 
 GROUP_RETENTIONS = tuple(GroupRetention)
+
+ABOVE_ALL = 1 << 30
+"""Where the numbers of a later thing begin whose namesake was left out: no segment of that has come so far."""
 
 
 class Taken(msgspec.Struct):
@@ -48,6 +51,7 @@ class _Importer:
 
     def __init__(self, original: model.Original, now: int, left_out: Collection[str]) -> None:
         self._cluster = original.cluster
+        self._judge = Judge(self._cluster)
         self._now = now
         self._left_out = frozenset(left_out)
         self._groups = {
@@ -61,20 +65,20 @@ class _Importer:
             self._completed[f"{one.scope}/{one.stream}"].append(one)
         self.taken = Taken(EncodedStates(), {}, [])
 
-    def run(self, things: Iterator[model.Thing]) -> Taken:
+    def run(self, things: Iterator[model.Thing | model.Unreadable]) -> Taken:
         for scope in self._cluster.scopes.values():
             kind = WorkflowKind.DELETE_SCOPE_RECURSIVE
             workflow = Workflow(kind, None, self._now) if scope.deleting else None
             self.taken.states[scope_aggregate(scope.name)] = Scope(scope.name, str(scope.id), self._now, workflow)
         self._add_deleted()
         for thing in things:
-            match thing:
-                case model.Stream():
-                    self._add_stream(thing)
-                case model.ReaderGroup():
-                    self._add_group(thing)
-                case model.KeyValueTable():
-                    self._add_table(thing)
+            id = f"{thing.scope}/{thing.name}"
+            if {id, f"{thing.scope}/{base_name(thing.name)}"} & self._left_out:
+                self._leave_out(thing)
+            elif isinstance(thing, model.Unreadable):
+                raise UnfitError(id, thing.why)
+            else:
+                self._add(thing)
         self._drop_what_belongs_to_nothing()
         self.taken.remarks += repair(self.taken.states, f"imported-{self._now:x}", self._now)
         return self.taken
@@ -90,13 +94,29 @@ class _Importer:
             scope, _, table = name.partition("/")
             self.taken.states[TableId(scope, table).aggregate] = DeletedTable(last + 1)
 
+    def _leave_out(self, thing: model.Thing | model.Unreadable) -> None:
+        """Its numbers stay used: a later thing of the name must not meet its segments."""
+        kind = thing.kind if isinstance(thing, model.Unreadable) else type(thing)
+        if kind is model.Stream:
+            self.taken.states[StreamId(thing.scope, thing.name).aggregate] = DeletedStream(ABOVE_ALL)
+        elif kind is model.KeyValueTable:
+            self.taken.states[TableId(thing.scope, thing.name).aggregate] = DeletedTable(ABOVE_ALL)
+
+    def _add(self, thing: model.Thing) -> None:
+        for problem in self._judge.of(thing):
+            if problem.stops:
+                raise UnfitError(f"{thing.scope}/{thing.name}", problem.what)
+        match thing:
+            case model.Stream():
+                self._add_stream(thing)
+            case model.ReaderGroup():
+                self._add_group(thing)
+            case model.KeyValueTable():
+                self._add_table(thing)
+
     def _add_stream(self, found: model.Stream) -> None:
         id = StreamId(found.scope, found.name)
-        owner = f"{id.scope}/{base_name(id.name)}"
-        if owner in self._left_out or f"{id}" in self._left_out:
-            self._leave_out(id, found)
-        elif not is_created(found):
-            self._leave_out(id, found)
+        if not is_created(found):
             self.taken.remarks.append(f"{id}: its creation had not ended: it is not there, and can be created")
         else:
             stream, remarks = stream_of(found, self._creation_of(id, found), self._groups, self._now)
@@ -104,7 +124,7 @@ class _Importer:
             stream.next_number = max(stream.next_number, known + 1)
             self.taken.remarks += remarks
             completed = self._completed.get(f"{id}", [])
-            made = transactions_of(found, stream, completed, self._cluster.counter, self._now)
+            made = transactions_of(found, stream, completed, self._now)
             self.taken.states[id.aggregate] = stream
             if not made.index.is_empty:
                 self.taken.transactions[id.transactions] = made.index
@@ -112,12 +132,6 @@ class _Importer:
                 self.taken.states[transaction.id.aggregate] = transaction
             if made.commits is not None:
                 self.taken.states[id.commits] = made.commits
-
-    def _leave_out(self, id: StreamId, found: model.Stream) -> None:
-        """Its numbers stay used: a stream of the name that is created later must not meet its segments."""
-        number = max(next_number(found), self._cluster.deleted_streams.get(f"{id}", -1) + 1)
-        if number and is_created(found):
-            self.taken.states[id.aggregate] = DeletedStream(number)
 
     def _creation_of(self, id: StreamId, found: model.Stream) -> str:
         """What is created along with something else has the creation id of that."""
@@ -129,13 +143,11 @@ class _Importer:
 
     def _add_group(self, found: model.ReaderGroup) -> None:
         id, meta = GroupId(found.scope, found.name), found.metadata
-        state = _state(meta)
-        if f"{id}" in self._left_out or state is records.ThingState.CREATING or meta is None:
-            if f"{id}" not in self._left_out:
-                self.taken.remarks.append(f"reader group {id}: its creation had not ended: it can be created")
+        state = state_of(meta)
+        if meta is None or state is records.ThingState.CREATING:
+            self.taken.remarks.append(f"reader group {id}: its creation had not ended: it can be created")
             return
-        if meta.configuration is None or meta.creation_ms is None:
-            raise UnfitError(id, "configuration", "there is no such entry")
+        assert meta.configuration is not None and meta.creation_ms is not None
         config = _group_config(meta.configuration, f"{found.id}")
         workflow = None
         if state is records.ThingState.DELETING:
@@ -147,18 +159,13 @@ class _Importer:
 
     def _add_table(self, found: model.KeyValueTable) -> None:
         id, meta = TableId(found.scope, found.name), found.metadata
-        state = _state(meta)
-        if f"{id}" in self._left_out or state is records.ThingState.CREATING or meta is None:
-            if f"{id}" not in self._left_out:
-                self.taken.remarks.append(f"table {id}: its creation had not ended: it can be created")
+        state = state_of(meta)
+        if meta is None or state is records.ThingState.CREATING:
+            self.taken.remarks.append(f"table {id}: its creation had not ended: it can be created")
             return
-        config, epoch = meta.configuration, meta.epochs.get(0)
-        if config is None or meta.creation_ms is None or epoch is None:
-            raise UnfitError(id, "configuration", "there is no such entry, or no epochRecord-0")
-        if len(epoch.segments) != config.partitions or not config.primary_key_length:
-            why = f"{len(epoch.segments)} segments for {config.partitions} partitions, or keys of no length"
-            raise UnfitError(id, "epochRecord-0", why)
-        segments = tuple(Segment(s.id, s.low, s.high) for s in sorted(epoch.segments, key=lambda s: s.low))
+        config, in_order = meta.configuration, sorted(meta.epochs[0].segments, key=lambda s: s.low)
+        assert config is not None and meta.creation_ms is not None
+        segments = tuple(Segment(s.id, s.low, s.high) for s in in_order)
         is_deleted = state is records.ThingState.DELETING
         self.taken.states[id.aggregate] = Table(
             id=id,
@@ -186,12 +193,6 @@ class _Importer:
                     left = self.taken.states[id.aggregate]
                     self.taken.states[id.aggregate] = DeletedStream(left.next_number)
                     self.taken.remarks.append(f"{id}: it belongs to nothing, and is not there")
-
-
-def _state(meta: Any) -> records.ThingState:
-    """The state of a group or table; CREATING if it has none."""
-    found = meta.state.state if meta is not None and meta.state is not None else records.ThingState.CREATING
-    return records.ThingState.CREATING if found is records.ThingState.UNKNOWN else found
 
 
 def _group_config(found: records.GroupConfiguration, id: str) -> ReaderGroupConfig:

@@ -20,12 +20,10 @@ from sluice.domain.transaction_ids import epoch_of
 from sluice.domain.workflow import Workflow, WorkflowKind
 from sluice_cli.migration import model, records
 from sluice_cli.migration.records import TransactionStatus as Status
-from sluice_cli.migration.to_stream import UnfitError, is_rolling
+from sluice_cli.migration.to_stream import is_rolling
 
 GRACE_MS = 1_200_000
 """How long an open transaction may be silent from the import on: twice the longest lease that the original allows."""
-
-_COUNTER_BITS = 96
 
 
 class Transactions(msgspec.Struct):
@@ -47,28 +45,26 @@ def transactions_of(
     found: model.Stream,
     stream: Stream,
     completed: Iterable[model.CompletedTransaction],
-    counter: int,
     now: int,
 ) -> Transactions:
-    """All that is known of the stream's transactions. Raises UnfitError."""
+    """All that is known of the stream's transactions."""
     index = StreamTransactions()
     _remember(index, completed, stream.created_at)
     ended = {one.id for one in completed}
     living = {
         id: record
-        for epoch, table in found.transactions.items()
+        for table in found.transactions.values()
         for id, record in table.items()
-        if id not in ended and _check(stream, epoch, id, record, counter)
+        if id not in ended and record.status not in (Status.COMMITTED, Status.ABORTED)
     }
     for id in _rolled(found, stream, living):
         index.newest.append(1, EndedTransaction(str(id), TransactionState.COMMITTED, now))
         del living[id]
-    batch = _batch(found, stream, living)
+    _, batch = _begun(found, living)
     others = sorted(
         (id for id, record in living.items() if record.status is Status.COMMITTING and id not in batch),
         key=lambda one: (epoch_of(str(one)), living[one].commit_order),
     )
-    _check_order(stream.id, [living[id] for id in others])
     made = Transactions(index, [_transaction(stream.id, id, living[id], now) for id in (*batch, *others)])
     for id, record in sorted(living.items()):
         if record.status is not Status.COMMITTING:
@@ -99,24 +95,6 @@ def _remember(
         index.of_deleted += created_at is None or one.ended.time_ms < created_at
 
 
-def _check(stream: Stream, epoch: int, id: UUID, record: records.ActiveTransaction, counter: int) -> bool:
-    """Whether it lives. Raises UnfitError if it cannot be one of the stream."""
-    own, key = epoch_of(str(id)), f"transactionsInEpoch-{epoch}/{id}"
-    if own != epoch or not stream.history.has(own) or stream.history.reference(own) != own:
-        raise UnfitError(stream.id, key, f"epoch {own} of its id is not that of the table, or no epoch of its own")
-    if id.int & (1 << _COUNTER_BITS) - 1 > counter:
-        raise UnfitError(stream.id, key, f"the counter is {counter}, so its id was never given out")
-    if record.status is Status.UNKNOWN:
-        raise UnfitError(stream.id, key, "its status is UNKNOWN")
-    return record.status not in (Status.COMMITTED, Status.ABORTED)
-
-
-def _check_order(stream: StreamId, waiting: list[records.ActiveTransaction]) -> None:
-    orders = [record.commit_order for record in waiting if record.commit_order != records.NO_TIME]
-    if len(set(orders)) < len(orders):
-        raise UnfitError(stream, "transactionsInEpoch", "two transactions have the same place in the order of commits")
-
-
 def _begun(found: model.Stream, living: Mapping[UUID, object]) -> tuple[records.CommittingTransactions, list[UUID]]:
     """The batch that was begun, and those of it that have not ended, in order."""
     begun = found.metadata.committing if found.metadata is not None else None
@@ -128,13 +106,6 @@ def _rolled(found: model.Stream, stream: Stream, living: Mapping[UUID, object]) 
     """Those of a batch that has rolled, but for its end: the duplicates that hold it are behind the active epoch."""
     begun, left = _begun(found, living)
     return left if begun.active_epoch not in (records.NO_EPOCH, stream.active) else []
-
-
-def _batch(found: model.Stream, stream: Stream, living: Mapping[UUID, records.ActiveTransaction]) -> list[UUID]:
-    _, left = _begun(found, living)
-    if any(living[id].status is not Status.COMMITTING for id in left):
-        raise UnfitError(stream.id, "committingTxns", "it names a transaction that is not to be committed")
-    return left
 
 
 def _transaction(stream: StreamId, id: UUID, record: records.ActiveTransaction, now: int) -> Transaction:

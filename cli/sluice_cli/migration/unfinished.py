@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from sluice.pravega.envelope import MalformedPayload, PayloadReader
-from sluice_cli.migration.invariants import is_created, name_of
+from sluice_cli.migration.invariants import is_created, name_of, state_of
 from sluice_cli.migration.model import KeyValueTable, ReaderGroup, Stream, Thing
 from sluice_cli.migration.records import NO_COMMITS, StreamState, ThingState, TransactionStatus
 
@@ -40,7 +40,7 @@ def unfinished(thing: Thing) -> Iterator[Unfinished]:
 
 def _of_other(thing: ReaderGroup | KeyValueTable) -> Iterator[Unfinished]:
     found = thing.metadata
-    state = found.state.state if found is not None and found.state is not None else ThingState.CREATING
+    state = state_of(found)
     if state is not ThingState.ACTIVE:
         yield Unfinished(name_of(thing), f"it is {state.name}", "that goes on")
     if isinstance(thing, ReaderGroup) and thing.metadata is not None:
@@ -51,13 +51,13 @@ def _of_other(thing: ReaderGroup | KeyValueTable) -> Iterator[Unfinished]:
 
 def _of_stream(stream: Stream) -> Iterator[tuple[str, str]]:
     found = stream.metadata
-    assert found is not None and found.state is not None and found.current_epoch is not None
+    assert found is not None and found.state is not None
     state, at_work = found.state.state, False
     transition, commits = found.transition, found.committing
     if transition is not None and transition.sealed:
         at_work = True
         epoch = transition.active_epoch + 1
-        if epoch > found.current_epoch:
+        if epoch > (found.current_epoch or 0):
             yield f"a scale to epoch {epoch}", "it is completed with these segments"
         else:
             yield f"a scale to epoch {epoch}, which is done", "it is forgotten"

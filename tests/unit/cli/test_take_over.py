@@ -1,11 +1,14 @@
 """A journal in memory that is held, gets what an original knew, and is released."""
 
+import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
 from support.originals import GrowingStream, MemoryOriginal, T
 from unit.cli.conftest import Cli
 from unit.cli.memory import MemorySource, MemoryTopics
+from unit.migration.original import Original
 
 from sluice.domain.model import DomainModel, JournalRecord, decode_record, encode_record
 from sluice.engine.fold import PartitionView
@@ -15,6 +18,7 @@ from sluice.lookback.progress import unseen
 from sluice_cli import session
 from sluice_cli.errors import CommandError, RefusedError
 from sluice_cli.migration import model
+from sluice_cli.migration.dump import dump
 from sluice_cli.migration.importing import import_original
 
 
@@ -95,6 +99,19 @@ def test_a_thing_that_is_not_as_it_says_stops_the_import_unless_it_is_left_out(c
         import_into(source, lying.stream())
     assert values(source) == before
     assert import_into(source, lying.stream(), left_out=("sc/lies",))["streams"] == 0
+
+
+def test_a_dump_that_was_not_the_same_when_read_again_is_refused(
+    cli: Cli, source: MemorySource, tmp_path: Path
+) -> None:
+    original = Original()
+    asyncio.run(original.fill())
+    assert cli("migrate", "hold", "--partitions", 1).code == 0
+    before = values(source)
+    for changed in (True, False):
+        asyncio.run(dump(original.source(), tmp_path, 1, lambda: T, unseen))
+        found = cli("migrate", "import", tmp_path)
+        assert (found.code == 1) is ("changed between" in found.err) is (values(source) == before) is changed
 
 
 def test_an_import_into_a_journal_that_was_released_empty_is_refused(cli: Cli, source: MemorySource) -> None:

@@ -47,10 +47,10 @@ async def test_a_dump_says_all_that_the_original_knows(original: Original, tmp_p
     assert (cluster.counter, cluster.deleted_streams) == (COUNTER, {"shop/gone": 4})
     assert sorted(cluster.scopes[SCOPE].streams) == ["_MARK_RGtill", "_MARKorders", "_RGtill", "orders"]
     things = {(type(one), one.name): one for one in found.things()}
-    stream = things[Stream, "orders"]
+    stream, till = things[Stream, "orders"], things[ReaderGroup, "till"]
     assert isinstance(stream, Stream) and stream.metadata == orders()
     assert stream.transactions == {2: {TRANSACTION: OPEN}}
-    assert things[ReaderGroup, "till"].id == id_of("till")
+    assert isinstance(till, ReaderGroup) and till.id == id_of("till")
     assert (KeyValueTable, "stock") in things
     assert (tmp_path / DECODED).read_bytes().count(b"\n") == 7
 

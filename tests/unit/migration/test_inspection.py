@@ -6,7 +6,7 @@ from uuid import UUID
 
 import msgspec
 import pytest
-from unit.migration.original import COUNTER, HEAD, LEFT, RIGHT, SCOPE, Original, T, id_of, orders, segment
+from unit.migration.original import COUNTER, HEAD, LEFT, RIGHT, SCOPE, Original, T, id_of, orders, segment, table
 
 from sluice.domain.segment import kvt_segment_name, segment_name
 from sluice.lookback.progress import unseen
@@ -94,6 +94,26 @@ async def other_keys(original: Original) -> None:
     await original.store.create_table_segment(name, 4)
 
 
+async def no_configuration(original: Original) -> None:
+    await original.remove(t.of_group(SCOPE, "till", id_of("till")), "configuration")
+
+
+def table_replaced(**fields: object) -> Change:
+    """The table with these fields."""
+
+    async def change(original: Original) -> None:
+        name = t.of_stream("metadata", SCOPE, "stock", id_of("stock"))
+        await original.remove(name, "epochRecord-0")
+        await original.put_values(name, t.encode_table(msgspec.structs.replace(table(), **fields)))
+
+    return change
+
+
+async def too_early(original: Original) -> None:
+    await replaced(current_epoch=1)(original)
+    await with_transactions({TRANSACTION: transaction(r.TransactionStatus.OPEN)})(original)
+
+
 async def no_mark(original: Original) -> None:
     await original.remove(t.in_scope("streams", SCOPE, id_of(SCOPE)), "_MARKorders")
 
@@ -106,10 +126,14 @@ async def high_number(original: Original) -> None:
     await original.put(t.DELETED_STREAMS, t.Numbers(numbers={"shop/orders": 0}))
 
 
+NO_KEYS = r.TableConfiguration(SCOPE, "stock", 1, 0, 12)
 COMMITTING = transaction(r.TransactionStatus.COMMITTING, 4)
 LIES: list[tuple[str, int, bool, Change]] = [
     ("an epoch is missing", 1, True, without("epochRecord-1")),
     ("an epoch too many", 1, True, replaced(epochs=epoch(3, LEFT, RIGHT))),
+    ("no current epoch", 1, True, without("currentEpochRecord")),
+    ("no head", 1, True, without("truncation")),
+    ("no known state", 1, True, replaced(state=r.StateRecord(r.StreamState.UNKNOWN))),
     ("a hole", 2, True, replaced(epochs=epoch(1, LEFT, segment(2, 1, 0.6, 1.0)))),
     ("a number from below", 3, True, replaced(epochs=epoch(2, LEFT, segment(0, 2, 0.5, 1.0)))),
     ("a false repetition", 3, True, replaced(epochs=epoch(2, LEFT, RIGHT, reference=1))),
@@ -125,17 +149,27 @@ LIES: list[tuple[str, int, bool, Change]] = [
     ("another beginning", 8, False, truncated_segment),
     ("a cut without entry", 9, False, replaced(retention=r.RetentionSet(()))),
     ("an epoch without", 10, True, with_transactions({TRANSACTION: COMMITTING}, 1)),
+    ("an epoch to come", 10, True, too_early),
     (
         "one place for two",
         10,
         True,
         with_transactions({TRANSACTION: COMMITTING, UUID(int=TRANSACTION.int + 1): COMMITTING}),
     ),
+    ("an unknown status", 10, True, with_transactions({TRANSACTION: transaction(r.TransactionStatus.UNKNOWN)})),
     ("an unknown batch", 10, True, replaced(committing=r.CommittingTransactions(2, (TRANSACTION,), r.NO_EPOCH))),
     ("a low counter", 11, True, with_transactions({UUID(int=2 << 96 | COUNTER + 1): COMMITTING})),
     ("no mark stream", 12, False, no_mark),
     ("no group", 13, False, no_group),
     ("another generation", 13, False, replaced(subscriber_records={"shop/till": r.Subscriber("shop/till", 2, T, {})})),
+    ("a group without configuration", 13, True, no_configuration),
+    ("a table without segments", 14, True, table_replaced(epochs={})),
+    (
+        "a table of keys without length",
+        14,
+        True,
+        table_replaced(configuration=NO_KEYS),
+    ),
     ("keys of another length", 14, True, other_keys),
     ("a high number", 15, False, high_number),
     ("sealed in use", 16, True, replaced(state=r.StateRecord(r.StreamState.SEALED))),
@@ -189,7 +223,6 @@ NEW = (r.NewSegment(3 << 32 | 5, (r.Range(0.0, 0.25),)), r.NewSegment(3 << 32 | 
         (replaced(state=r.StateRecord(r.StreamState.SCALING)), "it is SCALING, and nothing is left to do"),
         (replaced(truncation=msgspec.structs.replace(HEAD, updating=True)), "a truncation"),
         (replaced(state=r.StateRecord(r.StreamState.CREATING)), "its creation has not ended"),
-        (without("currentEpochRecord"), "its creation has not ended"),
         (with_transactions({TRANSACTION: COMMITTING}), "1 transactions are COMMITTING"),
     ],
 )

@@ -1,5 +1,6 @@
 """What an original knows, as our states: the answers are what its records say, and what was under way goes on."""
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -17,6 +18,7 @@ from support.originals import (
     table,
     transaction,
 )
+from unit.migration.original import Original, id_of
 
 from sluice.backup.restoring import records
 from sluice.domain.config import GroupRetention
@@ -36,8 +38,11 @@ from sluice.domain.transaction.state import EndedTransaction, Transaction, Trans
 from sluice.domain.workflow import WorkflowKind, running
 from sluice.engine.fold import GuardedReader, Outcome, PartitionView
 from sluice.engine.partition import partition_keys, partition_of
+from sluice.lookback.progress import unseen
 from sluice_cli.migration import model
 from sluice_cli.migration import records as r
+from sluice_cli.migration.dump import Dump, dump
+from sluice_cli.migration.tables import of_stream
 from sluice_cli.migration.to_states import Taken, take
 from sluice_cli.migration.to_stream import UnfitError
 from sluice_cli.migration.to_transactions import GRACE_MS
@@ -103,7 +108,7 @@ def test_an_imported_stream_answers_what_the_records_say(
             growing.scale(*arguments)
     begin = growing.epochs[head % len(growing.epochs)]
     cut = {s.id: 10 for s in begin.segments}
-    growing.fields["truncation"] = r.Truncation(cut, (), (), (), 1234, False)
+    growing.fields["truncation"] = growing.truncation(cut, size_till=1234)
     stream = imported(growing.stream()).stream
     assert queries.head(stream) == cut and stream.cut_size == 1234
     assert stream.active == len(growing.epochs) - 1
@@ -208,7 +213,7 @@ def test_a_truncation_deletes_what_it_has_left() -> None:
     growing = GrowingStream()
     growing.scale(0, 1, 2)
     cut = {segment_id(1, 1): 0, segment_id(1, 2): 0}
-    growing.fields["truncation"] = r.Truncation(cut, (), (), (0,), 100, True)
+    growing.fields["truncation"] = growing.truncation(cut, to_delete=(0,), updating=True)
     stream = imported(growing.stream()).stream
     assert stream.workflow is not None
     assert (stream.state, stream.workflow.kind, stream.workflow.deletes) == (
@@ -231,7 +236,7 @@ def test_a_seal_goes_on_and_a_sealed_stream_is_sealed() -> None:
 
 
 def test_of_two_changes_under_way_one_is_carried_out_and_the_other_is_said() -> None:
-    truncation = r.Truncation({0: 1, 1: 1}, (), (), (), 0, True)
+    truncation = GrowingStream(segments=2).truncation({0: 1, 1: 1}, updating=True)
     found = busy(r.StreamState.TRUNCATING, transition=SCALE, truncation=truncation)
     assert found.stream.state is StreamState.TRUNCATING
     assert found.remarks == [f"{ST}: a scale was under way, too: repeat it"]
@@ -382,9 +387,9 @@ WHOLE = {e.epoch: e for e in lying().epochs}
         ({"epochs": changed(1, segments=WHOLE[1].segments[1:])}, "epochRecord-1"),
         ({"epochs": changed(2, segments=WHOLE[0].segments)}, "epochRecord-2"),
         ({"epochs": changed(2, reference=0)}, "epochRecord-2"),
-        ({"truncation": None}, "truncation"),
-        ({"truncation": r.Truncation({5: 1}, (), (), (), 0, False)}, "truncation"),
-        ({"truncation": r.Truncation({0: 1}, (), (), (), 0, False)}, "truncation"),
+        ({"truncation": None}, "truncation is missing"),
+        ({"truncation": r.Truncation({5: 1}, (), (), (), 0, False)}, "truncation: the cut and its span"),
+        ({"truncation": lying().truncation({0: 1})}, "truncation: the cut names no segment for some keys"),
         ({"state": r.StateRecord(r.StreamState.UNKNOWN)}, "state"),
     ],
 )
@@ -394,6 +399,22 @@ def test_a_stream_that_is_not_as_it_says_is_refused_and_can_be_left_out(fields: 
     found = imported(lying(**fields).stream(), GrowingStream("other").stream(), left_out=(f"{ST}",))
     assert isinstance(found[ST], DeletedStream) and found[ST].next_number >= 2, "its numbers stay used"
     assert isinstance(found[StreamId(SCOPE, "other")], Stream)
+
+
+async def test_a_thing_that_cannot_be_decoded_is_refused_and_can_be_left_out(tmp_path: Path) -> None:
+    original, names = Original(), ("orders", "stock")
+    await original.fill()
+    for name in names:
+        await original.put_values(of_stream("metadata", "shop", name, id_of(name)), {"state": b"\0"})
+    await dump(original.source(), tmp_path, 1, lambda: T, unseen)
+    for name, other in (names, names[::-1]):
+        with pytest.raises(UnfitError, match=f"shop/{name}: state: "):
+            take(Dump(tmp_path), NOW, {f"shop/{other}"})
+    found = Imported(take(Dump(tmp_path), NOW, {"shop/orders", "shop/stock"}))
+    stream, kv = found[StreamId("shop", "orders")], found[TableId("shop", "stock")]
+    assert isinstance(stream, DeletedStream) and stream.next_number > 4, "its numbers stay used"
+    assert isinstance(kv, DeletedTable) and kv.next_number > 0
+    assert isinstance(found[GroupId("shop", "till")], ReaderGroup)
 
 
 @pytest.mark.parametrize(
