@@ -263,4 +263,5 @@ def test_nothing_is_aborted_because_redis_was_emptied(pair: System, streams: lis
         streams[0].await_state(left, "ABORTED", DEADLINE_S)
     (late,) = late_ms(pair, streams[0], [left])
     print(f"\none that stopped after that was aborted {late} ms after lease and grace; others in {pace.longest_ms} ms")
-    assert 0 <= late <= limit_ms(pace)
+    # One look more: it may be open before Redis is found again, which begins its lease anew.
+    assert 0 <= late <= limit_ms(pace) + TICK_MS

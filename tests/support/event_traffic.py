@@ -43,7 +43,9 @@ class EventTraffic:
             self.begin(f"{writer.name}'")
         before = [(writer, writer.acknowledged) for writer in self._writers if writer.running]
         for writer, so_far in before:
-            eventually(partial(got_beyond, writer, so_far + 5), GOES_ON_S, f"{writer.name} goes on after {so_far}")
+            eventually(partial(_goes_on, writer, so_far + 5), GOES_ON_S, f"{writer.name} goes on after {so_far}")
+        if any(writer.has_failed for writer, _ in before):
+            self.goes_on()
 
     async def ends_exactly_once(self, deadline_s: float = GOES_ON_S) -> int:
         """Writing ends; then all events are read once, in the order of their keys. Returns how many."""
@@ -71,3 +73,7 @@ class EventTraffic:
 
 def got_beyond(writer: WriterProcess, number: int) -> bool:
     return writer.acknowledged > number
+
+
+def _goes_on(writer: WriterProcess, number: int) -> bool:
+    return writer.has_failed or got_beyond(writer, number)
