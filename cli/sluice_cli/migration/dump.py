@@ -25,7 +25,7 @@ from sluice_cli.migration.tables import UnreadableEntry
 THINGS, MANIFEST, DECODED = "things.jsonl", "manifest.json", "decoded.jsonl"
 FORMAT = 1
 COUNTER = "counter"
-"""The node of the last id of a transaction that may have been given."""
+"""The node of the last id of a transaction that may have been given; it comes with the first transaction."""
 AT_A_TIME = 16
 """Things that are looked at; how many tables that is, is the source's business."""
 
@@ -115,9 +115,8 @@ class Dump:
     def cluster(self) -> Cluster:
         """See Original."""
         counter = self.nodes().get(COUNTER)
-        if counter is None:
-            raise RefusedError("the dump has no counter of transactions", "is it of the right cluster in ZooKeeper?")
-        return raw.cluster(self[Name(raw.CLUSTER)], self.scopes(), raw.counter_of(counter))
+        given = raw.counter_of(counter) if counter is not None else 0
+        return raw.cluster(self[Name(raw.CLUSTER)], self.scopes(), given)
 
     def things(self) -> Iterator[Thing | Unreadable]:
         """See Original."""

@@ -285,7 +285,7 @@ class Judge:
         for number, stops, rule in OF_A_STREAM:
             yield from (Problem(number, of, what, stops) for what in rule(found))
         yield from (Problem(10, of, what, True) for what in self._transactions(stream))
-        yield from (Problem(11, of, what, True) for what in self._ids(stream))
+        yield from (Problem(11, of, what, False) for what in self._ids(stream))
         yield from (Problem(16, of, what, True) for what in _at_rest(stream))
         self._subscribers[f"{stream.scope}/{stream.name}"] = {
             name: one.generation for name, one in found.subscriber_records.items()

@@ -55,6 +55,12 @@ async def test_a_dump_says_all_that_the_original_knows(original: Original, tmp_p
     assert (tmp_path / DECODED).read_bytes().count(b"\n") == 7
 
 
+async def test_a_cluster_that_never_opened_a_transaction_has_counted_none(original: Original, tmp_path: Path) -> None:
+    del original.nodes.all["counter"]
+    await dumped(original, tmp_path)
+    assert Dump(tmp_path).cluster.counter == 0
+
+
 async def test_a_table_of_more_than_a_page_is_read_to_its_end(original: Original, tmp_path: Path) -> None:
     count = 2 * PAGE_ENTRIES + 1
     await original.put(t.DELETED_TABLES, t.Numbers(numbers={f"shop/{number}": number for number in range(count)}))

@@ -421,7 +421,6 @@ async def test_a_thing_that_cannot_be_decoded_is_refused_and_can_be_left_out(tmp
     ("id", "record", "key"),
     [
         (transaction(1, 1), active(Status.OPEN), "transactionsInEpoch-1"),
-        (transaction(0, 5000), active(Status.OPEN), "transactionsInEpoch-0"),
         (transaction(0, 1), active(Status.UNKNOWN), "transactionsInEpoch-0"),
     ],
 )
