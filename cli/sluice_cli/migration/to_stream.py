@@ -20,6 +20,13 @@ from sluice.domain.workflow import WorkflowKind
 from sluice_cli.migration import model, records
 from sluice_cli.migration.tables import StreamMetadata
 
+_BEGUN = {
+    records.StreamState.SEALING: "seal",
+    records.StreamState.SCALING: "scale",
+    records.StreamState.UPDATING: "update",
+}
+"""What has begun in a state, and may have sealed segments already; what else is wanted is only requested."""
+
 
 class UnfitError(Exception):
     """A thing of the original, `scope/name`, is not as it says."""
@@ -134,11 +141,9 @@ def _go_on(stream: Stream, meta: StreamMetadata, now: int) -> list[str]:
     if state.state is records.StreamState.SEALED:
         stream.state = StreamState.SEALED
         return []
-    wanted = {}
+    wanted: dict[str, tuple[StreamState, StreamWorkflow]] = {}
     if state.state is records.StreamState.SEALING:
         wanted["seal"] = StreamState.SEALING, StreamWorkflow(WorkflowKind.SEAL_STREAM, None, now)
-    if state.state is records.StreamState.SCALING and replacement is not None:
-        wanted["scale"] = _scale(replacement, now)
     if meta.truncation.updating:
         deletes = tuple(sorted(meta.truncation.to_delete))
         wanted["truncation"] = (
@@ -151,16 +156,14 @@ def _go_on(stream: Stream, meta: StreamMetadata, now: int) -> list[str]:
             StreamState.UPDATING,
             StreamWorkflow(WorkflowKind.UPDATE_STREAM, None, now, replacement=planned),
         )
-    elif replacement is not None:
-        wanted.setdefault("scale", _scale(replacement, now))
-    may = [] if is_rolling(meta) and "seal" not in wanted else list(wanted)[:1]
+    if replacement is not None and (state.state is records.StreamState.SCALING or not meta.configuration.updating):
+        workflow = StreamWorkflow(WorkflowKind.SCALE_STREAM, None, now, replacement=replacement)
+        wanted["scale"] = StreamState.SCALING, workflow
+    begun_first = sorted(wanted, key=lambda name: name != _BEGUN.get(state.state))
+    may = [] if is_rolling(meta) and "seal" not in wanted else begun_first[:1]
     for name in may:
         stream.state, stream.workflow = wanted[name]
     return [f"{stream.id}: a {name} was under way, too: repeat it" for name in wanted if name not in may]
-
-
-def _scale(replacement: Replacement, now: int) -> tuple[StreamState, StreamWorkflow]:
-    return StreamState.SCALING, StreamWorkflow(WorkflowKind.SCALE_STREAM, None, now, replacement=replacement)
 
 
 def _replacement(meta: StreamMetadata) -> Replacement | None:

@@ -242,6 +242,16 @@ def test_of_two_changes_under_way_one_is_carried_out_and_the_other_is_said() -> 
     assert found.remarks == [f"{ST}: a scale was under way, too: repeat it"]
 
 
+def test_an_update_that_has_begun_to_replace_segments_comes_before_a_truncation_that_is_requested() -> None:
+    truncation = GrowingStream(segments=2).truncation({0: 1, 1: 1}, updating=True)
+    updating = configuration("st", 3, updating=True)
+    found = busy(r.StreamState.UPDATING, transition=SCALE, truncation=truncation, configuration=updating)
+    workflow = found.stream.workflow
+    assert found.stream.state is StreamState.UPDATING and workflow is not None and workflow.replacement is not None
+    assert workflow.replacement.seals == SCALE.sealed
+    assert found.remarks == [f"{ST}: a truncation was under way, too: repeat it"]
+
+
 def test_what_was_being_created_is_not_there() -> None:
     begun = msgspec.structs.replace(GrowingStream("begun").stream(), metadata=None)
     creating = GrowingStream("creating")
