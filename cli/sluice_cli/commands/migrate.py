@@ -123,9 +123,7 @@ async def _inspect(session: Session, source: "Source", folder: Path, concurrency
     manifest = await dumps.dump(source, folder, 1, lambda: session.now_ms, session.out.progress)
     judge = SegmentJudge(source.store, concurrency)
     inspector = Inspector(dumps.Dump(folder), judge, source.thing)
-    return await inspector.run(
-        session.out.progress, tuple(await source.controllers()), manifest.ended_ms - manifest.began_ms
-    )
+    return await inspector.run(session.out.progress, manifest.ended_ms - manifest.began_ms)
 
 
 def _draw(out: Output, folder: Path, manifest: "Manifest") -> None:

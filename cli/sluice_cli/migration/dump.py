@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from sluice.lookback.progress import Advance, Progress
+from sluice.pravega.container_map import CONTROLLERS_NODE
 from sluice_cli.errors import RefusedError
 from sluice_cli.migration import raw
 from sluice_cli.migration.model import Cluster, Thing, Unreadable
@@ -110,6 +111,12 @@ class Dump:
     def tops(self) -> list[Name]:
         """What the nodes are kept under."""
         return sorted(name for name in self._at if name.kind == raw.NODES)
+
+    @property
+    def controllers(self) -> tuple[str, ...]:
+        """Those that were registered: they ran when it was read, or seconds before."""
+        below = f"{CONTROLLERS_NODE}/"
+        return tuple(sorted(path.removeprefix(below) for path in self.nodes() if path.startswith(below)))
 
     @property
     def cluster(self) -> Cluster:

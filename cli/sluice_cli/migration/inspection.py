@@ -75,14 +75,14 @@ class Inspector:
         self._unfinished: list[Unfinished] = []
         self._bytes = 0
 
-    async def run(self, progress: Progress, controllers: tuple[str, ...] = (), read_ms: int = 0) -> Inspection:
+    async def run(self, progress: Progress, read_ms: int = 0) -> Inspection:
         """Look at everything. Raises SegmentStoreError; UnreadableEntry if it is in what belongs to no thing."""
         names = list(self._dump.names())
         with progress("judging", len(names)) as advance:
             await side_by_side(names, self._look, advance)
         self._problems += self._judge.at_last()
         return Inspection(
-            controllers,
+            self._dump.controllers,
             dict(self._counts),
             self._bytes if self._segments is not None else None,
             read_ms,

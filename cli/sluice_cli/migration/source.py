@@ -10,7 +10,7 @@ from contextlib import suppress
 from uuid import UUID
 
 from sluice.domain.host import Host
-from sluice.pravega.container_map import CONTAINER_MAP_NODE, CONTROLLERS_NODE, decode_container_map
+from sluice.pravega.container_map import CONTAINER_MAP_NODE, decode_container_map
 from sluice.pravega.envelope import MalformedPayload
 from sluice.pravega.errors import SegmentMissing, TryLater
 from sluice.pravega.store import SegmentStore, TablePage
@@ -42,10 +42,6 @@ class Source:
     async def nodes(self) -> list[Raw]:
         """The nodes that the controllers write, by the first part of their paths."""
         return await asyncio.to_thread(self._all_nodes)
-
-    async def controllers(self) -> list[str]:
-        """Those that are registered: they run, or did so seconds ago."""
-        return await asyncio.to_thread(self._nodes.children, CONTROLLERS_NODE)
 
     async def cluster(self) -> Raw:
         """The tables that belong to no single thing, by which it is seen where they are kept.

@@ -67,7 +67,8 @@ def test_what_stops_and_what_is_under_way_are_shown(cli: Cli, original: Original
 def test_a_dump_is_written_inspected_and_compared(cli: Cli, original: Original, tmp_path: Path) -> None:
     first, second = tmp_path / "a", tmp_path / "b"
     assert cli("migrate", "dump", first, *AT).out == f"{first} has 6 streams, reader groups and tables, read 2 times\n"
-    assert "not looked at" in cli("migrate", "inspect", "--dump", first).out
+    found = cli("migrate", "inspect", "--dump", first)
+    assert "not looked at" in found.out and "Registered controllers: one\n" in found.out
     asyncio.run(original.put_stream("orders", msgspec.structs.replace(orders(), creation_ms=3)))
     assert cli("migrate", "dump", second, *AT, "--json").document["changed"] == []
     assert cli("migrate", "diff", first, first).code == 0

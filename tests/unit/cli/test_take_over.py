@@ -8,7 +8,7 @@ import pytest
 from support.originals import GrowingStream, MemoryOriginal, T
 from unit.cli.conftest import Cli
 from unit.cli.memory import MemorySource, MemoryTopics
-from unit.migration.original import Original
+from unit.migration.original import CONTROLLER, Original
 
 from sluice.domain.model import DomainModel, JournalRecord, decode_record, encode_record
 from sluice.engine.fold import PartitionView
@@ -105,6 +105,7 @@ def test_a_dump_that_was_not_the_same_when_read_again_is_refused(
     cli: Cli, source: MemorySource, tmp_path: Path
 ) -> None:
     original = Original()
+    del original.nodes.all[CONTROLLER]
     asyncio.run(original.fill())
     assert cli("migrate", "hold", "--partitions", 1).code == 0
     before = values(source)
@@ -112,6 +113,21 @@ def test_a_dump_that_was_not_the_same_when_read_again_is_refused(
         asyncio.run(dump(original.source(), tmp_path, 1, lambda: T, unseen))
         found = cli("migrate", "import", tmp_path)
         assert (found.code == 1) is ("changed between" in found.err) is (values(source) == before) is changed
+
+
+def test_a_dump_that_was_made_while_a_controller_was_registered_is_refused(
+    cli: Cli, source: MemorySource, tmp_path: Path
+) -> None:
+    original = Original()
+    asyncio.run(original.fill())
+    asyncio.run(dump(original.source(), tmp_path, 2, lambda: T, unseen))
+    assert cli("migrate", "hold", "--partitions", 1).code == 0
+    before = values(source)
+    refused = cli("migrate", "import", tmp_path)
+    assert refused.code == 1 and "controllers were registered" in refused.err and values(source) == before
+    del original.nodes.all[CONTROLLER]
+    asyncio.run(dump(original.source(), tmp_path, 2, lambda: T, unseen))
+    assert cli("migrate", "import", tmp_path).code == 0
 
 
 def test_an_import_into_a_journal_that_was_released_empty_is_refused(cli: Cli, source: MemorySource) -> None:

@@ -15,6 +15,8 @@ from sluice_cli.migration.source import Source
 T = 1_700_000_000_000
 COUNTER = 20_000
 SCOPE = "shop"
+CONTROLLER = "cluster/controllers/one"
+"""The node of the controller that runs."""
 _SPACE = UUID(int=7)
 
 
@@ -42,7 +44,7 @@ class Original:
 
     def __init__(self) -> None:
         self.store = InMemorySegmentStore()
-        self.nodes = MemoryNodes({"counter": (0).to_bytes(4) + COUNTER.to_bytes(8), "cluster/controllers/one": b""})
+        self.nodes = MemoryNodes({"counter": (0).to_bytes(4) + COUNTER.to_bytes(8), "cluster": b"", CONTROLLER: b""})
         self.streams: dict[str, t.StreamMetadata] = {}
 
     def source(self) -> Source:
