@@ -81,7 +81,9 @@ def inspect(
     from sluice_cli.migration.inspection import Inspector
 
     if dumped is not None:
-        found = asyncio.run(Inspector(Dump(dumped)).run(session.out.progress))
+        kept = Dump(dumped)
+        flaw = kept.flaw
+        found = asyncio.run(Inspector(kept).run(session.out.progress, flaw=flaw))
     else:
         with tempfile.TemporaryDirectory(prefix="sluice-inspect-") as folder:
             found = _reading(
@@ -158,6 +160,8 @@ def _draw_inspection(out: Output, found: "Inspection") -> None:
         out.text(f"Lost, and to be asked for again: the deletion of {stream}")
     if found.read_ms:
         out.text(f"Read in {found.read_ms / 1000:.1f} s; a cut-over reads it twice while nobody decides anything")
+    if found.flaw:
+        out.text(f"`sluice migrate import` does not take this dump: it {found.flaw}")
     out.text("It can be brought along" if found.can_be_imported else "It cannot be brought along as it is")
 
 

@@ -49,14 +49,8 @@ def import_(
     from sluice_cli.migration.importing import import_original
 
     dump = Dump(folder)
-    if dump.manifest is None or dump.manifest.changed:
-        why = "is not finished" if dump.manifest is None else "changed between its last two readings"
-        raise RefusedError(f"the dump in {folder} {why}", "stop all controllers and repeat `sluice migrate dump`")
-    if dump.controllers:
-        raise RefusedError(
-            f"controllers were registered when the dump in {folder} was made: {', '.join(dump.controllers)}",
-            "stop all controllers and repeat `sluice migrate dump`: later decisions of theirs would be lost",
-        )
+    if dump.flaw:
+        raise RefusedError(f"the dump in {folder} {dump.flaw}", "stop all controllers and repeat `sluice migrate dump`")
     topics = sessions.open_topics(session.kafka)
     found = import_original(session.present, topics, dump, left_out or (), session.now_ms, session.out.progress)
     session.show(found, lambda out, _: _draw_imported(out, found))

@@ -74,6 +74,18 @@ class Dump:
             raise RefusedError(f"{self._path} is not what {path} was written for", "make the dump anew")
         return found
 
+    @property
+    def flaw(self) -> str:
+        """Why it cannot be the last one of its original, which is imported; empty: it can. Raises as `manifest`."""
+        manifest = self.manifest
+        if manifest is None:
+            return "is not finished"
+        if manifest.changed:
+            return "changed between its last two readings"
+        if self.controllers:
+            return f"was made while controllers were registered: {', '.join(self.controllers)}"
+        return ""
+
     def get(self, of: Name) -> Raw | None:
         """The newest line of it."""
         if of not in self._at:

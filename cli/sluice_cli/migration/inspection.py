@@ -37,9 +37,11 @@ class Invariant(msgspec.Struct, frozen=True):
 class Inspection(msgspec.Struct, frozen=True, rename="camel"):
     """`lost` are deletions that were accepted and have to be asked for again; `controllers` those that are registered.
 
+    `flaw` says why the dump itself is not imported, whatever it has; empty for a running original.
     `bytes` is what all segments hold, None if nothing was asked of the segment stores.
     """
 
+    flaw: str
     controllers: tuple[str, ...]
     counts: dict[str, int]
     bytes: int | None
@@ -75,13 +77,14 @@ class Inspector:
         self._unfinished: list[Unfinished] = []
         self._bytes = 0
 
-    async def run(self, progress: Progress, read_ms: int = 0) -> Inspection:
+    async def run(self, progress: Progress, read_ms: int = 0, flaw: str = "") -> Inspection:
         """Look at everything. Raises SegmentStoreError; UnreadableEntry if it is in what belongs to no thing."""
         names = list(self._dump.names())
         with progress("judging", len(names)) as advance:
             await side_by_side(names, self._look, advance)
         self._problems += self._judge.at_last()
         return Inspection(
+            flaw,
             self._dump.controllers,
             dict(self._counts),
             self._bytes if self._segments is not None else None,

@@ -9,13 +9,15 @@ from typing import Any
 import msgspec
 import pytest
 from unit.cli.conftest import Cli
-from unit.migration.original import LEFT, RIGHT, SCOPE, MemoryNodes, Original, orders
+from unit.migration.original import CONTROLLER, LEFT, RIGHT, SCOPE, MemoryNodes, Original, T, orders
 
 from sluice.domain.host import Host
 from sluice.domain.segment import segment_name
+from sluice.lookback.progress import unseen
 from sluice.pravega.container_map import CONTAINER_MAP_NODE, encode_container_map
 from sluice.pravega.store import SegmentStore
 from sluice_cli import session
+from sluice_cli.migration.dump import MANIFEST, THINGS, dump
 from sluice_cli.migration.records import EpochTransition
 
 STORE = Host("127.0.0.1", 6000)
@@ -69,11 +71,32 @@ def test_a_dump_is_written_inspected_and_compared(cli: Cli, original: Original, 
     assert cli("migrate", "dump", first, *AT).out == f"{first} has 6 streams, reader groups and tables, read 2 times\n"
     found = cli("migrate", "inspect", "--dump", first)
     assert "not looked at" in found.out and "Registered controllers: one\n" in found.out
+    assert "does not take this dump: it was made while controllers were registered: one\n" in found.out
     asyncio.run(original.put_stream("orders", msgspec.structs.replace(orders(), creation_ms=3)))
     assert cli("migrate", "dump", second, *AT, "--json").document["changed"] == []
     assert cli("migrate", "diff", first, first).code == 0
     found = cli("migrate", "diff", first, second)
     assert (found.code, found.out) == (1, "changed: stream shop/orders  metadata  creationTime\n")
+
+
+def test_a_dump_that_is_not_finished_or_not_as_it_was_written_is_said_to_be_so(
+    cli: Cli, original: Original, tmp_path: Path
+) -> None:
+    del original.nodes.all[CONTROLLER]
+
+    def flaw() -> str:
+        return str(cli("migrate", "inspect", "--dump", tmp_path, "--json").document["flaw"])
+
+    asyncio.run(dump(original.source(), tmp_path, 1, lambda: T, unseen))
+    assert flaw() == "changed between its last two readings"
+    (tmp_path / MANIFEST).unlink()
+    assert flaw() == "is not finished"
+    asyncio.run(dump(original.source(), tmp_path, 2, lambda: T, unseen))
+    assert flaw() == ""
+    with (tmp_path / THINGS).open("ab") as file:
+        file.write((tmp_path / THINGS).read_bytes().splitlines(keepends=True)[0])
+    refused = cli("migrate", "inspect", "--dump", tmp_path)
+    assert refused.code == 1 and "is not what" in refused.err
 
 
 def test_without_a_map_of_containers_nothing_is_read(cli: Cli, original: Original, tmp_path: Path) -> None:
