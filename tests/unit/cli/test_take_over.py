@@ -41,8 +41,23 @@ def test_an_empty_journal_is_held_once_and_released(cli: Cli, source: MemorySour
     assert holds(source) == [[HELD]] * 3
     refused = cli("migrate", "release")
     assert refused.code == 1 and "nothing was imported" in refused.err
-    assert cli("migrate", "release", "--empty").code == 0
-    assert holds(source) == [[HELD, 1]] * 3
+    for released in ([0, 1, 2], [1]):
+        # The second one stands for one that was broken off between partitions.
+        for partition in released:
+            del source.logs[JOURNAL.name][partition][1:]
+        assert cli("migrate", "release", "--empty").code == 0
+        assert holds(source) == [[HELD, 1]] * 3
+    refused = cli("migrate", "hold", "--partitions", 3)
+    assert refused.code == 1 and "was released" in refused.err
+
+
+def test_a_hold_that_was_broken_off_goes_on(cli: Cli, source: MemorySource) -> None:
+    assert cli("migrate", "hold", "--partitions", 3).code == 0
+    source.logs[JOURNAL.name][1].clear()
+    refused = cli("migrate", "release", "--empty")
+    assert refused.code == 1 and "not in all partitions" in refused.err
+    assert "The journal is held" in cli("migrate", "hold", "--partitions", 3).out
+    assert holds(source) == [[HELD]] * 3
 
 
 def test_a_journal_with_records_is_neither_held_nor_released(cli: Cli, source: MemorySource) -> None:
@@ -73,7 +88,15 @@ def test_what_is_imported_twice_or_in_two_goes_is_imported_once(cli: Cli, source
     refused = cli("migrate", "release")
     assert refused.code == 1 and "not complete" in refused.err
     assert import_into(source, *things, now=T + 99)["appended"] > 0 and values(source) == once
+    assert "held already" in cli("migrate", "hold", "--partitions", 3).out
     assert cli("migrate", "release").code == 0
+    released = values(source)
+    del source.logs[JOURNAL.name][1][-1]
+    found = cli("migrate", "release", "--json").document
+    assert [log[:-1] for log in values(source)] == [log[:-1] for log in released] == once
+    assert found["records"] == sum(len(log) - 2 for log in released)
+    refused = cli("migrate", "hold", "--partitions", 3)
+    assert refused.code == 1 and "was released" in refused.err
     assert import_into(source, *things)["appended"] == 0
     for log in source.logs[JOURNAL.name]:
         view = PartitionView(DomainModel())
