@@ -39,7 +39,11 @@ def import_(
     folder: Annotated[Path, typer.Argument(metavar="DUMP", show_default=False, help="What `dump` has written.")],
     left_out: Annotated[
         list[str] | None,
-        typer.Option("--except", metavar="SCOPE/NAME", help="Leave this out: clients will not find it. Repeatable."),
+        typer.Option(
+            "--except",
+            metavar="THING",
+            help='Leave this out, say "stream SCOPE/NAME": clients will not find it. Repeatable.',
+        ),
     ] = None,
 ) -> None:
     """Bring what a dump has into a journal that is held. To do so twice is the same as once."""

@@ -46,7 +46,7 @@ def import_original(
     try:
         taken = take(original, at, left_out)
     except UnfitError as error:
-        hint = f"nothing was imported; `--except {error.of}` leaves it out: no client would find it"
+        hint = f'nothing was imported; `--except "{error.of}"` leaves it out: no client would find it'
         raise RefusedError(f"{error}", hint) from error
     except UnreadableEntry as error:
         raise RefusedError(f"{error}", "nothing was imported") from error

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import msgspec
 
-from sluice_cli.migration.model import Cluster, KeyValueTable, ReaderGroup, Stream, Thing
+from sluice_cli.migration.model import Cluster, KeyValueTable, ReaderGroup, Stream, Thing, Unreadable
 from sluice_cli.migration.records import (
     NO_TIME,
     EpochRecord,
@@ -353,7 +353,8 @@ def _table(table: KeyValueTable) -> Iterator[Problem]:
     yield from (Problem(14, name_of(table), what, True) for what in flaws)
 
 
-def name_of(thing: Thing) -> str:
+def name_of(thing: Thing | Unreadable) -> str:
     """A thing, for people."""
     kinds = {Stream: "stream", ReaderGroup: "reader group", KeyValueTable: "table"}
-    return f"{kinds[type(thing)]} {thing.scope}/{thing.name}"
+    kind = thing.kind if isinstance(thing, Unreadable) else type(thing)
+    return f"{kinds[kind]} {thing.scope}/{thing.name}"

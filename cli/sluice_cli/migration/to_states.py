@@ -13,7 +13,7 @@ import msgspec
 from sluice.backup.states import BackedUp, EncodedStates
 from sluice.domain.config import GroupRetention, ReaderGroupConfig, TableConfig
 from sluice.domain.ids import GroupId, StreamId, TableId
-from sluice.domain.names import MARK_PREFIX, READER_GROUP_PREFIX, base_name, scope_aggregate
+from sluice.domain.names import MARK_PREFIX, READER_GROUP_PREFIX, base_name, group_stream, scope_aggregate
 from sluice.domain.reader_group.state import GroupState, GroupWorkflow, ReaderGroup
 from sluice.domain.restoring.repair import repair
 from sluice.domain.scope.state import Scope
@@ -22,8 +22,9 @@ from sluice.domain.stream.state import DeletedStream
 from sluice.domain.table.state import DeletedTable, Table, TableState
 from sluice.domain.transaction.index import StreamTransactions
 from sluice.domain.workflow import Workflow, WorkflowKind
+from sluice_cli.errors import RefusedError
 from sluice_cli.migration import model, records
-from sluice_cli.migration.invariants import Judge, is_created, state_of
+from sluice_cli.migration.invariants import Judge, is_created, name_of, state_of
 from sluice_cli.migration.to_stream import UnfitError, stream_of
 from sluice_cli.migration.to_transactions import ended_only, transactions_of
 
@@ -47,18 +48,18 @@ class Taken(msgspec.Struct):
 
 
 class _Importer:
-    """`left_out` are the things, by `scope/name`, that a user does not want."""
+    """`left_out` are the things that a user does not want, as messages name them."""
 
     def __init__(self, original: model.Original, now: int, left_out: Collection[str]) -> None:
         self._cluster = original.cluster
         self._judge = Judge(self._cluster)
         self._now = now
-        self._left_out = frozenset(left_out)
+        self._left_out = _with_what_belongs(self._cluster, left_out)
         self._groups = {
             f"{scope.name}/{name}": str(id)
             for scope in self._cluster.scopes.values()
             for name, id in scope.groups.items()
-            if f"{scope.name}/{name}" not in self._left_out
+            if f"reader group {scope.name}/{name}" not in self._left_out
         }
         self._completed: Mapping[str, list[model.CompletedTransaction]] = defaultdict(list)
         for one in self._cluster.completed:
@@ -72,11 +73,10 @@ class _Importer:
             self.taken.states[scope_aggregate(scope.name)] = Scope(scope.name, str(scope.id), self._now, workflow)
         self._add_deleted()
         for thing in things:
-            id = f"{thing.scope}/{thing.name}"
-            if {id, f"{thing.scope}/{base_name(thing.name)}"} & self._left_out:
+            if name_of(thing) in self._left_out:
                 self._leave_out(thing)
             elif isinstance(thing, model.Unreadable):
-                raise UnfitError(id, thing.why)
+                raise UnfitError(name_of(thing), thing.why)
             else:
                 self._add(thing)
         self._drop_what_belongs_to_nothing()
@@ -96,6 +96,7 @@ class _Importer:
 
     def _leave_out(self, thing: model.Thing | model.Unreadable) -> None:
         """Its numbers stay used: a later thing of the name must not meet its segments."""
+        self.taken.remarks.append(f"{name_of(thing)}: it is left out")
         kind = thing.kind if isinstance(thing, model.Unreadable) else type(thing)
         if kind is model.Stream:
             self.taken.states[StreamId(thing.scope, thing.name).aggregate] = DeletedStream(ABOVE_ALL)
@@ -105,7 +106,7 @@ class _Importer:
     def _add(self, thing: model.Thing) -> None:
         for problem in self._judge.of(thing):
             if problem.stops:
-                raise UnfitError(f"{thing.scope}/{thing.name}", problem.what)
+                raise UnfitError(name_of(thing), problem.what)
         match thing:
             case model.Stream():
                 self._add_stream(thing)
@@ -195,6 +196,31 @@ class _Importer:
                     self.taken.remarks.append(f"{id}: it belongs to nothing, and is not there")
 
 
+def _with_what_belongs(cluster: model.Cluster, names: Collection[str]) -> frozenset[str]:
+    """These things, the mark streams of streams, and the group of a stream of one. Raises RefusedError."""
+    known = {
+        f"{kind} {scope.name}/{name}"
+        for scope in cluster.scopes.values()
+        for kind, found in (("stream", scope.streams), ("reader group", scope.groups), ("table", scope.tables))
+        for name in found
+    }
+    unknown = sorted(set(names) - known)
+    if unknown:
+        raise RefusedError(
+            f"there is nothing of the name to leave out: {', '.join(unknown)}",
+            "name a thing with its kind: stream SCOPE/NAME, reader group SCOPE/NAME or table SCOPE/NAME",
+        )
+    left = set(names)
+    for scope in cluster.scopes.values():
+        for name in scope.streams:
+            if f"stream {scope.name}/{base_name(name)}" in left:
+                left.add(f"stream {scope.name}/{name}")
+        for name in scope.groups:
+            if f"stream {scope.name}/{group_stream(name)}" in left:
+                left.add(f"reader group {scope.name}/{name}")
+    return frozenset(left)
+
+
 def _group_config(found: records.GroupConfiguration, id: str) -> ReaderGroupConfig:
     return ReaderGroupConfig(
         id=id,
@@ -209,6 +235,9 @@ def _group_config(found: records.GroupConfiguration, id: str) -> ReaderGroupConf
 
 
 def take(original: model.Original, now: int, left_out: Collection[str] = ()) -> Taken:
-    """The states at `now`, epoch ms. Raises UnfitError for a thing that is not as it says, unless it is left out."""
+    """The states at `now`, epoch ms. Raises UnfitError for a thing that is not as it says, unless it is left out.
+
+    Raises RefusedError if what is to be left out is not there.
+    """
     importer = _Importer(original, now, left_out)
     return importer.run(original.things())

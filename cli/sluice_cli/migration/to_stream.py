@@ -29,7 +29,7 @@ _BEGUN = {
 
 
 class UnfitError(Exception):
-    """A thing of the original, `scope/name`, is not as it says."""
+    """A thing of the original, as messages name it, is not as it says."""
 
     def __init__(self, of: str, what: str) -> None:
         super().__init__(f"{of}: {what}")
@@ -131,7 +131,7 @@ def _check_cut(stream: Stream) -> None:
     except (InvalidArgumentError, NotFoundError) as error:
         flaw = f"{error}"
     if flaw:
-        raise UnfitError(f"{stream.id}", f"truncation: {flaw}")
+        raise UnfitError(f"stream {stream.id}", f"truncation: {flaw}")
 
 
 def _go_on(stream: Stream, meta: StreamMetadata, now: int) -> list[str]:

@@ -121,7 +121,7 @@ def test_a_thing_that_is_not_as_it_says_stops_the_import_unless_it_is_left_out(c
     with pytest.raises(RefusedError, match="sc/lies: epochRecord-1"):
         import_into(source, lying.stream())
     assert values(source) == before
-    assert import_into(source, lying.stream(), left_out=("sc/lies",))["streams"] == 0
+    assert import_into(source, lying.stream(), left_out=("stream sc/lies",))["streams"] == 0
 
 
 def test_a_dump_that_was_not_the_same_when_read_again_is_refused(

@@ -39,6 +39,7 @@ from sluice.domain.workflow import WorkflowKind, running
 from sluice.engine.fold import GuardedReader, Outcome, PartitionView
 from sluice.engine.partition import partition_keys, partition_of
 from sluice.lookback.progress import unseen
+from sluice_cli.errors import RefusedError
 from sluice_cli.migration import model
 from sluice_cli.migration import records as r
 from sluice_cli.migration.dump import Dump, dump
@@ -406,25 +407,50 @@ WHOLE = {e.epoch: e for e in lying().epochs}
 def test_a_stream_that_is_not_as_it_says_is_refused_and_can_be_left_out(fields: dict[str, Any], key: str) -> None:
     with pytest.raises(UnfitError, match=f"{ST}: {key}"):
         imported(lying(**fields).stream())
-    found = imported(lying(**fields).stream(), GrowingStream("other").stream(), left_out=(f"{ST}",))
+    found = imported(lying(**fields).stream(), GrowingStream("other").stream(), left_out=(f"stream {ST}",))
     assert isinstance(found[ST], DeletedStream) and found[ST].next_number >= 2, "its numbers stay used"
     assert isinstance(found[StreamId(SCOPE, "other")], Stream)
 
 
 async def test_a_thing_that_cannot_be_decoded_is_refused_and_can_be_left_out(tmp_path: Path) -> None:
-    original, names = Original(), ("orders", "stock")
+    original, names = Original(), ("stream shop/orders", "table shop/stock")
     await original.fill()
-    for name in names:
+    for name in ("orders", "stock"):
         await original.put_values(of_stream("metadata", "shop", name, id_of(name)), {"state": b"\0"})
     await dump(original.source(), tmp_path, 1, lambda: T, unseen)
-    for name, other in (names, names[::-1]):
-        with pytest.raises(UnfitError, match=f"shop/{name}: state: "):
-            take(Dump(tmp_path), NOW, {f"shop/{other}"})
-    found = Imported(take(Dump(tmp_path), NOW, {"shop/orders", "shop/stock"}))
+    for one, other in (names, names[::-1]):
+        with pytest.raises(UnfitError, match=f"{one}: state: "):
+            take(Dump(tmp_path), NOW, {other})
+    found = Imported(take(Dump(tmp_path), NOW, names))
     stream, kv = found[StreamId("shop", "orders")], found[TableId("shop", "stock")]
     assert isinstance(stream, DeletedStream) and stream.next_number > 4, "its numbers stay used"
     assert isinstance(kv, DeletedTable) and kv.next_number > 0
     assert isinstance(found[GroupId("shop", "till")], ReaderGroup)
+
+
+def test_of_things_that_share_a_name_only_the_named_one_is_left_out_and_said() -> None:
+    things = (GrowingStream("one").stream(), GrowingStream("_RGone").stream(), group("one", "one"), table("one"))
+    ids = {
+        "stream": StreamId(SCOPE, "one"),
+        "reader group": GroupId(SCOPE, "one"),
+        "table": TableId(SCOPE, "one"),
+        "state": StreamId(SCOPE, "_RGone"),
+    }
+
+    def left(*names: str) -> tuple[set[str], list[str]]:
+        found = imported(*things, left_out=names)
+        there = {name for name, id in ids.items() if isinstance(found[id], Stream | ReaderGroup | Table)}
+        return ids.keys() - there, [remark for remark in found.remarks if "left out" in remark]
+
+    said = "{}: it is left out"
+    mark = said.format(f"stream {SCOPE}/_MARKone")
+    assert left(f"stream {SCOPE}/one") == ({"stream"}, [mark, said.format(f"stream {SCOPE}/one")])
+    assert left(f"table {SCOPE}/one") == ({"table"}, [said.format(f"table {SCOPE}/one")])
+    assert left(f"reader group {SCOPE}/one")[0] == {"reader group", "state"}
+    gone, remarks = left(f"stream {SCOPE}/_RGone")
+    assert gone == {"reader group", "state"} and said.format(f"reader group {SCOPE}/one") in remarks
+    with pytest.raises(RefusedError, match=f"{SCOPE}/one"):
+        left(f"{SCOPE}/one")
 
 
 @pytest.mark.parametrize(
