@@ -68,7 +68,7 @@ class Problem(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def is_created(stream: Stream) -> bool:
-    """Whether its creation has ended: of no other was any client told that it exists, and nothing is to hold of it."""
+    """Whether its creation has ended: of no other did any client learn that it exists, and nothing is to hold of it."""
     state = stream.metadata.state if stream.metadata is not None else None
     return state is not None and state.state is not StreamState.CREATING
 

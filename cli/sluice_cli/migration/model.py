@@ -22,7 +22,6 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True, tag="stream"):
     name: str
     id: UUID
     metadata: tables.StreamMetadata | None
-    epochs_with_transactions: frozenset[int] = frozenset()
     transactions: dict[int, dict[UUID, records.ActiveTransaction]] = {}
     writers: dict[str, records.WriterMark] = {}
 

@@ -104,7 +104,6 @@ def thing(raw: Raw) -> Thing:
         name=name,
         id=id,
         metadata=_in(raw, "metadata", tables.StreamMetadata) if "metadata" in raw.tables else None,
-        epochs_with_transactions=frozenset(epochs),
         transactions={
             epoch: found
             for epoch, table in open_in.items()

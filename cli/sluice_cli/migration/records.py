@@ -41,16 +41,6 @@ NO_TIME = -(1 << 63)
 """In place of a time or a position: there is none."""
 
 
-def epoch_of(segment_id: int) -> int:
-    """The epoch in which a segment was created."""
-    return segment_id >> 32
-
-
-def number_of(segment_id: int) -> int:
-    """The number of a segment."""
-    return segment_id & 0xFFFFFFFF
-
-
 class StreamState(IntEnum):
     """What a stream is busy with."""
 

@@ -1,6 +1,6 @@
 """All that an original knows, as the states that Sluice goes on with: what a restore of a back-up brings, too.
 
-Whatever was being created when it ended is left out: no client was told that it exists, and a repeated request creates
+Whatever was being created when it ended is left out: no client learned that it exists, and a repeated request creates
 it. What is deleted goes on to be deleted. `shared/sluice/domain/restoring/repair.py` then makes groups and the streams
 that they hold back fit each other. A pure function of the original and the time.
 """

@@ -64,7 +64,7 @@ class ZooKeeperStore:
         return Raw(Name(raw.SCOPE, "", name, id), _tables(found))
 
     def thing(self, of: Name) -> Raw:
-        """A stream or table. Raises RefusedError if its transactions cannot be told from another stream's."""
+        """A stream or table. Raises RefusedError if its transactions cannot be distinguished from another stream's."""
         folder = f"{of.scope}/{TABLES}/{of.name}" if of.kind == raw.TABLE else f"{of.scope}/{of.name}"
         path = f"{STORE}/{folder}"
         found = {"metadata": [*self._metadata(path)]}

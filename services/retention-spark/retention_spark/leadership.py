@@ -78,7 +78,7 @@ class Leadership:
         offsets = [TopicPartition(topic, partition, at) for partition, at in positions.items()]
 
         def commit(consumer: Consumer) -> list[TopicPartition]:
-            if term != self._term:
+            if not term or term != self._term:
                 raise NotLeaderError("another instance leads by now")
             return consumer.commit(offsets=offsets, asynchronous=False) or []
 
