@@ -12,7 +12,6 @@ import msgspec
 import pytest
 from support.controller import Controller, controller, unique
 from support.effort import effort
-from support.health import readiness
 from support.instances import have_instances
 from support.kafka import Groups, read
 from support.pace import Pace
@@ -259,11 +258,10 @@ def test_nothing_is_aborted_because_redis_was_emptied(pair: System, streams: lis
         forget_all(pair)
         pair.start("redis", deadline_s=DEADLINE_S)
         answered_more(pinging)
-        # One that is open before Redis is found again has its lease begin anew.
-        eventually(lambda: "no lease of partitions" not in readiness(pair, VICTIM)[1], DEADLINE_S, "Redis is found")
         left = streams[0].open()
     with Pace(partial(opened_and_aborted, streams[0])) as pace:
         streams[0].await_state(left, "ABORTED", DEADLINE_S)
     (late,) = late_ms(pair, streams[0], [left])
     print(f"\none that stopped after that was aborted {late} ms after lease and grace; others in {pace.longest_ms} ms")
-    assert 0 <= late <= limit_ms(pace)
+    # Leases begin anew when Redis is found again, which may be after that one was opened.
+    assert 0 <= late <= LEASE_MS + GRACE_MS + limit_ms(pace)
