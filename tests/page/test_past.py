@@ -39,7 +39,9 @@ def test_a_search_goes_on_where_an_answer_ends_and_asks_the_reader_once_enough_i
     listed = page.locator("ol.decisions > li")
     expect(listed).to_have_count(120)
     assert fetched == ["", "a"]
-    page.get_by_role("button", name="Go on searching").click()
+    page.get_by_role("button", name="Go on searching").press("Enter")
+    eventually(lambda: fetched[2:], SOON_S, "the search goes on")
+    assert fetched[2:] == ["b"]
     expect(listed).to_have_count(125)
     expect(page.get_by_text("That is all.")).to_be_visible()
 
