@@ -12,6 +12,7 @@ from sluice_cli.commands import (
     config,
     context,
     custom_resources,
+    cut_over,
     dead_letter,
     decision,
     demonstration,
@@ -93,6 +94,7 @@ app.add_typer(journal.app, name="journal")
 app.add_typer(topic.app, name="topic")
 app.add_typer(snapshot.app, name="snapshot")
 app.add_typer(backup.app, name="backup")
+command(migrate.app, "cut-over")(cut_over.cut_over)
 migrate.app.add_typer(take_over.app)
 app.add_typer(migrate.app, name="migrate")
 command(security.app, "init")(security_files.init)

@@ -4,9 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 from page.fixtures import Open
-from page.gateway import SILENT, InThread, in_thread
+from page.gateway import SILENT, InThread, PageGateway, in_thread
 from page.sample_data import STORES, Size
 from playwright.sync_api import expect
+
+from api_gateway.app import close_app
 
 WIDE = "#/streams/demo/wide"
 STORE = STORES[SILENT % len(STORES)]
@@ -47,3 +49,17 @@ def test_segments_of_a_stream_that_is_being_created_are_not_drawn_as_there(sampl
     expect(page.get_by_role("group", name="Legend")).to_contain_text("being created")
     drawn = page.get_by_role("application", name="Segments of")
     expect(drawn).to_be_visible()
+
+
+def test_a_gateway_that_is_held_for_a_migration_says_so_in_one_line(healed: InThread, visit: Open) -> None:
+    held = "the journal is held for a migration; 3 calls wait"
+
+    async def hold(gateway: PageGateway) -> None:
+        app = gateway.world.app
+        app.state.health.degraded["hold"] = lambda: held
+        await close_app(app, 0)
+
+    healed.run(hold)
+    opened = visit(healed.url)
+    opened.expected = ["503"]
+    expect(opened.go("#/").locator(".banner")).to_contain_text(held)

@@ -53,7 +53,7 @@ def dump(
     def work(source: "Source") -> "Awaitable[Manifest]":
         return dumps.dump(source, folder, rounds, lambda: session.now_ms, session.out.progress)
 
-    manifest = _reading(zookeeper, cluster, concurrency, work)
+    manifest = reading(zookeeper, cluster, concurrency, work)
     session.show(manifest, lambda out, _: _draw(out, folder, manifest))
     if manifest.changed:
         raise typer.Exit(1)
@@ -75,7 +75,6 @@ def inspect(
     Ends with 1 if something must be mended first.
     """
     import asyncio
-    import tempfile
 
     from sluice_cli.migration.dump import Dump
     from sluice_cli.migration.inspection import Inspector
@@ -85,10 +84,7 @@ def inspect(
         flaw = kept.flaw
         found = asyncio.run(Inspector(kept).run(session.out.progress, flaw=flaw))
     else:
-        with tempfile.TemporaryDirectory(prefix="sluice-inspect-") as folder:
-            found = _reading(
-                zookeeper, cluster, concurrency, lambda source: _inspect(session, source, Path(folder), concurrency)
-            )
+        found = inspected(session, zookeeper, cluster, concurrency)
     session.show(found, _draw_inspection)
     if not found.can_be_imported:
         raise typer.Exit(1)
@@ -115,6 +111,16 @@ def diff(
             session.out.text(f"{found.what}: {of}  {found.table}  {found.key}".rstrip())
     if is_different:
         raise typer.Exit(1)
+
+
+def inspected(session: Session, zookeeper: str, cluster: str, concurrency: int) -> "Inspection":
+    """What a running original has. Raises CommandError."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="sluice-inspect-") as folder:
+        return reading(
+            zookeeper, cluster, concurrency, lambda source: _inspect(session, source, Path(folder), concurrency)
+        )
 
 
 async def _inspect(session: Session, source: "Source", folder: Path, concurrency: int) -> "Inspection":
@@ -170,7 +176,7 @@ def _more(out: Output, count: int) -> None:
         out.text(f"and {count - _SHOWN} more; --json shows all")
 
 
-def _reading(zookeeper: str, cluster: str, concurrency: int, work: "Callable[[Source], Awaitable[_R]]") -> _R:
+def reading(zookeeper: str, cluster: str, concurrency: int, work: "Callable[[Source], Awaitable[_R]]") -> _R:
     """What comes of reading a live original. Raises CommandError."""
     import asyncio
 

@@ -11,17 +11,28 @@ from sluice_cli.session import Session
 
 app = group("Take over from Pravega's own controller: docs/migration.md.")
 
+Partitions = Annotated[
+    int, typer.Option("--partitions", min=1, metavar="N", help="Of each keyed topic; as SLUICE_PARTITIONS.")
+]
+Replication = Annotated[
+    int | None,
+    typer.Option("--replication", min=1, metavar="N", help="Replicas of each topic; else as the brokers have it."),
+]
+LeftOut = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--except",
+        metavar="THING",
+        help='Leave this out, say "stream SCOPE/NAME": clients will not find it. Repeatable.',
+    ),
+]
+
 
 @command(app, "hold")
 def hold(
     session: Session,
-    partitions: Annotated[
-        int, typer.Option("--partitions", min=1, metavar="N", help="Of each keyed topic; as SLUICE_PARTITIONS.")
-    ],
-    replication: Annotated[
-        int | None,
-        typer.Option("--replication", min=1, metavar="N", help="Replicas of each topic; else as the brokers have it."),
-    ] = None,
+    partitions: Partitions,
+    replication: Replication = None,
 ) -> None:
     """Make the topics of a new system, whose services wait, once started, and hold clients' calls, until `release`."""
     from sluice.kafka.topics import BROKERS_OWN
@@ -37,14 +48,7 @@ def hold(
 def import_(
     session: Session,
     folder: Annotated[Path, typer.Argument(metavar="DUMP", show_default=False, help="What `dump` has written.")],
-    left_out: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--except",
-            metavar="THING",
-            help='Leave this out, say "stream SCOPE/NAME": clients will not find it. Repeatable.',
-        ),
-    ] = None,
+    left_out: LeftOut = None,
 ) -> None:
     """Bring what a dump has into a journal that is held. To do so twice is the same as once."""
     from sluice_cli import session as sessions
@@ -57,7 +61,7 @@ def import_(
         raise RefusedError(f"the dump in {folder} {dump.flaw}", "stop all controllers and repeat `sluice migrate dump`")
     topics = sessions.open_topics(session.kafka)
     found = import_original(session.present, topics, dump, left_out or (), session.now_ms, session.out.progress)
-    session.show(found, lambda out, _: _draw_imported(out, found))
+    session.show(found, lambda out, _: draw_imported(out, found))
 
 
 @command(app, "release")
@@ -74,7 +78,8 @@ def release(
     session.said("Released: services begin now", {"released": True, "records": records})
 
 
-def _draw_imported(out: Output, found: dict[str, Any]) -> None:
+def draw_imported(out: Output, found: dict[str, Any]) -> None:
+    """What an import has brought, for users."""
     from sluice_cli.records.backing_up import COUNTS
 
     is_new = found["appended"] > 0

@@ -9,13 +9,16 @@ not name any more is not part of the dump. `manifest.json` is written last: with
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from sluice.domain.host import Host
 from sluice.lookback.progress import Advance, Progress
-from sluice.pravega.container_map import CONTROLLERS_NODE
+from sluice.pravega.container_map import CONTROLLERS_NODE, decode_host
+from sluice.pravega.envelope import MalformedPayload
 from sluice_cli.errors import RefusedError
 from sluice_cli.migration import raw
 from sluice_cli.migration.model import Cluster, Thing, Unreadable
@@ -29,6 +32,8 @@ COUNTER = "counter"
 """The node of the last id of a transaction that may have been given; it comes with the first transaction."""
 AT_A_TIME = 16
 """Things that are looked at; how many tables that is, is the source's business."""
+
+_BELOW_CONTROLLERS = f"{CONTROLLERS_NODE}/"
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(Raw)
@@ -88,10 +93,11 @@ class Dump:
 
     def get(self, of: Name) -> Raw | None:
         """The newest line of it."""
-        if of not in self._at:
-            return None
+        return self._read(self._at[of]) if of in self._at else None
+
+    def _read(self, at: int) -> Raw:
         with self._path.open("rb") as file:
-            file.seek(self._at[of])
+            file.seek(at)
             return _decoder.decode(file.readline())
 
     def __getitem__(self, of: Name) -> Raw:
@@ -127,8 +133,16 @@ class Dump:
     @property
     def controllers(self) -> tuple[str, ...]:
         """Those that were registered: they ran when it was read, or seconds before."""
-        below = f"{CONTROLLERS_NODE}/"
+        below = _BELOW_CONTROLLERS
         return tuple(sorted(path.removeprefix(below) for path in self.nodes() if path.startswith(below)))
+
+    def controllers_ever(self) -> Iterator[Host]:
+        """Where those listened that any reading found: what a later one did not find any more is still in the file."""
+        for name, at in _lines(self._path):
+            for path, data in self._read(at).values("").items() if name.kind == raw.NODES else ():
+                if path.startswith(_BELOW_CONTROLLERS):
+                    with suppress(MalformedPayload):
+                        yield decode_host(data)
 
     @property
     def cluster(self) -> Cluster:

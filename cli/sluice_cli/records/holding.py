@@ -5,6 +5,7 @@ there are with the release, which is one record behind them. So what was importe
 """
 
 from collections.abc import Iterable, Iterator
+from enum import Enum, auto
 
 from sluice.domain.model import JournalRecord, decode_record, encode_record
 from sluice.engine.partition import partition_keys
@@ -21,20 +22,38 @@ _EMPTY = 1
 _ONLY_EMPTY = "only an empty one can be held: stop all services and delete the topics first"
 
 
+class Stage(Enum):
+    """How far a journal has come; `RELEASED` in a partition at least."""
+
+    EMPTY = auto()
+    HELD = auto()
+    RELEASED = auto()
+
+
+def stage(source: Source) -> Stage:
+    """Raises RefusedError for a journal that never was held, and for topics with records but no hold."""
+    if not any(records_at(source, 0)):
+        check_empty(source)
+        return Stage.EMPTY
+    spans = _begun_spans(source)
+    whole_at = {record.partition: decode_record(record.value or b"").whole_at for record in records_at(source, 1)}
+    is_released = any(span.end >= whole_at.get(span.partition, HELD) for span in spans)
+    return Stage.RELEASED if is_released else Stage.HELD
+
+
 def hold(source: Source, topics: Topics, partitions: int, replication: int, now_ms: int) -> bool:
     """Make the topics of an empty system, and hold it; False if it is held already. Raises CommandError.
 
     A hold that was broken off goes on, in the partitions that are there.
     """
-    if not any(records_at(source, 0)):
-        check_empty(source)
+    found = stage(source)
+    if found is Stage.RELEASED:
+        raise RefusedError("the journal was released, and its system runs", _ONLY_EMPTY)
+    if found is Stage.EMPTY:
         topics.create(partitions, replication)
         _append(topics, partitions, range(partitions), "held", now_ms, HELD)
         return True
     spans = _begun_spans(source)
-    whole_at = {record.partition: decode_record(record.value or b"").whole_at for record in records_at(source, 1)}
-    if any(span.end >= whole_at.get(span.partition, HELD) for span in spans):
-        raise RefusedError("the journal was released, and its system runs", _ONLY_EMPTY)
     left = [span.partition for span in spans if not span.end]
     _append(topics, len(spans), left, "held", now_ms, HELD)
     return bool(left)

@@ -108,7 +108,7 @@ class Follower:
             return None
         half = self._half_restored
         if any(self.views[partition].whole_at == HELD for partition in half):
-            return "the journal is held, until `sluice migrate release`"
+            return "the journal is held for a migration, until `sluice migrate cut-over` or `release` ends that"
         if half:
             return f"a restore is not complete: partitions {', '.join(map(str, half))} lack records"
         return f"loading, {sum(view.next_offset for view in self.views):,} records so far"

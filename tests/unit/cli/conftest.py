@@ -1,7 +1,10 @@
 """The command line run in this process, on a fake of the API and on topics in memory."""
 
+import asyncio
 import json
 import os
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +13,12 @@ import pytest
 import typer.main
 import typer.testing
 from typer.testing import CliRunner
-from unit.cli.memory import History
+from unit.cli.memory import History, MemorySource, MemoryTopics
+from unit.migration.original import MemoryNodes, Original
 
+from sluice.domain.host import Host
+from sluice.pravega.container_map import CONTAINER_MAP_NODE, encode_container_map
+from sluice.pravega.store import SegmentStore
 from sluice_cli import session
 from sluice_cli.addresses import VARIABLES
 from sluice_cli.api import Api
@@ -92,3 +99,36 @@ def cli(monkeypatch: pytest.MonkeyPatch) -> Cli:
     monkeypatch.setattr(session, "open_api", lambda base, **_: Api(base, transport=httpx.MockTransport(run.answer)))
     monkeypatch.setattr(session, "open_source", lambda _bootstrap: run.history.source)
     return run
+
+
+@pytest.fixture
+def source(monkeypatch: pytest.MonkeyPatch, cli: Cli) -> MemorySource:
+    """A system without a record."""
+    found = MemorySource()
+    cli.history.source = found
+    monkeypatch.setattr(session, "open_topics", lambda _bootstrap: MemoryTopics(found))
+    return found
+
+
+STORE = Host("127.0.0.1", 6000)
+
+
+@pytest.fixture
+def original(monkeypatch: pytest.MonkeyPatch) -> Original:
+    found = Original()
+    found.nodes.all[CONTAINER_MAP_NODE] = encode_container_map({STORE: {0, 1, 2, 3}})
+
+    @asynccontextmanager
+    async def open_store(route: Any, container_count: int) -> AsyncIterator[SegmentStore]:
+        assert (route(3), container_count) == (STORE, 4)
+        yield found.store
+
+    @contextmanager
+    def open_zookeeper(address: str, cluster: str) -> Iterator[MemoryNodes]:
+        assert (address, cluster) == ("zk:2181", "theirs")
+        yield found.nodes
+
+    monkeypatch.setattr(session, "open_store", open_store)
+    monkeypatch.setattr(session, "open_zookeeper", open_zookeeper)
+    asyncio.run(found.fill())
+    return found

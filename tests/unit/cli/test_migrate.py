@@ -1,48 +1,18 @@
 """`sluice migrate` as users run it; what it finds is tested in tests/unit/migration."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
 from unit.cli.conftest import Cli
-from unit.migration.original import CONTROLLER, LEFT, RIGHT, SCOPE, MemoryNodes, Original, T, orders
+from unit.migration.original import CONTROLLER, LEFT, RIGHT, SCOPE, Original, T, orders
 
-from sluice.domain.host import Host
 from sluice.domain.segment import segment_name
 from sluice.lookback.progress import unseen
-from sluice.pravega.container_map import CONTAINER_MAP_NODE, encode_container_map
-from sluice.pravega.store import SegmentStore
-from sluice_cli import session
+from sluice.pravega.container_map import CONTAINER_MAP_NODE
 from sluice_cli.migration.dump import MANIFEST, THINGS, dump
 from sluice_cli.migration.records import EpochTransition
-
-STORE = Host("127.0.0.1", 6000)
-
-
-@pytest.fixture
-def original(monkeypatch: pytest.MonkeyPatch) -> Original:
-    found = Original()
-    found.nodes.all[CONTAINER_MAP_NODE] = encode_container_map({STORE: {0, 1, 2, 3}})
-
-    @asynccontextmanager
-    async def open_store(route: Any, container_count: int) -> AsyncIterator[SegmentStore]:
-        assert (route(3), container_count) == (STORE, 4)
-        yield found.store
-
-    @contextmanager
-    def open_zookeeper(address: str, cluster: str) -> Iterator[MemoryNodes]:
-        assert (address, cluster) == ("zk:2181", "theirs")
-        yield found.nodes
-
-    monkeypatch.setattr(session, "open_store", open_store)
-    monkeypatch.setattr(session, "open_zookeeper", open_zookeeper)
-    asyncio.run(found.fill())
-    return found
-
 
 AT = ("--zookeeper", "zk:2181", "--cluster", "theirs")
 

@@ -15,20 +15,10 @@ from sluice.engine.fold import PartitionView
 from sluice.engine.record import HELD
 from sluice.kafka.topics import JOURNAL
 from sluice.lookback.progress import unseen
-from sluice_cli import session
 from sluice_cli.errors import CommandError, RefusedError
 from sluice_cli.migration import model
 from sluice_cli.migration.dump import dump
 from sluice_cli.migration.importing import import_original
-
-
-@pytest.fixture
-def source(monkeypatch: pytest.MonkeyPatch, cli: Cli) -> MemorySource:
-    """A system without a record."""
-    found = MemorySource()
-    cli.history.source = found
-    monkeypatch.setattr(session, "open_topics", lambda _bootstrap: MemoryTopics(found))
-    return found
 
 
 def holds(source: MemorySource) -> list[list[int]]:

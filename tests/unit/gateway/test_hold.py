@@ -71,10 +71,11 @@ async def test_a_call_to_a_held_gateway_is_answered_once_the_journal_is_released
         await eventually_async(lambda: waiting() == 1, SOON_S, "the call waits")
         readiness = await get(app, "/readyz")
         assert readiness.status_code == 200, "a process that is not ready gets no calls"
-        assert (
-            readiness.json()["degraded"]["hold"] == "the journal is held, until `sluice migrate release`; 1 calls wait"
+        assert readiness.json()["degraded"]["hold"] == (
+            "the journal is held for a migration, until `sluice migrate cut-over` or `release` ends that; 1 calls wait"
         )
         assert (await get(app, "/v1/scopes")).status_code == 503
+        assert "1 calls wait" in (await get(app, "/sluice/v1/overview")).json()["detail"]
         assert not call.done()
         write(broker, "released", 1)
         assert not (await call).exists

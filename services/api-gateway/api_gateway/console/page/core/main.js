@@ -8,7 +8,7 @@ import {href, navigate, pageKey, place, routes} from './router.js';
 import {routes as all} from './routes.js';
 import {bindKeys} from './keys.js';
 import {liveState, paused, tooOld, asOf} from './live.js';
-import {useMe} from './store.js';
+import {useMe, useOverview} from './store.js';
 import {at, setAt} from './time.js';
 import {clockTime} from './format.js';
 /** @import {PageModule} from './types.d.ts' */
@@ -33,7 +33,13 @@ function App() {
 
 function Banners() {
   const {route} = place.value;
+  const {data, problem} = useOverview();
   return html`
+    ${
+      !data && problem?.kind === 'busy'
+        ? html`<div class="banner warn" role="status">Not serving yet: ${problem.detail}</div>`
+        : null
+    }
     ${
       tooOld.value
         ? html`<div class="banner warn">This page is older than its gateway. <button type="button"

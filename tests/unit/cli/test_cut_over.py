@@ -1,0 +1,175 @@
+"""A cut-over from an original in memory into a journal in memory. Servers where controllers listen are real ones."""
+
+import asyncio
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import grpc
+import msgspec
+import pytest
+from grpc_health.v1 import health, health_pb2_grpc
+from support.certificates import Authority, Pair
+from support.ports import free_port
+from unit.cli.conftest import Cli, Run
+from unit.cli.memory import MemorySource
+from unit.migration.original import CONTROLLER, RIGHT, SCOPE, MemoryNodes, Original, orders
+
+from sluice.domain.model import decode_record
+from sluice.domain.segment import segment_name
+from sluice.engine.record import HELD
+from sluice.kafka.topics import JOURNAL
+from sluice.pravega.container_map import Controller, encode_host
+from sluice_cli.migration.dump import Dump
+from sluice_cli.records.holding import Stage, stage
+
+ANSWERS_NOT = "no gateway of Sluice answers at"
+
+
+@contextmanager
+def server(port: int, *, is_sluice: bool, tls: Pair | None = None) -> Iterator[None]:
+    """A server of gRPC; one of Sluice's has the health service."""
+    found = grpc.server(ThreadPoolExecutor(1), options=[("grpc.so_reuseport", 0)])
+    if is_sluice:
+        health_pb2_grpc.add_HealthServicer_to_server(health.HealthServicer(), found)
+    if tls is None:
+        found.add_insecure_port(f"127.0.0.1:{port}")
+    else:
+        shown = (tls.key.read_bytes(), tls.certificate.read_bytes())
+        found.add_secure_port(f"127.0.0.1:{port}", grpc.ssl_server_credentials([shown]))
+    found.start()
+    try:
+        yield
+    finally:
+        found.stop(None).wait()
+
+
+class System:
+    """An original that is to be taken over, and where its controller listens: the same as Sluice's gateway."""
+
+    def __init__(self, cli: Cli, original: Original, source: MemorySource, folder: Path) -> None:
+        self._cli = cli
+        self.original = original
+        self.source = source
+        self.folder = folder
+        self.port = free_port()
+        original.nodes.all[CONTROLLER] = encode_host(Controller("127.0.0.1", self.port, "one"))
+
+    def cut_over(self, *options: object, clients_call: str = "tcp://127.0.0.1") -> Run:
+        """At once, or not at all."""
+        at = ("--zookeeper", "zk:2181", "--cluster", "theirs", "--controller", f"{clients_call}:{self.port}")
+        return self._cli("migrate", "cut-over", self.folder, "--partitions", 3, *at, "--wait", 0, *options)
+
+    def stop_original(self) -> None:
+        del self.original.nodes.all[CONTROLLER]
+
+    @property
+    def records(self) -> list[int]:
+        """What each record of the journal says of where it is whole."""
+        return [decode_record(record.value or b"").whole_at for log in self.source.logs[JOURNAL.name] for record in log]
+
+
+@pytest.fixture
+def system(cli: Cli, original: Original, source: MemorySource, tmp_path: Path) -> System:
+    return System(cli, original, source, tmp_path / "dump")
+
+
+def test_a_cut_over_that_is_run_again_goes_on_until_services_begin(system: System) -> None:
+    with server(system.port, is_sluice=False):
+        refused = system.cut_over()
+        assert refused.code == 1 and "controller one is registered" in refused.err
+        assert "1 of 6, look: " in refused.out and "3 of 6, stop: " in refused.out and "4 of 6" not in refused.out
+        assert system.records == [HELD] * 3 and Dump(system.folder).names()
+        system.stop_original()
+        refused = system.cut_over()
+        assert refused.code == 1 and f"127.0.0.1:{system.port} answers, where" in refused.err
+        assert "is registered" not in refused.err and system.records == [HELD] * 3
+    assert ANSWERS_NOT in system.cut_over().err
+    with server(system.port, is_sluice=True):
+        done = system.cut_over()
+        assert done.code == 0 and "1 of 6" not in done.out and "it was held already" in done.out
+        assert "The journal has what the original knew" in done.out and "services begin now" in done.out
+        released = system.records
+        assert len(released) > 6 and released.count(0) > 3
+        done = system.cut_over("--json")
+        assert done.code == 0 and [line["name"] for line in done.lines] == ["release", "release"]
+        assert system.records == released
+
+
+def test_a_dry_run_says_what_stands_in_the_way_and_does_nothing(system: System) -> None:
+    found = system.cut_over("--dry-run", "--json")
+    assert found.code == 0 and [line["name"] for line in found.lines if "does" in line] == [
+        *("look", "hold", "stop", "read", "import", "release")
+    ]
+    assert [line["says"] for line in found.lines if line.get("name") == "stop" and "says" in line] == [
+        "in the way: the original's controller one is registered",
+        f"in the way: {ANSWERS_NOT} tcp://127.0.0.1:{system.port}, where clients call",
+    ]
+    asyncio.run(system.original.store.delete_segment(segment_name(SCOPE, "orders", RIGHT.id)))
+    found = system.cut_over("--dry-run")
+    assert found.code == 1 and f"in the way: stream shop/orders: segment {RIGHT.id} is missing" in found.out
+    assert system.records == [] and not system.folder.exists()
+
+
+def test_what_cannot_be_brought_along_is_refused_before_anything_is_made(system: System) -> None:
+    asyncio.run(system.original.put_stream("orders", msgspec.structs.replace(orders(), current_epoch=7)))
+    refused = system.cut_over()
+    assert refused.code == 1 and "stream shop/orders: " in refused.err and system.records == []
+    system.stop_original()
+    with server(system.port, is_sluice=True):
+        refused = system.cut_over()
+        assert refused.code == 1 and "4 of 6" in refused.out and system.records == [HELD] * 3
+        assert system.cut_over("--except", "stream shop/orders").code == 0
+
+
+def test_with_tls_a_gateway_is_known_by_the_name_that_clients_use(
+    system: System, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert system.cut_over().code == 1
+    system.stop_original()
+    authority = Authority(tmp_path)
+    monkeypatch.setenv("SLUICE_CA", str(authority.file))
+    with server(system.port, is_sluice=True, tls=authority.issue("gateway", "DNS:localhost")):
+        assert "answers, where" in system.cut_over().err
+        assert system.cut_over(clients_call="tls://localhost").code == 0
+
+
+class Counting(MemoryNodes):
+    """Somebody goes on to give ids of transactions."""
+
+    def get(self, path: str) -> Any:
+        if path == "counter":
+            self.all[path] = (int.from_bytes(self.all[path]) + 1).to_bytes(12)
+        return super().get(path)
+
+
+def test_an_original_that_goes_on_to_change_is_not_imported(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
+    system.stop_original()
+    monkeypatch.setattr(system.original, "nodes", Counting(system.original.nodes.all))
+    with server(system.port, is_sluice=True):
+        refused = system.cut_over()
+    assert refused.code == 1 and "changed between its last two readings" in refused.err
+    assert system.records == [HELD] * 3
+
+
+def test_a_controller_that_comes_back_before_the_release_stops_it(
+    system: System, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    system.stop_original()
+    assert cli("migrate", "hold", "--partitions", 3).code == 0
+    append = system.source.append
+
+    def comes_back(*arguments: Any) -> Any:
+        system.original.nodes.all[CONTROLLER] = b""
+        return append(*arguments)
+
+    with server(system.port, is_sluice=True):
+        monkeypatch.setattr(system.source, "append", comes_back)
+        refused = system.cut_over()
+        assert refused.code == 1 and "5 of 6" in refused.out and "controller one is registered" in refused.err
+        assert stage(system.source) is Stage.HELD
+        monkeypatch.setattr(system.source, "append", append)
+        system.stop_original()
+        assert "all is the same" in system.cut_over().out and stage(system.source) is Stage.RELEASED
