@@ -175,7 +175,7 @@ class ContainerManager:
         version = self._journal.reader(CLUSTER).version(CLUSTER)
         hosts = await self._nodes.hosts()
         HOSTS.set(len(hosts))
-        before = self._cluster().containers or _owners(await self._nodes.read_map())
+        before = self._cluster().containers or self._found(await self._nodes.read_map())
         assigned = self._cluster().hosts or before.values()
         wait_s = self._settling.wait_s(hosts, assigned, asyncio.get_running_loop().time())
         if wait_s > 0:
@@ -197,6 +197,18 @@ class ContainerManager:
                 ASSIGNMENTS.inc(moved > 0)
                 log.info("containers assigned", extra={"hosts": _names(event.hosts), "moved": moved})
         return 0.0
+
+    def _found(self, node: MapNode | None) -> dict[int, Host]:
+        """What a first assignment goes on from. Raises NodesError for a map of another number of containers.
+
+        It stays the same for ever, for it says where a segment is: stores would give up what they have.
+        """
+        found = _owners(node)
+        if found and len(found) != self._count:
+            raise NodesError(
+                f"ZooKeeper has a map of {len(found)} containers, SLUICE_CONTAINER_COUNT says {self._count}"
+            )
+        return found
 
     async def _publish(self) -> None:
         for _ in range(PUBLISH_ATTEMPTS):

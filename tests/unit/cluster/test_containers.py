@@ -224,6 +224,14 @@ async def test_the_first_assignment_goes_on_from_a_map_that_is_there(world: Clus
     assert moves() - moved == 1
 
 
+@pytest.mark.parametrize("containers", [range(3), range(5)])
+async def test_a_map_of_another_number_of_containers_is_not_touched(world: ClusterWorld, containers: range) -> None:
+    world.zookeeper.put(host_sets(A=containers))
+    one = await world.started(A)
+    assert world.published == host_sets(A=containers) and not world.assignments
+    assert f"a map of {len(containers)} containers, SLUICE_CONTAINER_COUNT says 4" in (one.manager.problem() or "")
+
+
 async def test_without_zookeeper_the_map_stays_and_hosts_are_read_when_it_is_back(world: ClusterWorld) -> None:
     one = await world.started(A, B)
     before, records = world.published, world.records
