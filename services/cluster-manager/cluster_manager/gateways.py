@@ -1,7 +1,8 @@
 """The gateways in ZooKeeper, where Pravega's tools look for controllers: ephemeral nodes of the active instance.
 
 What stands there follows the members that the journal has. Nothing of ours reads it, so a delay or a failure harms no
-one: it is tried again. Belongs to the event loop.
+one: it is tried again. A node of another session is one of an instance that was active before, and goes with that; or
+it is of a controller that is none of ours, which commands the same segment stores. Belongs to the event loop.
 """
 
 import asyncio
@@ -19,6 +20,8 @@ log = logging.getLogger(__name__)
 
 SERVICE, PROTOCOL = "api-gateway", "grpc"
 AGAIN_S = 5.0
+OTHERS_S = 60.0
+"""No session of an instance that has ended lasts that long."""
 
 
 class Registry(Protocol):
@@ -29,8 +32,11 @@ class Registry(Protocol):
         """Whether a session is established."""
         ...
 
-    async def register(self, controllers: Collection[Controller]) -> None:
-        """Have these stand as controllers, of this session no others; changes are watched. Raises NodesError."""
+    async def register(self, controllers: Collection[Controller]) -> set[str]:
+        """Have these stand as controllers, of this session no others; the names of those of other sessions.
+
+        Changes are watched. Raises NodesError.
+        """
         ...
 
 
@@ -42,6 +48,16 @@ class GatewayNodes:
         self._nodes = nodes
         self._active = active
         self._changed = asyncio.Event()
+        self._others: dict[str, float] = {}
+        """Since when they stand there, by name."""
+
+    def problem(self) -> str | None:
+        """Which controllers are none of ours, in words; None while there are none."""
+        now = asyncio.get_running_loop().time()
+        found = sorted(name for name, since in self._others.items() if now - since >= OTHERS_S)
+        if not found:
+            return None
+        return f"{', '.join(found)}: none of Sluice's, and two controllers destroy what the other one does: end them"
 
     def wake(self) -> None:
         """The members, what stands in ZooKeeper, or who is active may have changed."""
@@ -54,7 +70,10 @@ class GatewayNodes:
             cluster = cluster_of(self._journal.reader(CLUSTER)) if self._active() else Cluster()
             try:
                 if self._nodes.connected:
-                    await self._nodes.register(gateways_of(cluster))
+                    others = await self._nodes.register(gateways_of(cluster))
+                    now = asyncio.get_running_loop().time()
+                    # To one that is not active those of the active one are others, too.
+                    self._others = {name: self._others.get(name, now) for name in others if self._active()}
             except NodesError as error:
                 log.warning("gateways not registered in ZooKeeper", extra={"error": str(error)})
             try:

@@ -78,6 +78,7 @@ class ClusterManager:
         runtime.checks["group"] = self._consumer.problem
         runtime.checks["zookeeper"] = self._nodes.problem
         runtime.checks["container map"] = self._containers.problem
+        runtime.degraded["controllers"] = self._gateways.problem
         runtime.facts["role"] = lambda: "active" if self.active() else "standby"
         on_scrape("cluster", self._publish)
         runtime.journal.on_entry.append(self._on_entry)

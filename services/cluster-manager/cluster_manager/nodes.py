@@ -176,7 +176,7 @@ class ZooKeeperNodes:
         except (BadVersionError, NodeExistsError, NoNodeError) as error:
             raise MapChangedError(in_words(error)) from error
 
-    async def register(self, controllers: Collection[Controller]) -> None:
+    async def register(self, controllers: Collection[Controller]) -> set[str]:
         """See Registry. A node of another session is left alone: it goes with that one."""
         session = self._client.client_id
         if session is None:
@@ -187,12 +187,16 @@ class ZooKeeperNodes:
             path = f"{self._controllers}/{name}"
             with suppress(NodeExistsError, NoNodeError):
                 await self._result_of(self._client.create_async(path, wanted[name], ephemeral=True))
+        others = set()
         for name in present - wanted.keys():
             path = f"{self._controllers}/{name}"
             with suppress(NoNodeError):
                 _, stat = await self._result_of(self._client.get_async(path))
                 if stat.owner_session_id == session[0]:
                     await self._result_of(self._client.delete_async(path))
+                else:
+                    others.add(name)
+        return others
 
     async def _children(self, path: str) -> list[str]:
         """Of a node that is made if it is not there; watched from here on. Raises NodesError."""

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 from support.memory_world import MemoryWorld, until
 
-from cluster_manager.gateways import GatewayNodes
+from cluster_manager.gateways import AGAIN_S, OTHERS_S, GatewayNodes
 from cluster_manager.nodes import NodesError
 from sluice.domain.cluster.events import MemberJoined, MemberLeft
 from sluice.domain.cluster.state import CLUSTER
@@ -23,12 +23,14 @@ class FakeRegistry:
         self.refuses = False
         self.tried = False
         self.registered: set[Controller] = set()
+        self.others: set[str] = set()
 
-    async def register(self, controllers: Collection[Controller]) -> None:
+    async def register(self, controllers: Collection[Controller]) -> set[str]:
         self.tried = True
         if self.refuses:
             raise NodesError("no")
         self.registered = set(controllers)
+        return self.others
 
 
 class Scene:
@@ -83,3 +85,24 @@ async def test_what_zookeeper_refused_is_tried_again() -> None:
         await until(lambda: scene.registry.tried)
         scene.registry.refuses = False
         await scene.shown(ONE)
+
+
+async def test_a_controller_that_is_none_of_sluices_is_named_once_it_stays() -> None:
+    scene = Scene()
+    async with scene.running():
+        for stays_s, is_named in ((OTHERS_S / 2, False), (OTHERS_S, True)):
+            scene.registry.others = {"10.0.0.9:9090:theirs"}
+            await asyncio.sleep(stays_s + AGAIN_S)
+            assert ("10.0.0.9:9090:theirs" in (scene.gateways.problem() or "")) is is_named
+            scene.registry.others = set()
+            await asyncio.sleep(2 * AGAIN_S)
+            assert scene.gateways.problem() is None
+
+
+async def test_to_an_instance_that_is_not_active_the_gateways_of_the_active_one_are_no_problem() -> None:
+    scene = Scene()
+    scene.active = False
+    scene.registry.others = {"10.0.0.1:9090:gw-1"}
+    async with scene.running():
+        await asyncio.sleep(2 * OTHERS_S)
+        assert scene.gateways.problem() is None

@@ -43,7 +43,7 @@ async def test_a_path_that_cannot_be_made_is_an_error_like_others() -> None:
 class WithoutSession:
     """A client of kazoo that loses ZooKeeper behind its answers; a gateway that has gone still stands there."""
 
-    client_id = None
+    client_id: tuple[int, bytes] | None = None
 
     def add_listener(self, _listener: Callable[[Any], None]) -> None:
         return None
@@ -59,3 +59,14 @@ async def test_a_session_that_is_lost_while_gateways_are_registered_is_an_error_
     nodes = ZooKeeperNodes("127.0.0.1:1", "cluster", 10.0, 5.0, lambda: None, WithoutSession())
     with pytest.raises(NodesError, match="no session"):
         await nodes.register(())
+
+
+class OfAnotherSession(WithoutSession):
+    """A client of kazoo with a session, which that gateway is not of."""
+
+    client_id = (5, b"")
+
+
+async def test_a_node_of_another_session_is_named_and_left_alone() -> None:
+    nodes = ZooKeeperNodes("127.0.0.1:1", "cluster", 10.0, 5.0, lambda: None, OfAnotherSession())
+    assert await nodes.register(()) == {"10.0.0.1:9090:gw-1"}
