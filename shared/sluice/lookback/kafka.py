@@ -48,14 +48,15 @@ class KafkaSource:
             self._consumer = Consumer(
                 clients.consumer(client, name, {"enable.partition.eof": True, "fetch.wait.max.ms": 50, **more})
             )
-            self._sizes = self._partition_counts()
         except KafkaException as error:
             raise self._unreachable(error) from error
+        self._ask_anew()
 
     def __exit__(self, *_error: object) -> None:
         self._consumer.close()
 
     def topics(self) -> list[TopicFacts]:
+        self._ask_anew()
         names = sorted(name for name in self._sizes if not name.startswith("__"))
         lengths = dict.fromkeys(names, 0)
         for span in self.spans(names):
@@ -63,6 +64,8 @@ class KafkaSource:
         return [TopicFacts(name, self._sizes[name], lengths[name]) for name in names]
 
     def partitions(self, topic: str) -> int:
+        if topic not in self._sizes:
+            self._ask_anew()
         found = self._sizes.get(topic)
         if found is None:
             raise NotFoundError(f"there is no topic {topic}", "`sluice topic list` shows the topics there are")
@@ -151,6 +154,13 @@ class KafkaSource:
                     last_received = checked
                 elif checked - last_received > OUTAGE_S:
                     raise self._unreachable(failure) from failure
+
+    def _ask_anew(self) -> None:
+        """Which topics there are: some may have been made since."""
+        try:
+            self._sizes = self._partition_counts()
+        except KafkaException as error:
+            raise self._unreachable(error) from error
 
     def _failure(self) -> KafkaException | None:
         """Why Kafka does not answer, None if it does."""

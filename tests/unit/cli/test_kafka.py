@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from sluice.lookback import kafka
-from sluice.lookback.errors import UnreachableError
+from sluice.lookback.errors import NotFoundError, UnreachableError
 from sluice.lookback.kafka import OUTAGE_S, SILENCE_S, KafkaSource
 from sluice.lookback.source import Span
 from sluice_cli.errors import UsageError
@@ -101,3 +101,15 @@ def test_an_end_before_that_of_the_span_is_none(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(kafka, "Consumer", lambda _settings: broker)
     found = list(KafkaSource("kafka:1", {}, "test").read([span]))
     assert [one if isinstance(one, Span) else one.offset for one in found] == [0, 1, 2, span]
+
+
+def test_a_topic_that_is_made_after_a_source_was_opened_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: dict[str, Any] = {}
+    broker = SimpleNamespace(list_topics=lambda **_: SimpleNamespace(topics=dict(made)))
+    monkeypatch.setattr(kafka, "AdminClient", lambda _settings: broker)
+    monkeypatch.setattr(kafka, "Consumer", lambda _settings: broker)
+    source = KafkaSource("kafka:1", {}, "test")
+    with pytest.raises(NotFoundError):
+        source.partitions("sluice.journal")
+    made["sluice.journal"] = SimpleNamespace(partitions=[0, 1, 2])
+    assert source.partitions("sluice.journal") == 3
