@@ -174,7 +174,7 @@ class PageGateway:
                         begins = max(0, stream.cut.get(id, 0))
                         data = b"" if stream.id.name.startswith(READER_GROUP_PREFIX) else bytes(64)
                         segment = MemorySegment(
-                            start_offset=begins, data=data, sealed=stream.state is StreamState.SEALED
+                            start_offset=begins, stored=bytearray(data), sealed=stream.state is StreamState.SEALED
                         )
                         segments[segment_name(*stream.id, id)] = segment
 

@@ -9,7 +9,7 @@ from random import Random
 from typing import Any, ClassVar
 
 from sluice.pravega.failure import ConnectionFailure, Failure
-from sluice.pravega.memory import InMemorySegmentStore, MemorySegment, Moment
+from sluice.pravega.memory import InMemorySegmentStore, MemorySegment, Moment, Writers
 from sluice.pravega.wire import segments
 from sluice.pravega.wire.command import Command, Numbered
 
@@ -39,10 +39,10 @@ class Stores(InMemorySegmentStore):
         """Requests that are not answered yet."""
         self._touch = touch
 
-    async def call(self, request: Numbered, timeout_s: float) -> Command:
+    async def call(self, request: Numbered, timeout_s: float | None, writers: Writers | None = None) -> Command:
         self.under_way += 1
         try:
-            return await super().call(request, timeout_s)
+            return await super().call(request, timeout_s, writers)
         finally:
             self.under_way -= 1
 
@@ -72,13 +72,13 @@ class Stores(InMemorySegmentStore):
             return asyncio.sleep(random.random() * self.slow_s)
         return asyncio.sleep(0.002) if random.random() < 0.1 else None
 
-    def _answer(self, request: Any, name: str) -> Command:
+    def _answer(self, request: Any, name: str, writers: Writers) -> Command:
         if isinstance(request, segments.GetStreamSegmentInfo):
             stale = self._stale.get(name)
             if stale is not None and self.random.random() < 0.7:
                 length, sealed = stale
                 return segments.StreamSegmentInfo(request.request_id, name, True, sealed, False, 0, length, 0)
-        answer = super()._answer(request, name)
+        answer = super()._answer(request, name, writers)
         if isinstance(answer, segments.StreamSegmentInfo):
             self.on_measured(name)
         return answer

@@ -17,8 +17,8 @@ from sluice.pravega.calls import RequestChannel, SegmentCalls
 from sluice.pravega.event_frames import frame_event
 from sluice.pravega.failure import ConnectionFailure, Failure
 from sluice.pravega.memory_table import MemoryTable
-from sluice.pravega.store import CREATION_TIME_ATTRIBUTE
-from sluice.pravega.wire import appends, refusals, segments, tables
+from sluice.pravega.store import CREATION_TIME_ATTRIBUTE, EVENT_COUNT_ATTRIBUTE
+from sluice.pravega.wire import appends, others, refusals, segments, tables
 from sluice.pravega.wire.command import Command, Numbered
 from sluice.pravega.wire.fields import MergedSource
 
@@ -36,16 +36,29 @@ _TABLE_REQUESTS = (
     tables.RemoveTableKeys,
     tables.ReadTable,
     tables.ReadTableEntries,
+    others.ReadTableKeys,
+    others.ReadTableEntriesDelta,
 )
+
+NO_WRITER = UUID(int=0)
+Append = appends.AppendBlockEnd | appends.ConditionalAppend | others.ConditionalBlockEnd
+Writers = dict[UUID, tuple[str, int]]
+"""The segment that each writer was set up for on a connection, and its last number as far as is known there (2.5)."""
+
+
+def segment_of(request: Any, writers: Writers) -> str:
+    """The segment that a request is about; for an append that of the writer's latest set-up."""
+    name: str = getattr(request, "segment", "")
+    return name or writers.get(getattr(request, "writer_id", NO_WRITER), ("", 0))[0]
 
 
 class MemorySegment(msgspec.Struct, eq=False):
-    """One segment and all that is stored with it; `data` holds the bytes from `start_offset` on."""
+    """One segment and all that is stored with it; `stored` holds the bytes from `start_offset` on."""
 
     scale_type: int = 0
     target_rate: int = 0
     rollover_size_bytes: int = 0
-    data: bytes = b""
+    stored: bytearray = msgspec.field(default_factory=bytearray)
     start_offset: int = 0
     sealed: bool = False
     last_modified_ms: int = 0
@@ -57,7 +70,19 @@ class MemorySegment(msgspec.Struct, eq=False):
     @property
     def length(self) -> int:
         """Where the next byte goes."""
-        return self.start_offset + len(self.data)
+        return self.start_offset + len(self.stored)
+
+    @property
+    def data(self) -> bytes:
+        """A copy of what is stored."""
+        return bytes(self.stored)
+
+    @data.setter
+    def data(self, data: bytes) -> None:
+        self.stored = bytearray(data)
+
+    def count_events(self, count: int) -> None:
+        self.attributes[EVENT_COUNT_ATTRIBUTE] = self.attributes.get(EVENT_COUNT_ATTRIBUTE, 0) + count
 
 
 class InMemorySegmentStore(SegmentCalls):
@@ -71,8 +96,7 @@ class InMemorySegmentStore(SegmentCalls):
         self.segments: dict[str, MemorySegment] = {}
         """What is stored, by name, for tests to look at."""
         self._clock_ms = clock_ms
-        # The segment that each writer was set up for, and its last number as far as is known there (2.5).
-        self._writers: dict[UUID, tuple[str, int]] = {}
+        self._writers: Writers = {}
         self._changed = asyncio.Event()
 
     def evict(self, name: str) -> None:
@@ -82,12 +106,13 @@ class InMemorySegmentStore(SegmentCalls):
     async def _channel(self, _: str) -> RequestChannel:
         return self
 
-    async def call(self, request: Numbered, timeout_s: float) -> Command:
-        """Answers one request as a segment store would.
+    async def call(self, request: Numbered, timeout_s: float | None, writers: Writers | None = None) -> Command:
+        """Answers one request as a segment store would, on a connection on which these writers are set up.
 
         Raises ConnectionFailure where a segment store would close the connection.
         """
-        name = self._segment_of(request)
+        writers = self._writers if writers is None else writers
+        name = segment_of(request, writers)
         await asyncio.sleep(0)
         if self.token_refusal is not None:
             return refusals.AuthTokenCheckFailed(request.request_id, "", self.token_refusal)
@@ -96,16 +121,11 @@ class InMemorySegmentStore(SegmentCalls):
                 await self._fault("before", request, name)
                 while isinstance(request, appends.ReadSegment) and self._is_at_tail(request):
                     await self._changed.wait()
-                reply = self._answer(request, name)
+                reply = self._answer(request, name, writers)
                 await self._fault("after", request, name)
         except TimeoutError as error:
             raise ConnectionFailure(Failure.TIMED_OUT, type(request).__name__) from error
         return reply
-
-    def _segment_of(self, request: Any) -> str:
-        """The segment that a request is about; for an append that of the writer's latest set-up."""
-        name = getattr(request, "segment", "")
-        return name or self._writers.get(request.writer_id, ("", 0))[0]
 
     async def _fault(self, moment: Moment, request: Numbered, name: str) -> None:
         if self.fault is not None:
@@ -113,11 +133,13 @@ class InMemorySegmentStore(SegmentCalls):
             if wait is not None:
                 await wait
 
-    def _answer(self, request: Any, name: str) -> Command:
+    def _answer(self, request: Any, name: str, writers: Writers) -> Command:
         if isinstance(request, segments.CreateSegment | tables.CreateTableSegment):
             return self._create(request)
         if isinstance(request, segments.CreateTransientSegment):
             return self._create_transient(request)
+        if isinstance(request, Append) and request.writer_id not in writers:
+            raise ConnectionFailure(Failure.CLOSED_BY_PEER, f"writer {request.writer_id} is not set up")
         segment = self.segments.get(name)
         if segment is None:
             return self._without(request, name)
@@ -127,7 +149,13 @@ class InMemorySegmentStore(SegmentCalls):
             if isinstance(request, tables.DeleteTableSegment):
                 return self._delete_table(request, segment.table)
             return segment.table.answer(request)
-        answer = self.ANSWERS[type(request)]
+        if isinstance(request, appends.SetupAppend):
+            return _set_up(request, segment, writers)
+        if isinstance(request, Append):
+            return self._append(request, segment, writers)
+        answer = self.ANSWERS.get(type(request))
+        if answer is None:
+            raise ConnectionFailure(Failure.CLOSED_BY_PEER, f"{type(request).__name__} is no request")
         return answer(self, request, segment)
 
     def _without(self, request: Any, name: str) -> Command:
@@ -173,7 +201,7 @@ class InMemorySegmentStore(SegmentCalls):
         offset, start = request.truncation_offset, segment.start_offset
         if not start <= offset <= segment.length:
             return refusals.SegmentIsTruncated(request.request_id, request.segment, start, "", offset)
-        segment.data = segment.data[offset - start :]
+        del segment.stored[: offset - start]
         segment.start_offset = offset
         return segments.SegmentTruncated(request.request_id, request.segment)
 
@@ -210,7 +238,7 @@ class InMemorySegmentStore(SegmentCalls):
                     raise ConnectionFailure(Failure.CLOSED_BY_PEER, "a merge source is truncated")
                 if target.sealed:
                     return refusals.SegmentIsSealed(request.request_id, request.segment)
-                self._store(target, source.data)
+                self._take_in(target, source)
                 del self.segments[name]
             merged.append(MergedSource(name, target.length))
         return segments.SegmentsBatchMerged(request.request_id, request.segment, tuple(merged))
@@ -225,12 +253,16 @@ class InMemorySegmentStore(SegmentCalls):
             if present.get(update.attribute_id, segments.NULL_ATTRIBUTE_VALUE) != update.expected:
                 return segments.SegmentAttributeUpdated(request.request_id, False)
         present.update({update.attribute_id: update.value for update in request.updates})
-        self._store(target, source.data)
+        self._take_in(target, source)
         del self.segments[request.source]
         return segments.SegmentsMerged(request.request_id, request.segment, request.source, target.length)
 
-    def _store(self, segment: MemorySegment, data: bytes) -> None:
-        segment.data += data
+    def _take_in(self, target: MemorySegment, source: MemorySegment) -> None:
+        target.count_events(source.attributes.get(EVENT_COUNT_ATTRIBUTE, 0))
+        self._store(target, source.stored)
+
+    def _store(self, segment: MemorySegment, data: bytes | bytearray) -> None:
+        segment.stored += data
         self._record_change(segment)
 
     def _record_change(self, segment: MemorySegment) -> None:
@@ -245,6 +277,10 @@ class InMemorySegmentStore(SegmentCalls):
     def _is_at_tail(self, request: appends.ReadSegment) -> bool:
         segment = self.segments.get(request.segment)
         return segment is not None and not segment.sealed and request.offset >= segment.length
+
+    def _locate(self, request: others.LocateOffset, segment: MemorySegment) -> Command:
+        """The end, as of a segment without an index (4.11)."""
+        return others.OffsetLocated(request.request_id, request.segment, segment.length)
 
     # Attributes, reading and appending
 
@@ -270,8 +306,8 @@ class InMemorySegmentStore(SegmentCalls):
                 request.request_id, request.segment, segment.start_offset, "", request.offset
             )
         wanted = min(_LARGEST_READ, max(8, request.suggested_length))
-        data = segment.data[at : at + wanted]
-        ends = at + len(data) == len(segment.data) and len(data) < wanted
+        data = bytes(segment.stored[at : at + wanted])
+        ends = at + len(data) == len(segment.stored) and len(data) < wanted
         return appends.SegmentRead(
             request.segment,
             request.offset,
@@ -281,29 +317,22 @@ class InMemorySegmentStore(SegmentCalls):
             request.request_id,
         )
 
-    def _set_up(self, request: appends.SetupAppend, segment: MemorySegment) -> Command:
-        last = segment.attributes.get(request.writer_id, segments.NULL_ATTRIBUTE_VALUE)
-        self._writers[request.writer_id] = (request.segment, last)
-        return appends.AppendSetup(request.request_id, request.segment, request.writer_id, last)
-
-    def _append(self, request: appends.AppendBlockEnd | appends.ConditionalAppend, segment: MemorySegment) -> Command:
+    def _append(self, request: Append, segment: MemorySegment, writers: Writers) -> Command:
         writer = request.writer_id
-        number = request.event_number if isinstance(request, appends.ConditionalAppend) else request.last_event_number
-        name, last = self._writers[writer]
+        number = request.last_event_number if isinstance(request, appends.AppendBlockEnd) else request.event_number
+        name, last = writers[writer]
         if number < last:
             raise ConnectionFailure(Failure.CLOSED_BY_PEER, f"event number {number} after {last}")
         if segment.sealed:
             return refusals.SegmentIsSealed(request.request_id, name, "", number)
         if segment.attributes.get(writer, segments.NULL_ATTRIBUTE_VALUE) != last:
             return refusals.InvalidEventNumber(writer, request.request_id, "", number)
-        if isinstance(request, appends.AppendBlockEnd):
-            data = request.data
-        elif request.expected_offset == segment.length:
-            data = frame_event(request.event)
-        else:
+        if not isinstance(request, appends.AppendBlockEnd) and 0 <= request.expected_offset != segment.length:
             return appends.ConditionalCheckFailed(writer, number, request.request_id)
+        data = frame_event(request.event) if isinstance(request, appends.ConditionalAppend) else request.data
         segment.attributes[writer] = number
-        self._writers[writer] = (name, number)
+        segment.count_events(request.num_events if isinstance(request, appends.AppendBlockEnd) else 1)
+        writers[writer] = (name, number)
         self._store(segment, data)
         return appends.DataAppended(writer, number, last, request.request_id, segment.length)
 
@@ -315,10 +344,14 @@ class InMemorySegmentStore(SegmentCalls):
         segments.GetStreamSegmentInfo: _info,
         segments.MergeSegments: _merge_one,
         segments.MergeSegmentsBatch: _merge,
+        others.LocateOffset: _locate,
         segments.GetSegmentAttribute: _attribute,
         segments.UpdateSegmentAttribute: _update_attribute,
         appends.ReadSegment: _read,
-        appends.SetupAppend: _set_up,
-        appends.AppendBlockEnd: _append,
-        appends.ConditionalAppend: _append,
     }
+
+
+def _set_up(request: appends.SetupAppend, segment: MemorySegment, writers: Writers) -> Command:
+    last = segment.attributes.get(request.writer_id, segments.NULL_ATTRIBUTE_VALUE)
+    writers[request.writer_id] = (request.segment, last)
+    return appends.AppendSetup(request.request_id, request.segment, request.writer_id, last)

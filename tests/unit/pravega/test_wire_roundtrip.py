@@ -27,6 +27,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "uuid": st.uuids(),
     "blob": st.binary(max_size=50),
     "event": st.binary(max_size=50),
+    "rest": st.binary(max_size=50),
     "list<i64>": st.lists(long, max_size=4).map(tuple),
     "list<str>": st.lists(text, max_size=4).map(tuple),
     "list<TableKey>": st.lists(key, max_size=4).map(tuple),

@@ -123,6 +123,14 @@ def _take_blob(data: bytes, at: int) -> tuple[bytes, int]:
     return data[start : start + size], start + size
 
 
+def _put_rest(out: bytearray, value: bytes) -> None:
+    out += value
+
+
+def _take_rest(data: bytes, at: int) -> tuple[bytes, int]:
+    return data[at:], len(data)
+
+
 def _put_event(out: bytearray, value: bytes) -> None:
     out += frame_event(value)
 
@@ -220,6 +228,7 @@ Bool = Annotated[bool, WireType("bool", _put_bool, _take_bool)]
 Str = Annotated[str, _STR]
 Uuid = Annotated[UUID, WireType("uuid", _put_uuid, _take_uuid)]
 Blob = Annotated[bytes, WireType("blob", _put_blob, _take_blob)]
+Rest = Annotated[bytes, WireType("rest", _put_rest, _take_rest)]
 Event = Annotated[bytes, WireType("event", _put_event, _take_event)]
 Longs = Annotated[tuple[int, ...], _list_of(_I64)]
 Strs = Annotated[tuple[str, ...], _list_of(_STR)]

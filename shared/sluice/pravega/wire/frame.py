@@ -8,7 +8,7 @@ Pure functions.
 import struct
 from typing import Any
 
-from sluice.pravega.wire import appends, hello, refusals, segments, tables
+from sluice.pravega.wire import appends, hello, others, refusals, segments, tables
 from sluice.pravega.wire.command import BY_CODE, LAYOUTS, Command
 
 MAX_PAYLOAD_BYTES = 0xFFFFFF
@@ -18,7 +18,7 @@ MAX_SENT_PAYLOAD_BYTES = MAX_PAYLOAD_BYTES - 8
 HEADER = struct.Struct(">ii")
 
 _NO_HEADER = bytes(HEADER.size)
-_DECLARED_IN = (appends, hello, refusals, segments, tables)
+_DECLARED_IN = (appends, hello, others, refusals, segments, tables)
 _ENCODERS = {command: (lay.code, [(name, wire.put) for name, wire in lay.fields]) for command, lay in LAYOUTS.items()}
 _DECODERS = {code: (lay.command, [wire.take for _, wire in lay.fields], lay.required) for code, lay in BY_CODE.items()}
 

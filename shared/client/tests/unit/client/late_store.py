@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from sluice.pravega.failure import ConnectionFailure, Failure
-from sluice.pravega.memory import InMemorySegmentStore
+from sluice.pravega.memory import Append, InMemorySegmentStore, Writers, segment_of
 from sluice.pravega.wire import appends
 from sluice.pravega.wire.command import Command, Numbered
 from sluice.pravega.wire.segments import NULL_ATTRIBUTE_VALUE
@@ -28,7 +28,7 @@ class LateStore(InMemorySegmentStore):
         self._known: dict[UUID, int] = {}
         self._under_way: set[asyncio.Task[Command]] = set()
 
-    async def call(self, request: Numbered, timeout_s: float) -> Command:
+    async def call(self, request: Numbered, _timeout_s: float | None, writers: Writers | None = None) -> Command:
         known = self._known.get(getattr(request, "writer_id", UUID(int=0)), NULL_ATTRIBUTE_VALUE)
         breaks = self._random.random() < self.broken
         if breaks and self._random.random() < 0.5:
@@ -54,10 +54,10 @@ class LateStore(InMemorySegmentStore):
 
     async def _arrive(self, request: Any, known: int) -> Command:
         await self._wait()
-        name = self._segment_of(request)
-        if isinstance(request, appends.AppendBlockEnd | appends.ConditionalAppend):
+        name = segment_of(request, self._writers)
+        if isinstance(request, Append):
             self._writers[request.writer_id] = (name, known)
-        return self._answer(request, name)
+        return self._answer(request, name, self._writers)
 
     async def _wait(self) -> None:
         await asyncio.sleep(self._random.uniform(0.0, _SLOWEST_S) if self._random.random() < 0.3 else 0.0)
