@@ -162,8 +162,6 @@ def _draw_inspection(out: Output, found: "Inspection") -> None:
     for one in found.unfinished[:_SHOWN]:
         out.text(f"Under way: {one.of}: {one.what}; {one.then}")
     _more(out, len(found.unfinished))
-    for stream in found.lost:
-        out.text(f"Lost, and to be asked for again: the deletion of {stream}")
     if found.read_ms:
         out.text(f"Read in {found.read_ms / 1000:.1f} s; a cut-over reads it twice while nobody decides anything")
     if found.flaw:

@@ -17,7 +17,7 @@ from sluice_cli.migration.model import Cluster, KeyValueTable, ReaderGroup, Stre
 from sluice_cli.migration.raw import Name, Raw
 from sluice_cli.migration.segments import NONE, SegmentJudge
 from sluice_cli.migration.tables import UnreadableEntry
-from sluice_cli.migration.unfinished import Unfinished, lost_deletions, unfinished
+from sluice_cli.migration.unfinished import Unfinished, unfinished
 
 ATTEMPTS = 3
 """How often a thing is judged before what does not hold of it counts."""
@@ -35,7 +35,7 @@ class Invariant(msgspec.Struct, frozen=True):
 
 
 class Inspection(msgspec.Struct, frozen=True, rename="camel"):
-    """`lost` are deletions that were accepted and have to be asked for again; `controllers` those that are registered.
+    """`controllers` are those that are registered.
 
     `flaw` says why the dump itself is not imported, whatever it has; empty for a running original.
     `bytes` is what all segments hold, None if nothing was asked of the segment stores.
@@ -50,7 +50,6 @@ class Inspection(msgspec.Struct, frozen=True, rename="camel"):
     problems: tuple[Problem, ...]
     unreadable: tuple[str, ...]
     unfinished: tuple[Unfinished, ...]
-    lost: tuple[str, ...]
 
     @property
     def can_be_imported(self) -> bool:
@@ -93,7 +92,6 @@ class Inspector:
             tuple(sorted(self._problems, key=lambda one: (one.invariant, one.of, one.what))),
             tuple(sorted(self._unreadable)),
             tuple(sorted(self._unfinished, key=lambda one: one.of)),
-            tuple(lost_deletions(self._dump.nodes())),
         )
 
     async def _look(self, name: Name) -> None:

@@ -22,6 +22,7 @@ from sluice_cli.migration.records import (
     TransactionStatus,
 )
 from sluice_cli.migration.tables import GroupMetadata, StreamMetadata, TableMetadata
+from sluice_cli.migration.to_stream import head_flaw
 
 MARK, GROUP = "_MARK", "_RG"
 ENDS = (1.0, 0.9999999999999999)
@@ -47,7 +48,7 @@ TITLES = {
     7: "segments behind the head exist, sealed, of the recorded size",
     8: "the head of a stream fits its epochs and segments",
     9: "recorded cuts and their index agree",
-    10: "transactions belong to their epochs",
+    10: "transactions belong to their epochs, and what is to be committed is there",
     11: "the counter is above all ids of transactions",
     12: "each stream has its mark stream",
     13: "reader groups, their streams and their subscriptions agree",
@@ -282,8 +283,10 @@ class Judge:
     def _stream(self, stream: Stream) -> Iterator[Problem]:
         of, found = name_of(stream), stream.metadata
         assert found is not None
-        for number, stops, rule in OF_A_STREAM:
-            yield from (Problem(number, of, what, stops) for what in rule(found))
+        problems = [Problem(number, of, what, stops) for number, stops, rule in OF_A_STREAM for what in rule(found)]
+        yield from problems
+        if not any(problem.stops for problem in problems) and (flaw := head_flaw(stream)):
+            yield Problem(8, of, f"truncation: {flaw}", True)
         yield from (Problem(10, of, what, True) for what in self._transactions(stream))
         yield from (Problem(11, of, what, False) for what in self._ids(stream))
         yield from (Problem(16, of, what, True) for what in _at_rest(stream))

@@ -5,18 +5,20 @@ questions at a time as the caller says. Numbers: controller-metadata-store 6.4.
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from typing import NamedTuple
+from uuid import UUID
 
 import msgspec
 
-from sluice.domain.segment import kvt_segment_name, segment_name
+from sluice.domain.segment import kvt_segment_name, segment_name, transaction_segment_name
+from sluice.domain.transaction_ids import epoch_of, halves
 from sluice.pravega.errors import SegmentMissing, TryLater
 from sluice.pravega.store import SegmentInfo, SegmentStore
 from sluice_cli.migration.invariants import Problem, active_ids, future_epochs, is_created, name_of, segments_of
 from sluice_cli.migration.model import KeyValueTable, Stream, Thing
-from sluice_cli.migration.records import StreamState
+from sluice_cli.migration.records import StreamState, TransactionStatus
 from sluice_cli.migration.tables import StreamMetadata
 from sluice_client import patiently
 
@@ -59,6 +61,22 @@ def _offset(cut: dict[int, int], id: int) -> int | None:
     return offset if offset is None or offset >= 0 else None
 
 
+def waiting(stream: Stream) -> list[UUID]:
+    """The transactions that are to be committed, and of which nothing can have been merged."""
+    found = stream.metadata
+    begun = set(found.committing.transactions) if found is not None and found.committing is not None else set()
+    of_all = (one for transactions in stream.transactions.values() for one in transactions.items())
+    return sorted(id for id, one in of_all if one.status is TransactionStatus.COMMITTING and id not in begun)
+
+
+def transaction_segments(stream: Stream, id: UUID) -> Iterator[str]:
+    """The names of its segments: one for each of the epoch that its id says."""
+    epoch = epoch_of(str(id))
+    assert stream.metadata is not None
+    for segment in stream.metadata.epochs[epoch].segments if epoch in stream.metadata.epochs else ():
+        yield transaction_segment_name(stream.scope, stream.name, segment.id, *halves(str(id)))
+
+
 class Answers(NamedTuple):
     """What is not as it should be of a thing, and what its segments hold."""
 
@@ -84,7 +102,15 @@ class SegmentJudge:
             return NONE
         assert thing.metadata is not None
         found = await asyncio.gather(*(self._of_segment(thing, one) for one in wanted(thing.metadata)))
-        return Answers([problem for one in found for problem in one.problems], sum(one.bytes for one in found))
+        problems = [problem for one in found for problem in one.problems]
+        problems += [problem for id in waiting(thing) async for problem in self._of_transaction(thing, id)]
+        return Answers(problems, sum(one.bytes for one in found))
+
+    async def _of_transaction(self, stream: Stream, id: UUID) -> AsyncIterator[Problem]:
+        """A merge takes a segment that is missing for one that is merged already."""
+        for name in transaction_segments(stream, id):
+            if await self._info(name) is None:
+                yield Problem(10, name_of(stream), f"transaction {id} is to be committed, and lacks {name}", True)
 
     async def _of_segment(self, stream: Stream, one: Wanted) -> Answers:
         info = await self._info(segment_name(stream.scope, stream.name, one.id))

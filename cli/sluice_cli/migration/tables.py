@@ -146,12 +146,6 @@ class Completed(Table, frozen=True):
             yield scope, stream, UUID(id.removeprefix("/")), ended
 
 
-class Tags(Table, frozen=True):
-    """One of the chunks of a scope's index of tags."""
-
-    tags: Annotated[dict[str, bytes], Keys("", Wire(bytes, lambda data: data.raw(data.remaining)))] = {}
-
-
 class Transactions(Table, frozen=True):
     """The transactions of an epoch that have not ended."""
 

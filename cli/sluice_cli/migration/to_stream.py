@@ -37,7 +37,7 @@ class UnfitError(Exception):
 
 
 def stream_of(found: model.Stream, creation_id: str, groups: Mapping[str, str], now: int) -> tuple[Stream, list[str]]:
-    """The stream, and remarks. `groups` are the ids of the reader groups by `scope/name`. Raises UnfitError.
+    """The stream, and remarks. `groups` are the ids of the reader groups by `scope/name`.
 
     Its creation has ended, and `invariants.py` finds nothing that stops. `now` in epoch ms.
     """
@@ -61,7 +61,6 @@ def stream_of(found: model.Stream, creation_id: str, groups: Mapping[str, str], 
         subscribers=_subscribers(meta, groups),
         writers={name: WriterTime(w.time_ms, dict(w.position), w.alive) for name, w in found.writers.items()},
     )
-    _check_cut(stream)
     remarks = [
         f"{id}: the size of segment {s} is unknown and counts as 0"
         for s in sorted(cuts.segments_between(stream, stream.cut, {}) - set(stream.active_epoch.segments))
@@ -123,15 +122,18 @@ def _subscribers(meta: StreamMetadata, groups: Mapping[str, str]) -> dict[str, S
     }
 
 
-def _check_cut(stream: Stream) -> None:
-    if not stream.cut:
-        return
+def head_flaw(found: model.Stream) -> str:
+    """Why no reading could have come to its head, "" if it could; `invariants.py` finds nothing else that stops."""
+    meta = found.metadata
+    if meta is None or meta.truncation is None or not meta.truncation.cut:
+        return ""
+    assert meta.current_epoch is not None
+    id, history = StreamId(found.scope, found.name), _history(meta.epochs, meta.current_epoch)
+    stream = Stream(id, "", StreamState.ACTIVE, StreamConfig(), 0, history, 0, active=meta.current_epoch)
     try:
-        flaw = cuts.flaw(stream, stream.cut)
+        return cuts.flaw(stream, meta.truncation.cut)
     except (InvalidArgumentError, NotFoundError) as error:
-        flaw = f"{error}"
-    if flaw:
-        raise UnfitError(f"stream {stream.id}", f"truncation: {flaw}")
+        return f"{error}"
 
 
 def _go_on(stream: Stream, meta: StreamMetadata, now: int) -> list[str]:
@@ -150,20 +152,36 @@ def _go_on(stream: Stream, meta: StreamMetadata, now: int) -> list[str]:
             StreamState.TRUNCATING,
             StreamWorkflow(WorkflowKind.TRUNCATE_STREAM, None, now, deletes=deletes),
         )
+    # What an update replaces is planned when it begins; before, the same record is of a scale.
+    is_of_update = meta.configuration.updating and state.state is records.StreamState.UPDATING
     if meta.configuration.updating:
-        planned = replacement or plan_for_policy(stream, stream.config, now)
+        planned = replacement if is_of_update and replacement else plan_for_policy(stream, stream.config, now)
         wanted["update"] = (
             StreamState.UPDATING,
             StreamWorkflow(WorkflowKind.UPDATE_STREAM, None, now, replacement=planned),
         )
-    if replacement is not None and (state.state is records.StreamState.SCALING or not meta.configuration.updating):
+    if replacement is not None and not is_of_update:
         workflow = StreamWorkflow(WorkflowKind.SCALE_STREAM, None, now, replacement=replacement)
         wanted["scale"] = StreamState.SCALING, workflow
     begun_first = sorted(wanted, key=lambda name: name != _BEGUN.get(state.state))
     may = [] if is_rolling(meta) and "seal" not in wanted else begun_first[:1]
     for name in may:
         stream.state, stream.workflow = wanted[name]
-    return [f"{stream.id}: a {name} was under way, too: repeat it" for name in wanted if name not in may]
+    # The head is where the truncation put it, so to repeat that would delete nothing.
+    hints = {"truncation": "`sluice verify --repair` deletes its segments"}
+    left = [f"a {name} was under way, too: {hints.get(name, 'repeat it')}" for name in wanted if name not in may]
+    if is_overtaken(meta):
+        left.append("a scale was overtaken by commits: repeat it")
+    return [f"{stream.id}: {what}" for what in left]
+
+
+def is_overtaken(meta: StreamMetadata) -> bool:
+    """Whether another epoch has come in the place of that of a scale."""
+    found = meta.transition
+    if found is None or not found.created or found.active_epoch >= (meta.current_epoch or 0):
+        return False
+    came = {one.id for one in meta.epochs[found.active_epoch + 1].segments}
+    return not {new.id for new in found.created} <= came
 
 
 def _replacement(meta: StreamMetadata) -> Replacement | None:

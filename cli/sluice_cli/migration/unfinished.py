@@ -4,19 +4,14 @@ Rules: controller-metadata-store 6.2. Pure.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import msgspec
 
-from sluice.pravega.envelope import MalformedPayload, PayloadReader
 from sluice_cli.migration.invariants import is_created, name_of, state_of
 from sluice_cli.migration.model import KeyValueTable, ReaderGroup, Stream, Thing
 from sluice_cli.migration.records import NO_COMMITS, StreamState, ThingState, TransactionStatus
-
-DELETE_STREAM = 4
-"""The type of an event that asks for a deletion, which leaves no other trace."""
-
-REQUESTS = "hostRequestIndex/"
+from sluice_cli.migration.to_stream import is_overtaken
 
 
 class Unfinished(msgspec.Struct, frozen=True):
@@ -32,17 +27,24 @@ def unfinished(thing: Thing) -> Iterator[Unfinished]:
     if not isinstance(thing, Stream):
         yield from _of_other(thing)
     elif not is_created(thing):
-        yield Unfinished(name_of(thing), "its creation has not ended", "it is not brought along, and can be created")
+        yield _being_created(thing)
     else:
         found = [*_of_stream(thing), *_of_transactions(thing)]
         yield from (Unfinished(name_of(thing), what, then) for what, then in found)
 
 
+def _being_created(thing: Thing) -> Unfinished:
+    return Unfinished(name_of(thing), "its creation has not ended", "it is not brought along, and can be created")
+
+
 def _of_other(thing: ReaderGroup | KeyValueTable) -> Iterator[Unfinished]:
     found = thing.metadata
     state = state_of(found)
-    if state is not ThingState.ACTIVE:
-        yield Unfinished(name_of(thing), f"it is {state.name}", "that goes on")
+    if state is ThingState.CREATING:
+        yield _being_created(thing)
+        return
+    if state is ThingState.DELETING:
+        yield Unfinished(name_of(thing), "it is being deleted", "that goes on")
     if isinstance(thing, ReaderGroup) and thing.metadata is not None:
         configuration = thing.metadata.configuration
         if configuration is not None and configuration.updating:
@@ -59,6 +61,8 @@ def _of_stream(stream: Stream) -> Iterator[tuple[str, str]]:
         epoch = transition.active_epoch + 1
         if epoch > (found.current_epoch or 0):
             yield f"a scale to epoch {epoch}", "it is completed with these segments"
+        elif is_overtaken(found):
+            yield f"a scale to epoch {epoch}, which commits made", "it is forgotten: repeat it"
         else:
             yield f"a scale to epoch {epoch}, which is done", "it is forgotten"
     if found.configuration is not None and found.configuration.updating:
@@ -89,15 +93,3 @@ def _of_transactions(stream: Stream) -> Iterator[tuple[str, str]]:
     for status, then in _OF_TRANSACTIONS.items():
         if count[status]:
             yield f"{count[status]} transactions are {status.name}", then
-
-
-def lost_deletions(nodes: Mapping[str, bytes]) -> Iterator[str]:
-    """Streams whose deletion was accepted and not begun, `scope/stream`: it is lost, and has to be asked for again."""
-    for path, data in nodes.items():
-        if path.startswith(REQUESTS) and path.count("/") > 1:
-            try:
-                type, (event, *_) = PayloadReader(data).typed_envelope()
-                if type == DELETE_STREAM:
-                    yield f"{event.text()}/{event.text()}"
-            except MalformedPayload:
-                yield f"(node {path} cannot be read)"

@@ -6,9 +6,10 @@ from uuid import UUID
 
 import msgspec
 import pytest
-from unit.migration.original import COUNTER, HEAD, LEFT, RIGHT, SCOPE, Original, T, id_of, orders, segment, table
+from unit.migration.original import COUNTER, HEAD, LEFT, RIGHT, SCOPE, WHOLE, Original, T, id_of, orders, segment, table
 
-from sluice.domain.segment import kvt_segment_name, segment_name
+from sluice.domain.segment import kvt_segment_name, segment_name, transaction_segment_name
+from sluice.domain.transaction_ids import halves
 from sluice.lookback.progress import unseen
 from sluice_cli.migration import records as r
 from sluice_cli.migration import tables as t
@@ -54,8 +55,23 @@ def without(key: str) -> Change:
 def with_transactions(found: dict[UUID, r.ActiveTransaction], epoch: int = 2) -> Change:
     async def change(original: Original) -> None:
         await original.put_transactions("orders", epoch, found)
+        for id in found:
+            for one in original.streams["orders"].epochs[2].segments:
+                await original.store.create_segment(segment_of(id, one.id), 0, 0)
 
     return change
+
+
+def segment_of(transaction: UUID, segment: int) -> str:
+    return transaction_segment_name(SCOPE, "orders", segment, *halves(f"{transaction}"))
+
+
+def without_a_segment(change: Change) -> Change:
+    async def both(original: Original) -> None:
+        await change(original)
+        await original.store.delete_segment(segment_of(TRANSACTION, LEFT.id))
+
+    return both
 
 
 def epoch(
@@ -128,7 +144,10 @@ async def high_number(original: Original) -> None:
 
 NO_KEYS = r.TableConfiguration(SCOPE, "stock", 1, 0, 12)
 COMMITTING = transaction(r.TransactionStatus.COMMITTING, 4)
+LACKING = r.Truncation({LEFT.id: 0}, (r.SpanEntry(LEFT, 1),), (WHOLE.id,), (), 100, False)
 LIES: list[tuple[str, int, bool, Change]] = [
+    ("a head without some keys", 8, True, replaced(truncation=LACKING)),
+    ("half a commit", 10, True, without_a_segment(with_transactions({TRANSACTION: COMMITTING}))),
     ("an epoch is missing", 1, True, without("epochRecord-1")),
     ("an epoch too many", 1, True, replaced(epochs=epoch(3, LEFT, RIGHT))),
     ("no current epoch", 1, True, without("currentEpochRecord")),
@@ -180,7 +199,7 @@ async def test_a_sound_original_has_no_problem(tmp_path: Path) -> None:
     found = await inspected(
         Original(), tmp_path, with_transactions({TRANSACTION: transaction(r.TransactionStatus.OPEN)})
     )
-    assert (found.problems, found.unreadable, found.lost) == ((), (), ())
+    assert (found.problems, found.unreadable) == ((), ())
     assert found.can_be_imported
     assert all(one.holds for one in found.invariants)
     assert found.counts["streams"] == 1 and found.counts["internalStreams"] == 3
@@ -209,6 +228,7 @@ async def test_an_entry_that_cannot_be_read_stops_and_is_named(tmp_path: Path) -
     assert what.startswith("state: ") and "shop/orders" in what
 
 
+DONE = (r.NewSegment(2 << 32 | 3, (r.Range(0.5, 0.75),)), r.NewSegment(2 << 32 | 4, (r.Range(0.75, 1.0),)))
 NEW = (r.NewSegment(3 << 32 | 5, (r.Range(0.0, 0.25),)), r.NewSegment(3 << 32 | 6, (r.Range(0.25, 0.5),)))
 
 
@@ -219,7 +239,11 @@ NEW = (r.NewSegment(3 << 32 | 5, (r.Range(0.0, 0.25),)), r.NewSegment(3 << 32 | 
             replaced(state=r.StateRecord(r.StreamState.SCALING), transition=r.EpochTransition(2, T, (LEFT.id,), NEW)),
             "a scale to epoch 3",
         ),
-        (replaced(transition=r.EpochTransition(1, T, (RIGHT.id,), NEW)), "a scale to epoch 2, which is done"),
+        (replaced(transition=r.EpochTransition(1, T, (RIGHT.id,), DONE)), "a scale to epoch 2, which is done"),
+        (
+            replaced(transition=r.EpochTransition(1, T, (RIGHT.id,), NEW)),
+            "a scale to epoch 2, which commits made",
+        ),
         (replaced(state=r.StateRecord(r.StreamState.SCALING)), "it is SCALING, and nothing is left to do"),
         (replaced(truncation=msgspec.structs.replace(HEAD, updating=True)), "a truncation"),
         (replaced(state=r.StateRecord(r.StreamState.CREATING)), "its creation has not ended"),
@@ -230,11 +254,3 @@ async def test_what_is_under_way_is_named(change: Change, what: str, tmp_path: P
     found = await inspected(Original(), tmp_path, change)
     assert [(one.of, one.what) for one in found.unfinished] == [("stream shop/orders", what)]
     assert found.can_be_imported
-
-
-async def test_a_deletion_that_was_only_accepted_is_named_as_lost(tmp_path: Path) -> None:
-    async def accept(original: Original) -> None:
-        event = bytes.fromhex("00040001000000001a") + b"\0\4shop\0\6orders" + b"\0" * 12
-        original.nodes.all["hostRequestIndex/host/0"] = event
-
-    assert (await inspected(Original(), tmp_path, accept)).lost == ("shop/orders",)

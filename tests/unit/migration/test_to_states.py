@@ -206,8 +206,12 @@ def test_a_scale_that_was_submitted_is_carried_out_with_the_same_segments(state:
 
 @pytest.mark.parametrize("state", [r.StreamState.SCALING, r.StreamState.COMMITTING_TXN, r.StreamState.UPDATING])
 def test_what_had_ended_but_for_its_state_is_active(state: r.StreamState) -> None:
-    stream = busy(state, transition=msgspec.structs.replace(SCALE, active_epoch=-5)).stream
-    assert stream.state is StreamState.ACTIVE and stream.workflow is None
+    growing = GrowingStream(segments=2)
+    growing.scale(0, 1, 2)
+    growing.fields = {"state": r.StateRecord(state), "transition": SCALE}
+    found = imported(growing.stream())
+    assert found.stream.state is StreamState.ACTIVE and found.stream.workflow is None
+    assert found.remarks == []
 
 
 def test_a_truncation_deletes_what_it_has_left() -> None:
@@ -250,7 +254,26 @@ def test_an_update_that_has_begun_to_replace_segments_comes_before_a_truncation_
     workflow = found.stream.workflow
     assert found.stream.state is StreamState.UPDATING and workflow is not None and workflow.replacement is not None
     assert workflow.replacement.seals == SCALE.sealed
-    assert found.remarks == [f"{ST}: a truncation was under way, too: repeat it"]
+    assert found.remarks == [f"{ST}: a truncation was under way, too: `sluice verify --repair` deletes its segments"]
+
+
+def test_a_scale_that_is_requested_is_not_taken_for_what_a_requested_update_replaces() -> None:
+    found = busy(r.StreamState.ACTIVE, transition=SCALE, configuration=configuration("st", 3, updating=True))
+    workflow = found.stream.workflow
+    assert workflow is not None and workflow.kind is WorkflowKind.UPDATE_STREAM and workflow.replacement is not None
+    assert not {s.id for s in workflow.replacement.creates} & {new.id for new in SCALE.created} or (
+        workflow.replacement.seals != SCALE.sealed
+    )
+    assert found.remarks == [f"{ST}: a scale was under way, too: repeat it"]
+
+
+def test_a_scale_whose_epoch_commits_have_taken_is_said() -> None:
+    growing = GrowingStream(segments=2)
+    growing.roll(0)
+    growing.fields["transition"] = SCALE
+    found = imported(growing.stream())
+    assert found.stream.workflow is None
+    assert found.remarks == [f"{ST}: a scale was overtaken by commits: repeat it"]
 
 
 def test_what_was_being_created_is_not_there() -> None:
