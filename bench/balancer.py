@@ -27,6 +27,10 @@ class Balancer:
         self._thread = threading.Thread(target=self._loop.run_forever, name="balancer", daemon=True)
         self.address = ""
 
+    def lead_to(self, backends: Sequence[str]) -> None:
+        """From now on new connections go to one of these."""
+        self._backends = list(map(host_and_port, backends))
+
     def __enter__(self) -> Self:
         self._thread.start()
         server = asyncio.run_coroutine_threadsafe(asyncio.start_server(self._accept, "127.0.0.1", 0), self._loop)
@@ -52,9 +56,9 @@ class Balancer:
             await asyncio.gather(_pass_on(reader, back), _pass_on(there, writer))
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
-        first = next(self._turn)
-        for number in range(len(self._backends)):
-            host, port = self._backends[(first + number) % len(self._backends)]
+        first, backends = next(self._turn), self._backends
+        for number in range(len(backends)):
+            host, port = backends[(first + number) % len(backends)]
             try:
                 async with asyncio.timeout(_CONNECTS_S):
                     return await asyncio.open_connection(host, port)

@@ -5,7 +5,7 @@ import sys
 from itertools import count
 from typing import TextIO
 
-from sluice_client import Client, Event, GroupConfig, create_reader_group, open_client, open_reader
+from sluice_client import Access, Client, Event, GroupConfig, create_reader_group, open_client, open_reader
 from support.writing_process import on_stop, own_output
 
 KEYS = 8
@@ -60,7 +60,7 @@ class _Peer:
 
 
 async def main(address: str, scope: str, stream: str) -> None:
-    async with open_client(address) as client:
+    async with open_client(address, access=Access.of_environment()) as client:
         await _Peer(client, scope, stream, own_output()).run()
 
 

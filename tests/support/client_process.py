@@ -3,13 +3,12 @@
 import time
 from collections import defaultdict
 from collections.abc import Sequence
-from itertools import pairwise
 
 from harness import eventually
 from support.client_peer import KEYS
 from support.controller import Controller, unique
 from support.scaling import scale_to
-from support.writing_process import WritingProcess, program
+from support.writing_process import WritingProcess, longest_silence, program
 
 KINDS = ("wrote", "committed", "read")
 GOES_ON_S = 120.0
@@ -49,9 +48,9 @@ class ClientProcess(WritingProcess):
         """Replace all segments, so that it needs a controller to go on."""
         scale_to(gateway, *self._stream, segments, GOES_ON_S)
 
-    def silences(self) -> dict[str, float]:
-        """The longest time between two acknowledgements of a kind, in seconds."""
-        return {kind: max(after - before for before, after in pairwise(self._at[kind])) for kind in KINDS}
+    def silences(self, since: float = 0.0) -> dict[str, float]:
+        """The longest time between two acknowledgements of a kind, in seconds, which ended behind a monotonic time."""
+        return {kind: longest_silence(self._at[kind], since) for kind in KINDS}
 
     def ends_exactly_once(self) -> None:
         """It ends; all that was acknowledged was read once, in the order of its keys, and nothing else."""

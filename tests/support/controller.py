@@ -1,7 +1,7 @@
 """A user of the gateway's gRPC interface without any client library: the stub, and messages in one line each.
 
-Channels connect again quickly, so that a gateway that was started anew is met as soon as it is there. Channels may be
-shared by threads.
+To a secured system it is the user of the environment, as the command line is. Channels connect again quickly, so that a
+gateway that was started anew is met as soon as it is there. Channels may be shared by threads.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,6 +14,7 @@ import grpc
 from sluice.addresses import address_of
 from sluice.controller_api import controller_pb2 as pb
 from sluice.controller_api.controller_pb2_grpc import ControllerServiceStub
+from sluice_client import Access, is_secured
 
 QUICK = (
     ("grpc.initial_reconnect_backoff_ms", 50),
@@ -33,7 +34,7 @@ class Controller:
     """One gateway, as its clients see it; every call has a deadline and waits for a connection."""
 
     def __init__(self, address: str, deadline_s: float = 60.0) -> None:
-        self.channel = grpc.insecure_channel(address, options=QUICK)
+        self.channel = _channel(address)
         self.stub = ControllerServiceStub(self.channel)
         self.deadline_s = deadline_s
 
@@ -84,6 +85,23 @@ class Controller:
         """`host:port` of the segment store that a segment is, or would be, on."""
         uri = self.call("getURI", segment_id(scope, stream, segment))
         return address_of(uri.endpoint, uri.port)
+
+
+class _Password(grpc.AuthMetadataPlugin):
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    def __call__(self, context: grpc.AuthMetadataContext, callback: grpc.AuthMetadataPluginCallback) -> None:
+        callback(self._access.metadata, None)
+
+
+def _channel(address: str) -> grpc.Channel:
+    access = Access.of_environment()
+    if not is_secured(address):
+        return grpc.insecure_channel(address.removeprefix("tcp://"), options=QUICK)
+    caller = grpc.metadata_call_credentials(_Password(access))
+    credentials = grpc.composite_channel_credentials(access.to_controller(), caller)
+    return grpc.secure_channel(address.removeprefix("tls://"), credentials, options=QUICK)
 
 
 @contextmanager

@@ -57,6 +57,7 @@ _ON_THEIR_OWN = (
     "test_password_file",
     "test_site_certificate",
     "test_ipv6",
+    "test_take_over",
 )
 """The files of `integration` that share none."""
 _LAST = ("test_feed",)

@@ -31,16 +31,16 @@ class TxnTraffic:
         assert gateway.create_stream(self.scope, self.stream, SEGMENTS) == "SUCCESS"
         self._reads_at = reads_at or address
         self._scales = 0
-        self._writers = [TxnWriterProcess(address, self.scope, self.stream, f"w{number}") for number in range(writers)]
+        self.writers = [TxnWriterProcess(address, self.scope, self.stream, f"w{number}") for number in range(writers)]
 
     @property
     def attempts(self) -> list[Attempt]:
         """The transactions that their clients have done with so far."""
-        return [attempt for writer in self._writers for attempt in list(writer.attempts)]
+        return [attempt for writer in self.writers for attempt in list(writer.attempts)]
 
     @property
     def running(self) -> bool:
-        return any(writer.running for writer in self._writers)
+        return any(writer.running for writer in self.writers)
 
     def goes_on(self, more: int = 8) -> None:
         """So many more transactions are done with."""
@@ -58,9 +58,9 @@ class TxnTraffic:
 
         Returns how many transactions ended how.
         """
-        for writer in self._writers:
+        for writer in self.writers:
             writer.stop()
-        for writer in self._writers:
+        for writer in self.writers:
             await asyncio.to_thread(writer.wait, deadline_s)
         attempts = self.attempts
         for attempt in attempts:
@@ -76,5 +76,5 @@ class TxnTraffic:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for writer in self._writers:
+        for writer in self.writers:
             writer.close()

@@ -8,7 +8,9 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Self, TextIO
 
@@ -20,6 +22,8 @@ class WritingProcess:
 
     def __init__(self, name: str, command: Sequence[str]) -> None:
         self.name = name
+        self.said_at: list[float] = []
+        """When each line came, on the monotonic clock."""
         launcher = [sys.executable, "-I", "-S", launch.__file__, str(os.getpid())]
         self._process = subprocess.Popen(
             [*launcher, *command],
@@ -81,7 +85,13 @@ class WritingProcess:
     def _read(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
+            self.said_at.append(time.monotonic())
             self.receive(line)
+
+
+def longest_silence(times: Sequence[float], since: float) -> float:
+    """The longest time between two of them that follow each other, in seconds, which ended behind `since`."""
+    return max(after - before for before, after in pairwise(times) if after > since)
 
 
 def program(name: str, *arguments: str) -> list[str]:
