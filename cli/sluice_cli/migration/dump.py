@@ -17,7 +17,7 @@ import msgspec
 
 from sluice.domain.host import Host
 from sluice.lookback.progress import Advance, Progress
-from sluice.pravega.container_map import CONTROLLERS_NODE, decode_host
+from sluice.pravega.container_map import CONTAINER_MAP_NODE, CONTROLLERS_NODE, decode_host
 from sluice.pravega.envelope import MalformedPayload
 from sluice_cli.errors import RefusedError
 from sluice_cli.migration import raw
@@ -147,9 +147,10 @@ class Dump:
     @property
     def cluster(self) -> Cluster:
         """See Original."""
-        counter = self.nodes().get(COUNTER)
-        given = raw.counter_of(counter) if counter is not None else 0
-        return raw.cluster(self[Name(raw.CLUSTER)], self.scopes(), given)
+        nodes = self.nodes()
+        given = raw.counter_of(nodes[COUNTER]) if COUNTER in nodes else 0
+        containers = raw.containers_of(nodes[CONTAINER_MAP_NODE]) if CONTAINER_MAP_NODE in nodes else {}
+        return raw.cluster(self[Name(raw.CLUSTER)], self.scopes(), given, containers)
 
     def things(self) -> Iterator[Thing | Unreadable]:
         """See Original."""

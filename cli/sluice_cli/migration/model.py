@@ -10,6 +10,7 @@ from uuid import UUID
 
 import msgspec
 
+from sluice.domain.host import Host
 from sluice_cli.migration import records, tables
 
 
@@ -80,7 +81,7 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
     """What belongs to no single stream, group or table.
 
     `deleted_streams` and `deleted_tables` are the highest numbers of segments there were, by `scope/name`. No id of a
-    transaction is above `counter`, of 96 bits.
+    transaction is above `counter`, of 96 bits. `containers` are those of the segment stores.
     """
 
     scopes: dict[str, Scope]
@@ -88,6 +89,7 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
     deleted_tables: dict[str, int]
     completed: tuple[CompletedTransaction, ...]
     counter: int
+    containers: dict[int, Host] = {}
 
 
 class Original(Protocol):

@@ -9,6 +9,8 @@ from uuid import UUID
 
 import msgspec
 
+from sluice.domain.host import Host
+from sluice.pravega.container_map import decode_container_map
 from sluice.pravega.envelope import PayloadReader
 from sluice_cli.migration import tables
 from sluice_cli.migration.model import Cluster, CompletedTransaction, KeyValueTable, ReaderGroup, Scope, Stream, Thing
@@ -113,7 +115,7 @@ def thing(raw: Raw) -> Thing:
     )
 
 
-def cluster(global_tables: Raw, scopes_of_it: Iterable[Raw], counter: int) -> Cluster:
+def cluster(global_tables: Raw, scopes_of_it: Iterable[Raw], counter: int, containers: dict[int, Host]) -> Cluster:
     """What belongs to no single thing. Raises UnreadableEntry."""
     deleting = _in(global_tables, tables.DELETING_SCOPES, tables.Ids).ids
     return Cluster(
@@ -122,6 +124,7 @@ def cluster(global_tables: Raw, scopes_of_it: Iterable[Raw], counter: int) -> Cl
         deleted_tables=_in(global_tables, tables.DELETED_TABLES, tables.Numbers).numbers,
         completed=tuple(_completed(global_tables)),
         counter=counter,
+        containers=containers,
     )
 
 
@@ -129,6 +132,11 @@ def counter_of(node: bytes) -> int:
     """The highest id of a transaction that may have been given, from its node. Raises MalformedPayload."""
     data = PayloadReader(node)
     return (data.int32() & 0xFFFFFFFF) << 64 | data.int64() & (1 << 64) - 1
+
+
+def containers_of(node: bytes) -> dict[int, Host]:
+    """The store of each container, from the node of the map. Raises MalformedPayload."""
+    return {container: host for host, ids in decode_container_map(node).items() for container in ids}
 
 
 def _scope(raw: Raw, deleting: bool) -> Scope:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from uuid import UUID
 
 from sluice.domain.host import Host
-from sluice.pravega.container_map import CONTAINER_MAP_NODE, decode_container_map
+from sluice.pravega.container_map import CONTAINER_MAP_NODE
 from sluice.pravega.envelope import MalformedPayload
 from sluice.pravega.errors import SegmentMissing, TryLater
 from sluice.pravega.store import SegmentStore, TablePage
@@ -167,10 +167,9 @@ class Containers:
         if found is None:
             return {}
         try:
-            containers = decode_container_map(found[0])
+            return raw.containers_of(found[0])
         except MalformedPayload as error:
             raise RefusedError(f"the map of containers in ZooKeeper is malformed: {error}") from error
-        return {container: host for host, ids in containers.items() for container in ids}
 
 
 _GLOBAL = (

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 import msgspec
 
 from sluice.backup.states import BackedUp, EncodedStates
+from sluice.domain.cluster.state import CLUSTER, Cluster
 from sluice.domain.config import GroupRetention, ReaderGroupConfig, TableConfig
 from sluice.domain.ids import GroupId, StreamId, TableId
 from sluice.domain.names import MARK_PREFIX, READER_GROUP_PREFIX, base_name, group_stream, scope_aggregate
@@ -71,6 +72,9 @@ class _Importer:
             kind = WorkflowKind.DELETE_SCOPE_RECURSIVE
             workflow = Workflow(kind, None, self._now) if scope.deleting else None
             self.taken.states[scope_aggregate(scope.name)] = Scope(scope.name, str(scope.id), self._now, workflow)
+        # Else gateways would not know where a segment is until a cluster-manager has looked.
+        containers = self._cluster.containers
+        self.taken.states[CLUSTER] = Cluster(containers, tuple(sorted(set(containers.values()))))
         self._add_deleted()
         for thing in things:
             if name_of(thing) in self._left_out:

@@ -21,7 +21,9 @@ from support.originals import (
 from unit.migration.original import Original, id_of
 
 from sluice.backup.restoring import records
+from sluice.domain.cluster.state import CLUSTER, cluster_of
 from sluice.domain.config import GroupRetention
+from sluice.domain.host import Host
 from sluice.domain.ids import GroupId, StreamId, TableId
 from sluice.domain.model import DomainModel, decode_record, encode_record
 from sluice.domain.reader_group.state import ReaderGroup
@@ -86,6 +88,12 @@ def uuids(stream: Imported, which: str) -> list[str]:
 
 
 # What was answered stays the same.
+
+
+def test_containers_stay_with_their_segment_stores() -> None:
+    containers = {0: Host("10.0.0.1", 1), 1: Host("10.0.0.2", 1), 2: Host("10.0.0.1", 1)}
+    assert cluster_of(imported(containers=containers).reader(CLUSTER)).containers == containers
+
 
 steps = st.lists(
     st.one_of(
