@@ -85,7 +85,7 @@ def _measure(arguments: argparse.Namespace) -> Report:
     report = Report()
     settings = LocalSettings()
     if arguments.only in (None, "calls", "peer"):
-        jars.fetch_peer(settings.jars_dir, setup.say)
+        jars.fetch_besides(jars.PEER, settings.jars_dir, setup.say)
     folder = settings.home / "bench"
     folder.mkdir(parents=True, exist_ok=True)
     for old in sorted(folder.iterdir(), key=lambda run: run.stat().st_mtime)[: -_RUNS_KEPT + 1]:

@@ -29,7 +29,7 @@ def runner(request: pytest.FixtureRequest, runs_folder: Path) -> Iterator[Runner
     target: str = request.param
     if target == PEER:
         settings = LocalSettings()
-        jars.fetch_peer(settings.jars_dir, setup.say)
+        jars.fetch_besides(jars.PEER, settings.jars_dir, setup.say)
         with Peer(settings.jars_dir, runs_folder / PEER) as peer:
             yield from _running(request, target, peer.address, peer.rest_url)
     else:

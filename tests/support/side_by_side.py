@@ -51,6 +51,7 @@ _ON_THEIR_OWN = (
     "test_kafka_access",
     "test_delegation_tokens",
     "test_archive",
+    "test_spark_cluster",
     "test_backup",
     "test_snapshots",
     "test_secured_zookeeper",

@@ -15,6 +15,8 @@ DESCRIPTIONS = Path(__file__).resolve().parent.parent / "jars"
 PROGRAMS = ("kafka", "data-plane", "spark")
 PEER = "peer"
 """Pravega's own controller: fetched only to compare with."""
+OBJECT_STORE = "object-store"
+"""What Spark needs for files in one: fetched only by its test."""
 _STAMP = ".stamp"
 
 
@@ -31,10 +33,10 @@ def fetch(folder: Path, report: Callable[[str], None], programs: Iterable[str] =
         report(f"jars of {program}: {len(list((folder / program).glob('*.jar')))} there")
 
 
-def fetch_peer(folder: Path, report: Callable[[str], None]) -> None:
-    """Have the jars of Pravega's own controller beside the others; nothing happens if they are there."""
+def fetch_besides(program: str, folder: Path, report: Callable[[str], None]) -> None:
+    """Have the jars of a program beside those of `PROGRAMS`; nothing happens if they are there."""
     with stamp.alone(folder):
-        fetch(folder, report, (PEER,))
+        fetch(folder, report, (program,))
 
 
 def _fetch(description: Path, folder: Path, report: Callable[[str], None]) -> None:

@@ -6,6 +6,7 @@ Blocking.
 
 from collections.abc import Iterator
 from itertools import takewhile
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -39,8 +40,7 @@ class Archive:
     def __init__(self, target: str, topic: str, id: str, *, splits_entries: bool) -> None:
         self._splits_entries = splits_entries
         try:
-            # Hadoop's name for what pyarrow calls s3.
-            self._fs, root = fs.FileSystem.from_uri(_absolute(target).replace("s3a://", "s3://", 1))
+            self._fs, root = opened(target)
         except (pa.ArrowException, OSError) as error:
             raise ArchiveUnreadableError(f"{shown(target)}: {error}") from error
         self._folder = id_folder(root, topic, id)
@@ -113,9 +113,10 @@ class Archive:
                 yield from (row for row in plain.to_pylist() if piece.start <= row["offset"] < piece.end)
 
 
-def _absolute(target: str) -> str:
-    if "://" in target or target.startswith("/"):
-        return target
-    from pathlib import Path
-
-    return str(Path(target).absolute())
+def opened(target: str) -> tuple[fs.FileSystem, str]:
+    """The file system of a path or URL, and what it calls the folder. Raises pyarrow.ArrowException, OSError."""
+    if "://" not in target:
+        return fs.LocalFileSystem(), str(Path(target).absolute())
+    # Hadoop's name for what pyarrow calls s3.
+    system, folder = fs.FileSystem.from_uri(target.replace("s3a://", "s3://", 1))
+    return system, str(folder)

@@ -107,7 +107,7 @@ def answers_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Answ
         if target != PEER:
             return asyncio.run(_on_ours(target, accounts))
         settings = LocalSettings()
-        jars.fetch_peer(settings.jars_dir, setup.say)
+        jars.fetch_besides(jars.PEER, settings.jars_dir, setup.say)
         with Peer(settings.jars_dir, folder / PEER, _secured(accounts), basic("admin")) as peer:
             return asyncio.run(_on_theirs(peer))
 
