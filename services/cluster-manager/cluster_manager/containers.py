@@ -175,7 +175,7 @@ class ContainerManager:
         version = self._journal.reader(CLUSTER).version(CLUSTER)
         hosts = await self._nodes.hosts()
         HOSTS.set(len(hosts))
-        before = self._cluster().containers or self._found(await self._nodes.read_map())
+        before = await self._present()
         assigned = self._cluster().hosts or before.values()
         wait_s = self._settling.wait_s(hosts, assigned, asyncio.get_running_loop().time())
         if wait_s > 0:
@@ -198,17 +198,16 @@ class ContainerManager:
                 log.info("containers assigned", extra={"hosts": _names(event.hosts), "moved": moved})
         return 0.0
 
-    def _found(self, node: MapNode | None) -> dict[int, Host]:
-        """What a first assignment goes on from. Raises NodesError for a map of another number of containers.
+    async def _present(self) -> dict[int, Host]:
+        """The host of each container, from the journal, or before the first assignment from the node.
 
-        It stays the same for ever, for it says where a segment is: stores would give up what they have.
+        Raises NodesError for another number of containers. It stays the same for ever, for it says where a segment is:
+        stores would give up what they have.
         """
-        found = _owners(node)
-        if found and len(found) != self._count:
-            raise NodesError(
-                f"ZooKeeper has a map of {len(found)} containers, SLUICE_CONTAINER_COUNT says {self._count}"
-            )
-        return found
+        present = self._cluster().containers or _owners(await self._nodes.read_map())
+        if present and len(present) != self._count:
+            raise NodesError(f"the map has {len(present)} containers, SLUICE_CONTAINER_COUNT says {self._count}")
+        return present
 
     async def _publish(self) -> None:
         for _ in range(PUBLISH_ATTEMPTS):

@@ -10,6 +10,7 @@ from cluster_manager.containers import LOOK_AGAIN_S, NEGLECTED_S, RETRY_S
 from cluster_manager.nodes import HostMap
 from sluice.domain.cluster.commands import DrainStore, Heartbeat
 from sluice.domain.cluster.decide import decide_drain, decide_heartbeat
+from sluice.domain.cluster.events import ContainersAssigned
 from sluice.domain.cluster.state import CLUSTER
 from sluice.domain.host import Host
 
@@ -225,11 +226,17 @@ async def test_the_first_assignment_goes_on_from_a_map_that_is_there(world: Clus
 
 
 @pytest.mark.parametrize("containers", [range(3), range(5)])
-async def test_a_map_of_another_number_of_containers_is_not_touched(world: ClusterWorld, containers: range) -> None:
+@pytest.mark.parametrize("is_imported", [False, True])
+async def test_a_map_of_another_number_of_containers_is_not_touched(
+    world: ClusterWorld, containers: range, is_imported: bool
+) -> None:
     world.zookeeper.put(host_sets(A=containers))
+    if is_imported:
+        await world.seed(CLUSTER, ContainersAssigned(dict.fromkeys(containers, A), (A,), 1))
+    assigned = len(world.assignments)
     one = await world.started(A)
-    assert world.published == host_sets(A=containers) and not world.assignments
-    assert f"a map of {len(containers)} containers, SLUICE_CONTAINER_COUNT says 4" in (one.manager.problem() or "")
+    assert world.published == host_sets(A=containers) and len(world.assignments) == assigned
+    assert f"the map has {len(containers)} containers, SLUICE_CONTAINER_COUNT says 4" in (one.manager.problem() or "")
 
 
 async def test_without_zookeeper_the_map_stays_and_hosts_are_read_when_it_is_back(world: ClusterWorld) -> None:
