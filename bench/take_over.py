@@ -201,7 +201,7 @@ def original(home: Path, secure: bool) -> Iterator[Original]:
     system = System(home, segment_stores=2, secure=secure)
     settings = system.settings
     secured.become_admin(settings)
-    jars.fetch_peer(settings.jars_dir, print)
+    jars.fetch_besides(jars.PEER, settings.jars_dir, print)
     grpc_port, rest_port = free_ports(2, claimed_ports(settings))
     peer = PeerController(settings.model_copy(update={"grpc_port": grpc_port, "rest_port": rest_port}))
     try:
