@@ -19,6 +19,7 @@ from sluice_cli.commands import (
     diagnose,
     entry,
     event,
+    go_back,
     journal,
     migrate,
     overview,
@@ -96,6 +97,7 @@ app.add_typer(snapshot.app, name="snapshot")
 app.add_typer(backup.app, name="backup")
 command(migrate.app, "cut-over")(cut_over.cut_over)
 migrate.app.add_typer(take_over.app)
+migrate.app.add_typer(go_back.app)
 app.add_typer(migrate.app, name="migrate")
 command(security.app, "init")(security_files.init)
 app.add_typer(security.app, name="security")

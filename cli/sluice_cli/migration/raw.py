@@ -37,6 +37,14 @@ class Nodes(Protocol):
         """Their names; none if there is no such node."""
         ...
 
+    def put(self, path: str) -> None:
+        """Make an empty node, and those above it; done already if there is one."""
+        ...
+
+    def delete(self, path: str) -> None:
+        """Delete a node with all below it; done already if there is none."""
+        ...
+
 
 class Entry(msgspec.Struct, frozen=True, array_like=True):
     """An entry of a table; for a node its path, the version of its data, and these."""

@@ -5,13 +5,13 @@ bytes. Rules: controller-metadata-store 2.5 and 2.6. Pure.
 """
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import IntEnum
-from typing import Annotated
+from typing import Annotated, Self
 
 import msgspec
 
-from sluice.pravega.envelope import PayloadReader
+from sluice.pravega.envelope import PayloadReader, text
 from sluice_cli.migration.wire import (
     F64,
     I32,
@@ -311,6 +311,10 @@ class TagRecord(Record, frozen=True):
 
     tag: Text
     compressed: Blob
+
+    @classmethod
+    def of(cls, tag: str, streams: Iterable[str]) -> Self:
+        return cls(tag, zlib.compress(b"".join(map(text, streams))))
 
     @property
     def streams(self) -> tuple[str, ...]:

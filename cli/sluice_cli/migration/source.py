@@ -31,11 +31,14 @@ OF_THE_DATA_PLANE = frozenset({"bookkeeper", "segmentstore"})
 
 
 class Source:
-    """What a live original has; `cluster` comes first. All reads raise SegmentStoreError and CommandError."""
+    """What a live original has, in segment stores and below `keeper`; `cluster` comes first.
+
+    All reads raise SegmentStoreError and CommandError.
+    """
 
     def __init__(self, store: SegmentStore, nodes: Nodes, concurrency: int) -> None:
         self.store = store
-        self._nodes = nodes
+        self.keeper = nodes
         self._turns = asyncio.Semaphore(concurrency)
         self._zookeeper: ZooKeeperStore | None = None
 
@@ -49,9 +52,8 @@ class Source:
         Raises RefusedError if there are none.
         """
         found = await self._read_all({name: name for name in _GLOBAL})
-        in_zookeeper = await asyncio.to_thread(ZooKeeperStore(self._nodes).created_ms)
-        if in_zookeeper > await self._created_ms(Raw(Name(raw.CLUSTER), found)):
-            self._zookeeper = ZooKeeperStore(self._nodes)
+        if await self.is_in_zookeeper():
+            self._zookeeper = ZooKeeperStore(self.keeper)
             return await asyncio.to_thread(self._zookeeper.cluster)
         if tables.SCOPES not in found:
             raise RefusedError(
@@ -84,6 +86,12 @@ class Source:
             of, found | await self._read_all({k: tables.of_stream(k, of.scope, of.name, of.id) for k in open_in})
         )
 
+    async def is_in_zookeeper(self) -> bool:
+        """Whether the controller keeps its metadata there, and not, or not any more, in tables."""
+        in_zookeeper = await asyncio.to_thread(ZooKeeperStore(self.keeper).created_ms)
+        scopes = await self._read_all({tables.SCOPES: tables.SCOPES})
+        return in_zookeeper > await self._created_ms(Raw(Name(raw.CLUSTER), scopes))
+
     async def _created_ms(self, cluster: Raw) -> int:
         """When the controller began to keep its metadata in tables, epoch ms; below 0: it does not, 0: not known."""
         id = raw.scopes(cluster).get(SYSTEM)
@@ -97,10 +105,11 @@ class Source:
 
     async def _read_all(self, names: Mapping[str, str]) -> dict[str, RawTable]:
         """The tables that exist, by their keys here."""
-        found = await asyncio.gather(*(self._table(name) for name in names.values()))
+        found = await asyncio.gather(*(self.table(name) for name in names.values()))
         return {key: table for key, table in zip(names, found, strict=True) if table is not None}
 
-    async def _table(self, name: str) -> RawTable | None:
+    async def table(self, name: str) -> RawTable | None:
+        """All of a table; None if there is none of the name."""
         async with self._turns:
             try:
                 return RawTable(name, await self._entries(name))
@@ -122,7 +131,7 @@ class Source:
         )
 
     def _all_nodes(self) -> list[Raw]:
-        tops = sorted(set(self._nodes.children("")) - OF_THE_DATA_PLANE)
+        tops = sorted(set(self.keeper.children("")) - OF_THE_DATA_PLANE)
         return [self._below(top) for top in tops]
 
     def _below(self, top: str) -> Raw:
@@ -130,10 +139,10 @@ class Source:
         return Raw(Name(raw.NODES, "", top), {"": RawTable(top, entries)})
 
     def _walk(self, path: str) -> Iterator[Entry]:
-        found = self._nodes.get(path)
+        found = self.keeper.get(path)
         if found is not None:
             yield Entry(path, found[1], found[0])
-            for child in self._nodes.children(path):
+            for child in self.keeper.children(path):
                 yield from self._walk(f"{path}/{child}")
 
 

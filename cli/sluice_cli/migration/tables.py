@@ -9,9 +9,11 @@ from functools import cache
 from typing import Annotated, Any, NamedTuple, TypeVar, get_type_hints
 from uuid import UUID
 
+import mmh3
 import msgspec
 
 from sluice.pravega.envelope import MalformedPayload, PayloadReader
+from sluice.pravega.routing import consistent_hash
 from sluice_cli.migration import records
 from sluice_cli.migration.wire import INT, LONG, NOTHING, RAW_TEXT, UUID_BYTES, Wire, nested
 
@@ -22,6 +24,8 @@ DELETED_TABLES = ROOT + "deletedKVTables"
 DELETING_SCOPES = "_system/deletingScopes"
 COMPLETED_BATCHES = ROOT + "completedTransactionsBatches"
 TAG_CHUNKS = 25
+_TAGS_SEED = 798692313
+"""The Java hash code of `StreamTags`."""
 
 
 class Key(NamedTuple):
@@ -238,6 +242,12 @@ def tags_in_scope(scope: str, id: UUID, chunk: int) -> str:
     return f"{ROOT}{scope}/streamTagsInScope.#.{id}.#.{chunk}"
 
 
+def chunk_of_tags(stream: str) -> int:
+    """Which chunk has the tags of a stream."""
+    low, _ = mmh3.hash64(stream.encode("utf-16-le", "surrogatepass"), _TAGS_SEED, signed=False)
+    return consistent_hash(low, TAG_CHUNKS)
+
+
 def of_stream(kind: str, scope: str, stream: str, id: UUID) -> str:
     """The name of a stream's table: metadata (a key-value table's, too), epochsWithTransactions, writersPositions or
     transactionsInEpoch-<epoch>.
@@ -248,3 +258,8 @@ def of_stream(kind: str, scope: str, stream: str, id: UUID) -> str:
 def of_group(scope: str, group: str, id: UUID) -> str:
     """The name of a reader group's table."""
     return of_stream("metadata", scope, f"_readergroups/{group}", id)
+
+
+def completed_key(scope: str, stream: str, transaction: str) -> str:
+    """What follows `Key.#.` in the key of a completed transaction."""
+    return f"{scope}.#.{stream}.#./{transaction}"

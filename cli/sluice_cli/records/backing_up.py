@@ -64,21 +64,33 @@ def create(
         if any(True for _ in target.names()):
             raise RefusedError(f"{target} is not empty", "a back-up is written into a folder of its own")
         began_at = clock()
-        past = all_past_of(source, frozenset(), None, progress, partitions)
-        lost = lost_ends(source)
-        files = _write([lost.get(one.partition, one.view) for one in past], target, progress)
+        views, lost = present_views(source, progress, partitions)
+        files = _write(views, target, progress)
         write_manifest(target, Manifest(FORMAT, began_at, clock(), JOURNAL.name, tuple(files)))
     except BackupError as error:
         raise CommandError(str(error)) from error
-    return {**verify(target), "fromSnapshots": sorted(lost)}
+    return {**verify(target), "fromSnapshots": lost}
+
+
+def present_views(
+    source: Source, progress: Progress, partitions: int | None = None
+) -> tuple[list[PartitionView], list[int]]:
+    """The views of the journal's partitions as they are now, and those that have lost their end.
+
+    Of these it is that of the newest snapshot. Raises CommandError if the journal is not whole.
+    """
+    past = all_past_of(source, frozenset(), None, progress, partitions)
+    lost = lost_ends(source)
+    views = [lost.get(one.partition, one.view) for one in past]
+    if any(view.next_offset < view.whole_at for view in views):
+        raise CommandError("the journal itself is held, or half restored: there is nothing in it yet")
+    return views, sorted(lost)
 
 
 def _write(views: Sequence[PartitionView], target: Target, progress: Progress) -> list[PartitionFile]:
     files = []
     with progress("writing", len(views)) as advance:
         for partition, view in enumerate(views):
-            if view.next_offset < view.whole_at:
-                raise CommandError("the journal itself is half restored: there is nothing to back up yet")
             files.append(write_partition(target, partition, view.next_offset, view.last_ms, view.capture()))
             advance(1)
     return files

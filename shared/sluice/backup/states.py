@@ -3,7 +3,7 @@
 Floors, decided sources and fences stay behind: they are about topics that a restore does not bring back.
 """
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterable, Iterator, MutableMapping
 from typing import Any
 
 import msgspec
@@ -86,8 +86,13 @@ def _view(target: Target, described: PartitionFile, partition: int, partitions: 
 
 def read_states(target: Target, manifest: Manifest) -> BackedUp:
     """All states, as they were. Raises BackupError."""
+    return states_of(read_views(target, manifest))
+
+
+def states_of(views: Iterable[PartitionView]) -> BackedUp:
+    """The states of all partitions."""
     found = BackedUp(EncodedStates(), {}, -1, 0)
-    for view in read_views(target, manifest):
+    for view in views:
         for name, state in view.aggregates():
             if isinstance(state, Stream):
                 # Behind the newest epoch there may be those of a scale, or the two of a roll.

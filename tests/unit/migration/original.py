@@ -38,6 +38,12 @@ class MemoryNodes:
         below = f"{path}/" if path else ""
         return sorted({one.removeprefix(below).split("/")[0] for one in self.all if one.startswith(below)})
 
+    def put(self, path: str) -> None:
+        self.all.setdefault(path, b"")
+
+    def delete(self, path: str) -> None:
+        self.all = {one: data for one, data in self.all.items() if not f"{one}/".startswith(f"{path}/")}
+
 
 class Original:
     """A cluster with scope `shop`: stream `orders` of three epochs, group `till`, table `stock`."""
