@@ -284,11 +284,8 @@ def test_a_second_driver_takes_over_from_a_frozen_one_which_does_nothing_when_it
     assert {request.by for request in requests_of(bootstrap, ScaleStream, ["frozen"])} == {f"retention-spark/{SECOND}"}
     assert {one.by for one in await_truncation(bootstrap, "handed-on")} == {f"retention-spark/{SECOND}"}
     spark_system.kill(SECOND)
-    # A scale would have it stand still again.
-    tell(bootstrap, sampled("back", now_ms(), 500, AT_ONCE))
-    eventually(lambda: requests_of(bootstrap, TruncateStream, ["back"]), DECIDED_S, "the first one decides again")
-    spark_system.kill(SPARK)
-    start(spark_system)
+    tell(bootstrap, hot("back", now_ms()))
+    eventually(lambda: requests_of(bootstrap, ScaleStream, ["back"]), READY_S, "the first one decides again")
 
 
 def test_neither_its_log_nor_a_command_line_shows_the_password(spark_system: System) -> None:
