@@ -6,7 +6,7 @@ key or its time has come, so a step costs the keys it is about, and one copy of 
 
 A key is saved for who decides after this driver: at once when something is requested for it, otherwise `save_ms` after
 the first change that is not saved. Saved keys come back as records, before the first reports. One that is known is not
-taken from there; and if another driver has written it, one that woke late, say, it is saved anew.
+taken from there; and if another driver has written it, or has it forgotten, one that woke late, say, it is saved anew.
 """
 
 from collections import defaultdict
@@ -94,16 +94,15 @@ class BucketDecider:
         return whole
 
     def _restore(self, whole: BucketStep, slots: dict[str, Slot], record: ReportRecord, now: int) -> None:
-        if not record.value:
-            return
+        known = slots.get(record.key)
         try:
-            saved = _saved.decode(record.value)
-            if record.key not in slots:
+            saved = _saved.decode(record.value) if record.value else None
+            if known is None and saved is not None:
                 # What was reported since it was saved comes first.
                 wake_at = max(saved.wake_at, now + self._save_ms // 10)
                 slots[record.key] = Slot(wake_at, self._decider.restored(saved))
-            elif saved.by != self._decider.source:
-                slots[record.key] = msgspec.structs.replace(slots[record.key], unsaved_since=now - self._save_ms)
+            elif known is not None and (saved is None or saved.by != self._decider.source):
+                slots[record.key] = msgspec.structs.replace(known, unsaved_since=now - self._save_ms)
         except Exception as error:  # noqa: BLE001 - whatever it is, it would be the same for ever
             whole.sendings.append(self._decider.dead_letter(record, error, now))
 

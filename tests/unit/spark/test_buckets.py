@@ -141,8 +141,10 @@ def test_what_a_driver_that_woke_late_has_saved_is_saved_anew() -> None:
     step = OTHER.step(None, inputs(hot("a", NOW + 1)), NOW + 1)
     own = OTHER.step(step.memory, records(*step.saved), NOW + 2)
     assert own.saved == [] and own.unsaved_since is None
-    anew = OTHER.step(own.memory, records(*late.saved), NOW + 3)
-    assert [one.key for one in anew.saved] == ["s/a"]
+    forgotten = OutgoingRecord(MEMORY, "s/a", b"", [])
+    for number, written in enumerate((*late.saved, forgotten)):
+        anew = OTHER.step(own.memory, records(written), NOW + 3 + number)
+        assert [one.key for one in anew.saved] == ["s/a"]
 
 
 def test_what_cannot_be_read_of_what_is_saved_is_a_dead_letter() -> None:
