@@ -191,7 +191,8 @@ def stream_shown(view: Reader, stream: Stream, placement: Placement) -> StreamDe
 def undecided_since(stream: Stream, cluster: Cluster) -> int | None:
     """Since when no one decides by the stream's policies; None if one does, or it has none."""
     has_policy = stream.config.retention is not None or stream.config.scaling.scale_type is not ScaleType.FIXED
-    return cluster.away.get(DECIDES) if has_policy else None
+    is_there = any(member.service == DECIDES for member in cluster.members.values())
+    return cluster.away.get(DECIDES, stream.created_at) if has_policy and not is_there else None
 
 
 def segments_shown(id: StreamId, segments: Iterable[Segment], placement: Placement) -> list[SegmentModel]:

@@ -47,6 +47,7 @@ async def test_what_has_a_policy_says_since_when_no_one_decides_by_it(world: Wor
     scaled: Any = {"scaling": {"type": "events", "targetRate": 9, "scaleFactor": 2}}
     assert (await world.call("PUT", stream, scaled)).status_code == 200
     assert (await world.call("PUT", fixed, {})).status_code == 201
+    assert (await world.get(stream))["undecidedSince"] == (await world.get(stream))["createdAt"], "never there"
     for instance in ("one", "two"):
         await world.system.append("cluster", MemberJoined("retention-spark", instance, {}, at=3))
     await world.system.append("cluster", MemberLeft("one", at=7))
