@@ -2,7 +2,7 @@
 
 A stateful query with processing-time timers runs a batch at each trigger, with input or without, and none of Spark's
 settings makes it wait for both. So the batch itself waits: one that decided nothing ends when there is work for the
-next one. It stays uncommitted meanwhile; a process that dies runs it again, which sends nothing.
+next one. It stays uncommitted meanwhile, by which nothing is lost: it has sent nothing.
 
 `wait` belongs to the query's thread in the driver, `stop` and `waited_s` to any.
 """

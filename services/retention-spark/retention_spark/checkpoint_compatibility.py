@@ -1,6 +1,6 @@
 """Whether topics fit what is configured, and the checkpoint of the archive, the only one that outlives its query.
 
-Topics are never made here: their writers do that. A checkpoint belongs to one journal, which the name of its folder
+Topics are never made here: other services do that. A checkpoint belongs to one journal, which the name of its folder
 says, and never stands beyond the end of a topic that it reads: a Kafka put back from a copy is older than what is
 archived of it. A file in the folder says what else the checkpoint belongs to.
 

@@ -1,7 +1,7 @@
 """The history of decisions as operators read it: the last ones of a stream, from the Parquet table, without Spark.
 
-A batch that ran again has written its rows again; they have the same ids. Days are read from the newest one back, and
-no more of them than it takes. What was decided at the same time stays in the order in which it was.
+While files are joined a row may be in two of them, with one id. Days are read from the newest one back, and no more of
+them than it takes. What was decided at the same time stays in the order in which it was.
 """
 
 import contextlib

@@ -1,8 +1,10 @@
 """One step of a stateful query: what is remembered of a key and the reports on it become decisions. Pure.
 
-A step depends on nothing but what it is given, so that a batch that runs again decides the same again; the ids of
-its requests follow from what was decided, so a second request is a duplicate. A key holds a stream and its mark
-stream. A decision that equals the last one is not reported anew, or only now and then.
+A step depends on nothing but what it is given. The ids of its requests follow from what was decided: what is decided
+again, because it was sent and not saved yet, is the same request. Its reason is reported a second time.
+
+A key holds a stream and its mark stream. A decision that equals the last one is not reported anew, or only now and
+then.
 
 A report that cannot be decided on, be it unreadable or at odds with itself, is a dead letter, and its stream is left as
 it was: were it to end the step, it would end the batch, and so all batches after it.

@@ -1,8 +1,7 @@
 """The stateful operator around the decisions: Spark keeps what is remembered of a bucket, calls when its time comes.
 
 State and output are bytes to Spark; what is in them is the business of `buckets` and `report_decider`. The time of a
-step is that of the batch, which stands in the checkpoint, so a batch that runs again has the same one. Runs in Spark's
-workers, one call per bucket and batch.
+step is that of the batch, also when Spark repeats a task. Runs in Spark's workers, one call per bucket and batch.
 """
 
 from collections.abc import Callable, Iterable, Iterator

@@ -7,7 +7,7 @@ class StreamMemory(msgspec.Struct, frozen=True):
     """What is remembered under a key: of a stream and of its mark stream, by their names, at `at` (epoch ms).
 
     At `wake_at` (epoch ms) something is to be decided without a report. What stands in `streams` is for retention-spark
-    alone: one that cannot read it begins with the reports that are in their topic.
+    alone: to one that cannot read it, it is a dead letter, and the stream begins with the next report.
     """
 
     id: str
