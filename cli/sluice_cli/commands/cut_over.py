@@ -53,7 +53,7 @@ RELEASE = Step(
     "release",
     "has Sluice's services begin",
     "their calls are answered by Sluice",
-    "see docs/migration.md: the original does not know what Sluice decides",
+    "`sluice migrate export`, for the original does not know what Sluice decides",
 )
 STEPS = (LOOK, HOLD, STOP, READ, IMPORT, RELEASE)
 
