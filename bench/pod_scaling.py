@@ -11,7 +11,7 @@ import yaml
 from confluent_kafka import Consumer, TopicPartition
 from support.wait import eventually
 
-from bench.pods import READY_S, kubectl, scaled, tried, wait_for
+from bench.pods import KAFKA, READY_S, kubectl, scaled, tried, wait_for
 from bench.prober import Prober
 
 _SCALING = Path(__file__).resolve().parents[1] / "deploy" / "k8s" / "components" / "scaling"
@@ -46,7 +46,7 @@ def workflows_follow_lag(address: str) -> None:
     (trigger,) = (found["metadata"] for found in scaler["spec"]["triggers"])
     threshold = int(trigger["lagThreshold"]) / _SMALLER
     # Reads what its group has committed, and never joins it.
-    consumer = Consumer({"bootstrap.servers": "kafka:9092", "group.id": trigger["consumerGroup"]})
+    consumer = Consumer({"bootstrap.servers": KAFKA, "group.id": trigger["consumerGroup"]})
 
     def wanted() -> int:
         return min(max(math.ceil(_lag(consumer, trigger["topic"]) / threshold), 1), _MOST)

@@ -10,6 +10,7 @@ from typing import Any
 
 from harness import eventually
 
+KAFKA = "kafka:9092"
 READY_S = 300.0
 _SOON_S = 60.0
 _CALL_S = 400.0

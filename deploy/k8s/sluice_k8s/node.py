@@ -54,10 +54,12 @@ def up(home: Path, say: Callable[[str], None]) -> None:
         raise NodeError("a node takes root")
     for program, package in _NEEDED.items():
         tools.require(program, package)
-    programs = tools.built(tools.CLUSTER, home, say)
+    programs, helm = (tools.built(tool, home, say) for tool in (tools.CLUSTER, tools.HELM))
     engine = _engine(home)
     images = _images(engine, programs)
     began = time.monotonic()
+    (folder / "bin").mkdir(parents=True)
+    (folder / "bin" / "helm").symlink_to(helm)
     _start(folder, programs)
     say(f"a node after {time.monotonic() - began:.1f} s")
     began = time.monotonic()
@@ -134,7 +136,6 @@ def _images(engine: dict[str, str], programs: Path) -> list[str]:
 
 
 def _start(folder: Path, programs: Path) -> None:
-    folder.mkdir(parents=True)
     with (folder / "init.log").open("wb") as log:
         process = subprocess.Popen(
             ["unshare", *_OWN, "--propagation=private", "--fork", "--kill-child", _INIT, folder, programs],
@@ -153,7 +154,7 @@ def _start(folder: Path, programs: Path) -> None:
     script = folder / "enter"
     script.write_text(
         "#!/bin/sh\n# Runs a command in the namespaces of the node, as its administrator.\n"
-        "export PATH=/run/k8s/bin:$PATH:/usr/sbin:/sbin KUBECONFIG=/run/k8s/data/admin.conf\n"
+        f"export PATH=/run/k8s/bin:{folder}/bin:$PATH:/usr/sbin:/sbin KUBECONFIG=/run/k8s/data/admin.conf\n"
         f'exec nsenter --target {pid} --mount --net --ipc --uts --pid --wd="$PWD" -- "$@"\n'
     )
     script.chmod(0o755)
