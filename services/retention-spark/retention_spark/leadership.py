@@ -9,6 +9,7 @@ A term is the time in which an instance leads; what was begun in one is not gone
 partition is for others, and passed over.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
@@ -25,6 +26,8 @@ log = logging.getLogger(__name__)
 
 GROUP = "retention-spark"
 COMMIT_S = 30.0
+AWAY_S = 10.0
+"""For how long an instance that steps down is no member: time enough for another one to lead."""
 _CALL_S = 10.0
 
 
@@ -35,7 +38,7 @@ class NotLeaderError(Exception):
 class Leadership:
     """Of one instance. `client` is the common librdkafka configuration, `session_s` how soon it is missed.
 
-    Made on the event loop; `term`, `commit` and `positions` are for any thread.
+    Made on the event loop; `term`, `commit`, `positions` and `step_down` are for any thread.
     """
 
     def __init__(self, client: dict[str, Any], session_s: float) -> None:
@@ -44,6 +47,7 @@ class Leadership:
         self._terms = 0
         self._term = 0
         self._is_member = False
+        self._loop = asyncio.get_running_loop()
         self._poll = PollThread("leadership", config, self._attach, _pass_over)
 
     @property
@@ -63,6 +67,14 @@ class Leadership:
     async def stop(self) -> None:
         """Leave the group: another instance leads at once."""
         await self._poll.stop()
+
+    def step_down(self) -> None:
+        """Leave the group for a while: another instance leads, if there is one."""
+        if self._term:
+            self._end_term()
+            self._is_member = False
+            self._poll.submit(lambda consumer: consumer.unsubscribe())
+            self._loop.call_soon_threadsafe(self._loop.call_later, AWAY_S, self._poll.submit, self._attach)
 
     def positions(self, topic: str, partitions: int) -> dict[int, int]:
         """Up to where the reports of the topic are in what is remembered, as far as that was committed; blocking.
@@ -112,12 +124,20 @@ class Leadership:
                 log.info("leads", extra={"term": self._term})
             self._is_member = True
 
-        def gone(_consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        def revoked(_consumer: Consumer, partitions: list[TopicPartition]) -> None:
             if partitions:
-                self._term = 0
-                log.info("does not lead any more")
+                self._end_term()
 
-        consumer.subscribe([REQUESTS_CLUSTER.name], on_assign=assigned, on_revoke=gone, on_lost=gone)
+        def lost(_consumer: Consumer, _partitions: list[TopicPartition]) -> None:
+            self._is_member = False
+            self._end_term()
+
+        consumer.subscribe([REQUESTS_CLUSTER.name], on_assign=assigned, on_revoke=revoked, on_lost=lost)
+
+    def _end_term(self) -> None:
+        if self._term:
+            self._term = 0
+            log.info("does not lead any more")
 
 
 def _pass_over(_messages: Sequence[object]) -> None:

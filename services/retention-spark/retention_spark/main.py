@@ -1,8 +1,8 @@
 """The module where retention-spark is wired.
 
 The main thread runs the loop that serves health and waits for signals; Spark runs in a JVM beside it, each query in a
-thread that watches over it. No decision follows the journal: what it needs to know comes in the reports. The JVM is
-started when this instance leads; when it does not any more, the queries end and the JVM waits.
+thread that watches over it. No decision follows the journal: what it needs to know comes in the reports. The queries
+run while this instance leads. Its JVM waits for that, and is there when it comes; but executors are for who leads.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from retention_spark.metrics import ACTIVE
 from retention_spark.query import QueryPlan, pause_of, plans, start_query
 from retention_spark.query_supervisor import QueryRunner
 from retention_spark.report_decider import SERVICE
-from retention_spark.session import open_session, wait_for_end
+from retention_spark.session import open_session, wait_for_end, works_here
 from retention_spark.settings import SparkSettings
 from sluice.domain.cluster.commands import Heartbeat
 from sluice.exceptions import EndedError
@@ -79,10 +79,12 @@ async def _start(settings: SparkSettings, process: Process) -> SparkSession:
     checks["leadership"] = leadership.problem
     process.facts["role"] = lambda: "active" if leadership.term else "standby"
     on_scrape("leadership", lambda: ACTIVE.set(bool(leadership.term)))
-    checks["started"] = lambda: "starting Spark" if leadership.term else None
-    log.info("stands by")
-    while not leadership.term:  # noqa: ASYNC110 - it is the thread of a consumer that learns of it
-        await asyncio.sleep(LOOK_AGAIN_S)
+    if not works_here(settings):
+        checks["started"] = lambda: None
+        log.info("stands by")
+        while not leadership.term:  # noqa: ASYNC110 - it is the thread of a consumer that learns of it
+            await asyncio.sleep(LOOK_AGAIN_S)
+    checks["started"] = lambda: "starting Spark"
     session = await in_daemon(open_session, SERVICE, settings)
     stack.push_async_callback(at_most, SESSION_ENDS_S, "session", session.stop)
     queries = plans(settings)
@@ -98,7 +100,7 @@ async def _start(settings: SparkSettings, process: Process) -> SparkSession:
         checks[f"query {runner.name}"] = runner.problem
         checks[f"batches of {runner.name}"] = partial(_late, progress, runner.name, leadership)
         runner.start()
-    process.spawn(_keep_history(session, settings.spark_history, settings.spark_history_days), "history")
+    process.spawn(_keep_history(session, settings, leadership), "history")
     checks["started"] = lambda: None
     log.info("started", extra={"master": settings.spark_master, "checkpoints": settings.spark_checkpoints})
     return session
@@ -142,7 +144,10 @@ def _runner(
         progress.begins(plan.name)
         return start_query(session, plan, settings, f"{SERVICE}/{settings.instance}", pause, leadership)
 
-    return QueryRunner(plan.name, start, pause.stop, lambda: leadership.term > 0)
+    def step_down(_failure: str) -> None:
+        leadership.step_down()
+
+    return QueryRunner(plan.name, start, pause.stop, lambda: leadership.term > 0, step_down)
 
 
 def _archive_runner(
@@ -159,11 +164,14 @@ def _archive_runner(
     return QueryRunner(ARCHIVE, start, release, lambda: leadership.term > 0, partial(mend, session, checkpoint))
 
 
-async def _keep_history(session: SparkSession, folder: str, kept_days: int) -> None:
+async def _keep_history(session: SparkSession, settings: SparkSettings, leadership: Leadership) -> None:
+    folder = settings.spark_history
     while True:
         await asyncio.sleep(JOIN_S)
+        if not leadership.term:
+            continue
         try:
-            await in_daemon(compact, session, folder, kept_days)
+            await in_daemon(compact, session, folder, settings.spark_history_days)
         except Exception as error:  # noqa: BLE001 - Spark raises whatever its file system does; decisions go on
             log.warning("history not joined", extra={"folder": folder, "error": str(error)})
 

@@ -1,8 +1,7 @@
 """Keeps the queries running: one thread each, which starts its query again when it has failed.
 
-A query fails when Kafka is away for longer than Spark is patient, or when its sink could not write; it goes on from its
-checkpoint. Where it fails again and again, the checkpoint itself may be the reason. A stop waits for the batch that
-runs.
+A query fails when Kafka is away for longer than Spark is patient, or when its sink could not write. Where it fails
+again and again, something else is to be done before it starts once more. A stop waits for the batch that runs.
 """
 
 import logging
@@ -27,13 +26,13 @@ SETTLED_S = 60.0
 """A query that has run for so long is started again at once when it fails, as if it had not failed before."""
 
 MAX_FAILURES = 3
-"""In a row, before the checkpoint is looked through."""
+"""In a row and in one term, before something else is done."""
 
 
 class QueryRunner:
     """`start` starts the query, `release` ends the waiting of its batch. It runs only while `may_run` says so.
 
-    `mend` is given the text of the last of MAX_FAILURES in a row, before the query is started again.
+    `mend` is given the text of the last of MAX_FAILURES in a row; the query is started again if it may run after that.
 
     The runner belongs to its thread, `stop` and `problem` to any.
     """
@@ -44,7 +43,7 @@ class QueryRunner:
         start: Callable[[], StreamingQuery],
         release: Callable[[], None],
         may_run: Callable[[], bool],
-        mend: Callable[[str], None] | None = None,
+        mend: Callable[[str], None],
     ) -> None:
         self.name = name
         self._start = start
@@ -72,7 +71,7 @@ class QueryRunner:
     def stop(self, drain_s: float) -> None:
         """End the query between two batches, or in one that takes longer than this; blocking.
 
-        A batch that is interrupted is none: it runs again, like one that a kill has ended.
+        What an interrupted batch has not saved is decided again by who leads next, as after a kill.
         """
         self._stopping.set()
         self._release()
@@ -89,13 +88,15 @@ class QueryRunner:
         while not self._stopping.is_set():
             if not self._may_run():
                 self._problem = None
+                self._failures = 0
                 self._stopping.wait(LOOK_S)
                 continue
             began = time.monotonic()
             try:
-                if self._failures >= MAX_FAILURES and self._mend is not None:
+                if self._failures >= MAX_FAILURES:
                     self._failures = 0
                     self._mend(self._failure)
+                    continue
                 self._query = self._start()
                 self._problem = None
                 while not self._query.awaitTermination(LOOK_S):

@@ -66,6 +66,11 @@ def open_session(name: str, settings: SparkSettings) -> SparkSession:
     return builder.getOrCreate()
 
 
+def works_here(settings: SparkSettings) -> bool:
+    """Whether batches run in this process's JVM, not in executors."""
+    return settings.spark_master.startswith("local")
+
+
 def wait_for_end(session: SparkSession) -> str:
     """Wait until the session serves no more, and return why; blocking.
 
@@ -94,7 +99,7 @@ def configuration(settings: SparkSettings) -> dict[str, str]:
 
     Raises SecurityConfigError, and KafkaConfError for settings of Kafka that cannot be used.
     """
-    is_here = settings.spark_master.startswith("local")
+    is_here = works_here(settings)
     if not is_here:
         _check_protected(settings)
     jars = ",".join(sorted(str(jar.absolute()) for jar in settings.spark_jars.glob("*.jar")))

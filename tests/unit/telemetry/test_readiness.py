@@ -153,7 +153,7 @@ async def test_a_cluster_manager_needs_its_session_with_zookeeper() -> None:
 
 
 def test_retention_spark_is_not_ready_while_a_query_fails() -> None:
-    failing, refusal = True, MagicMock()
+    failing, in_office, refusal = True, True, MagicMock()
     refusal.toString.return_value = "java.io.IOException: no checkpoint"
 
     class Running:
@@ -162,6 +162,7 @@ def test_retention_spark_is_not_ready_while_a_query_fails() -> None:
 
         def __init__(self) -> None:
             self.ended = threading.Event()
+            running.append(self)
 
         def awaitTermination(self, timeout: int) -> bool:  # noqa: N802
             return self.ended.wait(timeout)
@@ -170,22 +171,26 @@ def test_retention_spark_is_not_ready_while_a_query_fails() -> None:
             self.ended.set()
 
     def start() -> Any:
+        assert in_office
         if failing:
             raise Py4JJavaError("An error occurred while calling o1.start", refusal)
         return Running()
 
     def mend(failure: str) -> None:
-        nonlocal failing
+        nonlocal failing, in_office
         assert failure == f"{refusal.toString()}"
-        failing = False
+        failing = in_office = False
 
+    running: list[Running] = []
     released: list[bool] = []
-    in_office = True
     runner = QueryRunner("scale", start, lambda: released.append(True), lambda: in_office, mend)
     assert runner.problem() == "ended", "not begun"
     runner.start()
     eventually(lambda: "no checkpoint" in (runner.problem() or ""), 10, "the failure shows")
-    eventually(lambda: runner.problem() is None, 20, "the query runs once what is wrong is mended")
+    eventually(lambda: runner.problem() is None, 20, "it stands by when it has failed too often")
+    assert not failing
+    in_office = True
+    eventually(lambda: running, 20, "the query runs when it is its turn again")
     in_office = False
     eventually(lambda: released, 20, "the query ends when another instance decides")
     assert runner.problem() is None, "it stands by"
