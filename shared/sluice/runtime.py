@@ -23,7 +23,7 @@ from sluice.heartbeats import Heartbeats
 from sluice.journal_watch import JournalWatch
 from sluice.kafka.connections import Connections, KafkaConnections
 from sluice.kafka.sending import RequestSender
-from sluice.kafka.topics import Topic, ensure_topics
+from sluice.kafka.topics import Topic
 from sluice.process import Process, Serve, run_process, serve_health
 from sluice.settings import ServiceSettings
 from sluice.telemetry.disk import disk_problem
@@ -109,10 +109,11 @@ def run_service(
     """
     gc.set_threshold(*COLLECTOR_THRESHOLDS)
     sys.setswitchinterval(SWITCH_S)
-    run_process(Runtime, name, settings, partial(_work, start, holds), serve)
+    run_process(Runtime, name, settings, partial(work, start, holds), serve)
 
 
-async def _work(start: Start, holds: bool, runtime: Runtime) -> Never:
+async def work(start: Start, holds: bool, runtime: Runtime) -> Never:
+    """Follow the journal, start the service once it is loaded, and beat until the end: see `run_service`."""
     journal, settings = runtime.journal, runtime.settings
     await _topics(runtime)
     runtime.producer.start()
@@ -137,10 +138,9 @@ async def _work(start: Start, holds: bool, runtime: Runtime) -> Never:
 
 async def _topics(runtime: Runtime) -> None:
     settings = runtime.settings
-    client = settings.kafka_client()
     while True:
         try:
-            few = await asyncio.to_thread(ensure_topics, client, settings.partitions, settings.kafka_replication, 2.0)
+            few = await asyncio.to_thread(runtime.connections.ensure_topics, settings.kafka_replication)
             if few:
                 too_few = f"fewer replicas than {settings.kafka_replication}: {', '.join(few)}"
                 runtime.degraded["topics"] = partial(str, too_few)

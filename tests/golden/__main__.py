@@ -17,7 +17,6 @@ from simulation.lives import run
 from simulation.scopes import run as scopes_run
 from simulation.seeds import quiet
 from simulation.txn import run as txn_run
-from simulation.txn.instances import memory_parts
 
 from golden.journals import FOLDER, Folded, Golden, Line, all_golden, lines_of
 from golden.restored import BEGIN_S, restored
@@ -65,15 +64,13 @@ def _journal(broker: MemoryBroker) -> list[Line]:
 
 
 async def _every_event() -> MemoryBroker:
-    with memory_parts():
-        stage = Stage()
-        await everything(stage)
-        return stage.broker
+    stage = Stage()
+    await everything(stage)
+    return stage.broker
 
 
 async def _restored() -> MemoryBroker:
-    with memory_parts():
-        return (await restored()).broker
+    return (await restored()).broker
 
 
 def _write_results(golden: Golden) -> None:

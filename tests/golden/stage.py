@@ -12,7 +12,6 @@ from unittest.mock import patch
 from simulation.processes import Process, System, WorkflowProcess, touch_store
 from simulation.txn.instances import TXN_SETTINGS, WORKFLOW_SETTINGS, TxnProcess
 from support.backups import back_up
-from support.memory_redis import MemoryRedis
 
 from sluice.backup import restoring
 from sluice.backup.files import read_manifest
@@ -26,6 +25,7 @@ from sluice.domain.workflow import CancelWorkflow, Workflow, running
 from sluice.kafka.topics import JOURNAL
 from sluice.pravega.failure import ConnectionFailure, Failure
 from sluice.pravega.memory import InMemorySegmentStore, Moment
+from txn_manager.wheel.memory_redis import MemoryRedis
 
 PARTITIONS = 2
 DELAYS_S = (0.02,)

@@ -7,7 +7,7 @@ from fastapi import FastAPI
 
 from api_gateway import metrics
 from api_gateway.app import build_app, close_app, open_app
-from api_gateway.console.dead_letters import DeadLetters, dead_letters_of
+from api_gateway.console.dead_letters import DeadLetters
 from api_gateway.console.demonstration import Demonstration, grpc_address, why_not
 from api_gateway.console.feed.feeds import Feeds, Hello
 from api_gateway.console.feed.watch import ChangeWatch
@@ -15,7 +15,7 @@ from api_gateway.console.group_readers import GroupReaders
 from api_gateway.console.lookback import Lookback, LookbackHelper
 from api_gateway.console.overview import Overview
 from api_gateway.console.page_files import version_of_page
-from api_gateway.console.partitions import Partitions, partitions_of
+from api_gateway.console.partitions import Partitions
 from api_gateway.console.rates import Rates
 from api_gateway.console.statistics import Statistics, follow_statistics
 from api_gateway.console.tally import Tally
@@ -143,15 +143,15 @@ async def _console(runtime: Runtime, settings: GatewaySettings, parts: Parts, ma
         lambda: runtime.endpoints.get(PROTOCOL) or grpc_address(reads.cluster()), clock.now_ms, refusal
     )
     runtime.stack.push_async_callback(demonstration.close)
-    kafka = settings.kafka_client()
-    letters = dead_letters_of(kafka, runtime.producer, settings.partitions, runtime.source, clock, journal.chance)
+    read = runtime.connections.read_dead_letters
+    letters = DeadLetters(read, runtime.producer, settings.partitions, runtime.source, clock, journal.chance)
     watch = ChangeWatch(journal)
     hello = Hello(settings.cluster_name, await version_of_page(settings.page_mode))
     lookback = LookbackHelper(settings.instance)
     runtime.stack.push_async_callback(lookback.stop)
     rates = Rates(store, reads.known_stream)
     runtime.stack.push_async_callback(rates.stop)
-    partitions = partitions_of(kafka, settings.partitions, clock)
+    partitions = Partitions(runtime.connections.group_progress(), clock)
     runtime.stack.push_async_callback(partitions.stop)
     overview = Overview(journal, Tally(journal, watch), letters, clock)
     runtime.stack.push_async_callback(overview.stop)

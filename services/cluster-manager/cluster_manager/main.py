@@ -7,12 +7,14 @@ one, and that another takes over when it is gone. The others stand by with every
 import logging
 import time
 from collections import Counter
+from collections.abc import Callable
+from typing import Protocol
 
 from cluster_manager.containers import PLACING, ContainerManager
-from cluster_manager.gateways import GatewayNodes
+from cluster_manager.gateways import GatewayNodes, Registry
 from cluster_manager.members import Members
 from cluster_manager.metrics import ACTIVE, MEMBERS, UNASSIGNED
-from cluster_manager.nodes import ZooKeeperNodes
+from cluster_manager.nodes import Nodes, ZooKeeperNodes
 from cluster_manager.settings import ClusterManagerSettings
 from cluster_manager.snapshots import start_snapshots
 from cluster_manager.topic_settings import watch_topic_settings
@@ -34,11 +36,24 @@ log = logging.getLogger(__name__)
 
 SERVICE = "cluster-manager"
 
+NodesOf = Callable[[Callable[[], None]], "SessionNodes"]
+"""Makes what stands for ZooKeeper; it calls back for every change."""
+
+
+class SessionNodes(Nodes, Registry, Protocol):
+    """See ZooKeeperNodes."""
+
+    def start(self) -> None: ...
+
+    async def stop(self) -> None: ...
+
+    def problem(self) -> str | None: ...
+
 
 class ClusterManager:
     """One instance of the service, put together; everything here belongs to the event loop."""
 
-    def __init__(self, runtime: Runtime, settings: ClusterManagerSettings) -> None:
+    def __init__(self, runtime: Runtime, settings: ClusterManagerSettings, nodes_of: NodesOf | None = None) -> None:
         self._runtime = runtime
         self._settings = settings
         self._members = Members(runtime.journal, settings.member_timeout_s, time.monotonic)
@@ -50,16 +65,7 @@ class ClusterManager:
             self._on_failure,
             is_keyed=False,
         )
-        tls, password = settings.zookeeper_client_tls(), settings.zookeeper_password()
-        runtime.watch(tls, password)
-        self._nodes = ZooKeeperNodes(
-            settings.zookeeper,
-            settings.cluster_name,
-            settings.zookeeper_session_timeout_s,
-            settings.zookeeper_call_timeout_s,
-            self._wake,
-            access=ZooKeeperAccess(tls, settings.zookeeper_user, password),
-        )
+        self._nodes = nodes_of(self._wake) if nodes_of is not None else _zookeeper_nodes(runtime, settings, self._wake)
         self._containers = ContainerManager(
             runtime.journal,
             self._nodes,
@@ -86,8 +92,8 @@ class ClusterManager:
         self._nodes.start()
         runtime.spawn(self._manage(), "container manager")
         runtime.spawn(self._gateways.run(), "gateways in ZooKeeper")
-        runtime.spawn(watch_topic_settings(runtime), "watch of topic settings")
         if runtime.connections.snapshots is not None:
+            runtime.spawn(watch_topic_settings(runtime), "watch of topic settings")
             start_snapshots(runtime, self._settings, runtime.connections.snapshots, self.active)
         runtime.stack.push_async_callback(self._consumer.stop)
         self._consumer.start()
@@ -134,6 +140,21 @@ class ClusterManager:
         MEMBERS.clear()
         for service, members in Counter(member.service for member in cluster.members.values()).items():
             MEMBERS.labels(service).set(members)
+
+
+def _zookeeper_nodes(
+    runtime: Runtime, settings: ClusterManagerSettings, on_change: Callable[[], None]
+) -> ZooKeeperNodes:
+    tls, password = settings.zookeeper_client_tls(), settings.zookeeper_password()
+    runtime.watch(tls, password)
+    return ZooKeeperNodes(
+        settings.zookeeper,
+        settings.cluster_name,
+        settings.zookeeper_session_timeout_s,
+        settings.zookeeper_call_timeout_s,
+        on_change,
+        access=ZooKeeperAccess(tls, settings.zookeeper_user, password),
+    )
 
 
 def main() -> None:

@@ -10,18 +10,19 @@ from stream_workflows.service import WorkflowService
 from stream_workflows.settings import WorkflowSettings
 
 
+async def start(runtime: Runtime, settings: WorkflowSettings) -> None:
+    """Serve until the runtime's stack is unwound."""
+    store = open_data_plane(runtime, settings.store_timeout_s)
+    service = WorkflowService(runtime, settings, store)
+    consumer = service.consumer
+    runtime.checks["consumer"] = consumer.problem
+    consumer.start()
+    runtime.stack.push_async_callback(consumer.stop)
+    runtime.spawn(periodic_work(runtime, settings, store, lambda: consumer.partitions).run(), "periodic")
+    reporter = StatisticsReporter(runtime, OperationCounter(), lambda: consumer.partitions)
+    runtime.spawn(reporter.run(settings.statistics_s), "statistics reports")
+
+
 def main() -> None:
     settings = settings_of(WorkflowSettings)
-
-    async def start(runtime: Runtime) -> None:
-        store = open_data_plane(runtime, settings.store_timeout_s)
-        service = WorkflowService(runtime, settings, store)
-        consumer = service.consumer
-        runtime.checks["consumer"] = consumer.problem
-        consumer.start()
-        runtime.stack.push_async_callback(consumer.stop)
-        runtime.spawn(periodic_work(runtime, settings, store, lambda: consumer.partitions).run(), "periodic")
-        reporter = StatisticsReporter(runtime, OperationCounter(), lambda: consumer.partitions)
-        runtime.spawn(reporter.run(settings.statistics_s), "statistics reports")
-
-    run_service("stream-workflows", settings, start)
+    run_service("stream-workflows", settings, lambda runtime: start(runtime, settings))

@@ -10,19 +10,29 @@ from sluice.workflows.statistics import StatisticsReporter
 from txn_manager.service import TxnService
 from txn_manager.settings import TxnSettings
 from txn_manager.statistics.supervisor import StatisticsProcess
+from txn_manager.wheel.redis_access import redis_access
+from txn_manager.wheel.timer_redis import TimerClients
+
+
+async def start(runtime: Runtime, settings: TxnSettings, redis: TimerClients) -> TxnService:
+    """Serve until what it returns is stopped."""
+    store = open_data_plane(runtime, settings.store_timeout_s)
+    service = TxnService(runtime, settings, store, redis)
+    runtime.checks.update(service.checks())
+    runtime.degraded.update(service.degraded())
+    await service.start()
+    reporter = StatisticsReporter(runtime, TransactionCounter(), lambda: service.commits.partitions, progress=True)
+    runtime.spawn(reporter.run(settings.statistics_s), "statistics reports")
+    return service
 
 
 def main() -> None:
     settings = settings_of(TxnSettings)
 
-    async def start(runtime: Runtime) -> None:
-        store = open_data_plane(runtime, settings.store_timeout_s)
-        service = TxnService(runtime, settings, store)
-        runtime.checks.update(service.checks())
-        runtime.degraded.update(service.degraded())
-        await service.start()
-        reporter = StatisticsReporter(runtime, TransactionCounter(), lambda: service.commits.partitions, progress=True)
-        runtime.spawn(reporter.run(settings.statistics_s), "statistics reports")
+    async def begin(runtime: Runtime) -> None:
+        redis = redis_access(settings.redis_url.get_secret_value(), settings.redis_password_file)
+        runtime.watch(*redis.watched)
+        service = await start(runtime, settings, redis)
         statistics = StatisticsProcess(settings)
 
         async def begin_statistics() -> None:
@@ -37,4 +47,4 @@ def main() -> None:
         runtime.stack.push_async_callback(stop)
         runtime.spawn(begin_statistics(), "start of the statistics")
 
-    run_service("txn-manager", settings, start)
+    run_service("txn-manager", settings, begin)

@@ -38,8 +38,7 @@ from txn_manager.skipped_segments import SkippedSegments
 from txn_manager.step_context import TransactionStepContext
 from txn_manager.transaction_completion import TransactionCompletion
 from txn_manager.transaction_metrics import TransactionMetrics
-from txn_manager.wheel.redis_access import redis_access
-from txn_manager.wheel.timer_redis import TimerRedis
+from txn_manager.wheel.timer_redis import TimerClients, TimerRedis
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +49,7 @@ Passed = Callable[[str, c.CheckLease, int], Awaitable[None]]
 class TxnService:
     """Takes requests off the topics and decides them."""
 
-    def __init__(self, runtime: Runtime, settings: TxnSettings, store: SegmentStore) -> None:
+    def __init__(self, runtime: Runtime, settings: TxnSettings, store: SegmentStore, redis: TimerClients) -> None:
         self._runtime = runtime
         self._settings = settings
         journal = self._journal = runtime.journal
@@ -58,8 +57,6 @@ class TxnService:
         self._decisions = decisions(limits)
         crash_points = CrashPoints(settings.crash_at)
         self.outages = OutageTracker()
-        redis = redis_access(settings.redis_url.get_secret_value(), settings.redis_password_file)
-        runtime.watch(*redis.watched)
         timer_redis = TimerRedis(redis.client)
         runtime.stack.push_async_callback(timer_redis.close)
         grace_ms = int(settings.grace_s * 1000)

@@ -307,3 +307,39 @@ class Model(Protocol):
     def decode(self, value: bytes) -> Any:
         """The record (`sluice.engine.record.Record`). Raises msgspec.DecodeError or msgspec.ValidationError."""
         ...
+
+
+class PartitionProgress(msgspec.Struct, frozen=True):
+    """A partition of requests: its owner's client id, "" without one, and how many records are not acknowledged.
+
+    `end` is the offset of the next record, `oldest_ms` how long ago the broker took the oldest one that is open: None
+    if none is.
+    """
+
+    topic: str
+    partition: int
+    owner: str
+    lag: int
+    end: int
+    oldest_ms: int | None
+
+
+class GroupProgress(Protocol):
+    """How far those are that read requests."""
+
+    def fetch(self, now_ms: int) -> list[PartitionProgress]:
+        """All there is to say; blocks."""
+        ...
+
+    def close(self) -> None:
+        """Hold no connections until the next question."""
+        ...
+
+
+class Following(Protocol):
+    """Has what lands in a topic handed over, until it is stopped; `failure` is what ended it by itself."""
+
+    @property
+    def failure(self) -> BaseException | None: ...
+
+    async def stop(self) -> None: ...

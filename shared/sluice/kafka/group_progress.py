@@ -10,10 +10,10 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import msgspec
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from sluice.engine.ports import PartitionProgress
 from sluice.exceptions import in_words
 from sluice.kafka.answers import result_of
 from sluice.kafka.offsets import PartitionId, begins_of, ends_of, first_since
@@ -36,22 +36,7 @@ class GroupsUnavailableError(Exception):
     """Kafka did not answer in time."""
 
 
-class PartitionProgress(msgspec.Struct, frozen=True):
-    """A partition of requests: its owner's client id, "" without one, and how many records are not acknowledged.
-
-    `end` is the offset of the next record, `oldest_ms` how long ago the broker took the oldest one that is open: None
-    if none is.
-    """
-
-    topic: str
-    partition: int
-    owner: str
-    lag: int
-    end: int
-    oldest_ms: int | None
-
-
-class GroupProgress:
+class KafkaGroupProgress:
     """Of a Kafka; `client` is the common librdkafka configuration, `partitions` how many keyed topics have."""
 
     def __init__(self, client: dict[str, Any], partitions: int) -> None:

@@ -18,6 +18,8 @@ MAX_RECORD_BYTES = 8 * 1024 * 1024
 PRODUCE_TIMEOUT_S = 10.0
 _TICK_S = 1e-6
 
+_ALL_ALIKE: Mapping[str, int] = {}
+
 Headers = Sequence[tuple[str, Any]] | Mapping[str, Any]
 
 
@@ -78,7 +80,8 @@ class MemoryBroker:
 
     `refusals` and `lost_acks` count the next records of `faulty_topic` that are not taken, and that are taken without
     an acknowledgement. A partition of a topic in `unwritable` takes no records. `is_running` says whether a member's
-    process runs: one that does not loses its partitions after the session's time.
+    process runs: one that does not loses its partitions after the session's time. `counts` are the topics that do not
+    have so many `partitions` as all others.
     """
 
     def __init__(
@@ -88,8 +91,10 @@ class MemoryBroker:
         delays_s: Sequence[float] = (0.0,),
         began_ms: int = 0,
         max_bytes: int = MAX_RECORD_BYTES,
+        counts: Mapping[str, int] = _ALL_ALIKE,
     ) -> None:
         self.partitions = partitions
+        self._counts = counts
         self.random = random or Random(0)
         self.loop = asyncio.get_running_loop()
         self.outside = contextvars.Context()
@@ -114,11 +119,15 @@ class MemoryBroker:
         """See Clock."""
         return self._began_ms + int(self.loop.time() * 1e9) // 1_000_000
 
+    def count(self, topic: str) -> int:
+        """How many partitions the topic has."""
+        return self._counts.get(topic, self.partitions)
+
     def logs(self, topic: str) -> list[list[MemoryMessage]]:
         """The records of each partition."""
         logs = self._logs.get(topic)
         if logs is None:
-            logs = self._logs[topic] = [[] for _ in range(self.partitions)]
+            logs = self._logs[topic] = [[] for _ in range(self.count(topic))]
         return logs
 
     def log(self, topic: str, partition: int) -> list[MemoryMessage]:
@@ -146,7 +155,7 @@ class MemoryBroker:
         """Delete the topic and create it anew, empty."""
         self._creations[topic] = self.topic_id(topic) + 1
         self._logs.pop(topic, None)
-        for partition in range(self.partitions):
+        for partition in range(self.count(topic)):
             self._epochs.pop((topic, partition), None)
             self._begins.pop((topic, partition), None)
             self._cut(topic, partition, 0)
@@ -210,7 +219,7 @@ class MemoryBroker:
     # What lands, and who is notified.
 
     def land(self, topic: str, key: str, value: bytes, headers: Headers = ()) -> MemoryMessage:
-        return self.land_in(topic, partition_of(key, self.partitions), key, value, headers)
+        return self.land_in(topic, partition_of(key, self.count(topic)), key, value, headers)
 
     def land_in(self, topic: str, partition: int, key: str, value: bytes, headers: Headers = ()) -> MemoryMessage:
         """Append to a partition that need not be that of the key."""
@@ -284,7 +293,7 @@ class MemoryProducer:
         if broker.faulty_topic == topic and broker.refusals:
             broker.refusals -= 1
             raise SendError("away")
-        if (topic, partition_of(key, broker.partitions)) in broker.unwritable:
+        if (topic, partition_of(key, broker.count(topic))) in broker.unwritable:
             loop.call_at(now + PRODUCE_TIMEOUT_S, done, SendError("Local: Message timed out"), context=broker.outside)
         elif broker.faulty_topic == topic and broker.lost_acks:
             broker.lost_acks -= 1
@@ -304,7 +313,7 @@ class MemoryProducer:
         self, when: float, topic: str, key: str, value: bytes, headers: Headers, done: Callable[[None], None]
     ) -> None:
         """Behind what was sent to the partition before."""
-        where = (topic, partition_of(key, self._broker.partitions))
+        where = (topic, partition_of(key, self._broker.count(topic)))
         loop, outside = self._broker.loop, self._broker.outside
         when = max(when, self._last.get(where, 0.0))
         self._last[where] = when + _TICK_S

@@ -1,13 +1,17 @@
 """All that a process reaches, in memory: what `sluice.kafka.connections` is on Kafka."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
-from sluice.engine.ports import Clock, SnapshotStore
-from sluice.memory.broker import MemoryBroker, MemoryProducer
+from sluice.engine.ports import Clock, PartitionProgress, SnapshotStore
+from sluice.memory.broker import Fetching, MemoryBroker, MemoryMessage, MemoryProducer
 from sluice.memory.log import MemoryLog
 from sluice.memory.requests import MemoryGroup, MemoryRequestSource
 from sluice.memory.snapshots import MemorySnapshotStore
+
+DEAD_LETTERS = "sluice.dead-letters"
+_TAIL = -2000
+"""Below it logical offsets count from the end, as in librdkafka (`RD_KAFKA_OFFSET_TAIL`)."""
 
 
 class MemoryGroups:
@@ -65,3 +69,62 @@ class MemoryConnections:
     def request_source(self, topic: str, _group: str) -> MemoryRequestSource:
         """See Connections."""
         return self._groups.group(topic).source(self.process)
+
+    def ensure_topics(self, _replication: int) -> Sequence[str]:
+        """See Connections. A topic is there once it is used."""
+        return ()
+
+    def follow(
+        self, _name: str, topic: str, begins: Mapping[int, int], observe: Callable[[Sequence[MemoryMessage]], None]
+    ) -> "MemoryFollowing":
+        """See Connections."""
+        return MemoryFollowing(self._groups.broker, topic, begins, observe)
+
+    def read_dead_letters(
+        self, begin: Mapping[int, int], end: Mapping[int, int], on_message: Callable[[MemoryMessage], None]
+    ) -> None:
+        """See Connections."""
+        for partition, offset in begin.items():
+            log = self._groups.broker.log(DEAD_LETTERS, partition)
+            for message in log[offset : end.get(partition, len(log)) + 1]:
+                on_message(message)
+
+    def group_progress(self) -> "MemoryGroupProgress":
+        """See Connections."""
+        return MemoryGroupProgress(self._groups)
+
+
+class MemoryFollowing:
+    """See Following."""
+
+    failure = None
+
+    def __init__(
+        self,
+        broker: MemoryBroker,
+        topic: str,
+        begins: Mapping[int, int],
+        observe: Callable[[Sequence[MemoryMessage]], None],
+    ) -> None:
+        self._fetching = Fetching(broker, topic, observe)
+        ends = [len(log) for log in broker.logs(topic)]
+        tails = {p: max(0, ends[p] - (_TAIL - begin)) if begin <= _TAIL else 0 for p, begin in begins.items()}
+        self._fetching.start({p: max(broker.begin(topic, p), first) for p, first in tails.items()})
+
+    async def stop(self) -> None:
+        """See Following."""
+        self._fetching.end()
+
+
+class MemoryGroupProgress:
+    """See GroupProgress."""
+
+    def __init__(self, groups: MemoryGroups) -> None:
+        self._groups = groups
+
+    def fetch(self, now_ms: int) -> list[PartitionProgress]:
+        """See GroupProgress."""
+        return [one for group in list(self._groups.all.values()) for one in group.progress(now_ms)]
+
+    def close(self) -> None:
+        """See GroupProgress."""

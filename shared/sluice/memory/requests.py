@@ -8,7 +8,7 @@ delivered a second time to the next.
 import contextvars
 from collections.abc import Callable, Collection, Sequence
 
-from sluice.engine.ports import EndsUnknownError, SourceListener
+from sluice.engine.ports import EndsUnknownError, PartitionProgress, SourceListener
 from sluice.engine.record import RequestPosition
 from sluice.memory.broker import Fetching, MemoryBroker, MemoryMessage
 
@@ -94,11 +94,11 @@ class MemoryGroup:
         self.broker = broker
         self.topic = topic
         self._topic_id = broker.topic_id(topic)
-        self.committed: list[RequestPosition] = [_NOTHING] * broker.partitions
-        self.owners: list[MemoryRequestSource | None] = [None] * broker.partitions
+        self.committed: list[RequestPosition] = [_NOTHING] * broker.count(topic)
+        self.owners: list[MemoryRequestSource | None] = [None] * broker.count(topic)
         self._on_owned = on_owned
         self._members: list[MemoryRequestSource] = []
-        self._given = [0] * broker.partitions
+        self._given = [0] * broker.count(topic)
         self._lost: list[MemoryRequestSource] = []
 
     def source(self, process: object) -> MemoryRequestSource:
@@ -150,9 +150,18 @@ class MemoryGroup:
                 self.committed[partition] = position
         return bool(due)
 
+    def progress(self, now_ms: int) -> list[PartitionProgress]:
+        """How far its members have come, by what is committed; an owner's name is its process."""
+        found = []
+        for partition, (owner, log) in enumerate(zip(self.owners, self.broker.logs(self.topic), strict=True)):
+            begin, name = self._begin(partition), str(owner.process) if owner is not None else ""
+            oldest_ms = now_ms - log[begin].timestamp()[1] if begin < len(log) else None
+            found.append(PartitionProgress(self.topic, partition, name, len(log) - begin, len(log), oldest_ms))
+        return found
+
     def lose_offsets(self) -> None:
         """Nothing is committed any more: a new owner reads all there is."""
-        self.committed = [_NOTHING] * self.broker.partitions
+        self.committed = [_NOTHING] * len(self.committed)
 
     def _forget_deleted_topic(self) -> None:
         """What was committed of a topic goes with it."""

@@ -14,7 +14,6 @@ from simulation.judged.gateways import GatewayProcess
 from simulation.lives import run
 from simulation.seeds import quiet
 from simulation.txn import faults
-from simulation.txn.instances import memory_parts
 from simulation.txn.plant import PARTITIONS, Plant
 from support.judged_clients import Clients
 
@@ -93,5 +92,5 @@ async def _run(seed: int, history: TextIO, operations: int) -> None:
 
 def write_history(seed: int, history: TextIO, operations: int) -> None:
     """Write so many operations, which all follow from the seed."""
-    with quiet(), memory_parts():
+    with quiet():
         run(_run(seed, history, operations))

@@ -1,16 +1,13 @@
 """The processes of txn-manager, on a Redis in memory; they and those of stream-workflows share a journal."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, cast
-from unittest.mock import patch
+from typing import TYPE_CHECKING, cast
 
-from simulation.processes import PROCESS, Process
-from support.memory_redis import MemoryRedisAccess
+from simulation.processes import Process
 
 from stream_workflows.settings import WorkflowSettings
 from txn_manager.service import TxnService
 from txn_manager.settings import TxnSettings
+from txn_manager.wheel.memory_redis import MemoryRedisAccess
 
 if TYPE_CHECKING:
     from simulation.txn.plant import Plant
@@ -20,24 +17,13 @@ TXN_SETTINGS = TxnSettings(instance="0", partitions=2)
 WORKFLOW_SETTINGS = WorkflowSettings(instance="0", partitions=2)
 
 
-def _redis_access(*_settings: Any) -> MemoryRedisAccess:
-    process = PROCESS.get()
-    return MemoryRedisAccess(cast("Plant", process.system).redis, process.touch)
-
-
-@contextmanager
-def memory_parts() -> Iterator[None]:
-    """Within it services reach Redis in memory."""
-    with patch("txn_manager.service.redis_access", _redis_access):
-        yield
-
-
 class TxnProcess(Process):
     name = "txn-manager"
 
     def serve(self) -> None:
         assert isinstance(self.settings, TxnSettings)
-        self.service = TxnService(self.runtime, self.settings, self.system.store)
+        redis = MemoryRedisAccess(cast("Plant", self.system).redis, self.touch)
+        self.service = TxnService(self.runtime, self.settings, self.system.store, redis)
         self.system.loop.create_task(self.service.start())
         self._beat()
 

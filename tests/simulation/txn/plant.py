@@ -9,7 +9,6 @@ from simulation.processes import Process, System, WorkflowProcess, touch_store
 from simulation.stores import Stores
 from simulation.txn.auditor import Auditor
 from simulation.txn.instances import TXN_SETTINGS, WORKFLOW_SETTINGS, TxnProcess
-from support.memory_redis import MemoryRedis
 
 from sluice.domain.commands import Command
 from sluice.domain.decision import Reply
@@ -17,6 +16,7 @@ from sluice.domain.model import JournalEntry
 from sluice.engine.partition import partition_of
 from sluice.kafka.topics import REQUESTS_TRANSACTIONS
 from sluice.memory.requests import MemoryGroup
+from txn_manager.wheel.memory_redis import MemoryRedis
 
 PARTITIONS = 2
 DELAYS_S = (0.0, 0.0, 0.0, 0.0005, 0.001, 0.003, 0.02)

@@ -12,7 +12,6 @@ from simulation.txn.administration import Administration
 from simulation.txn.clients import Clients
 from simulation.txn.epoch_rules import EpochRules
 from simulation.txn.faults import Faults
-from simulation.txn.instances import memory_parts
 from simulation.txn.lease_rules import LeaseRules
 from simulation.txn.plant import Plant
 from simulation.txn.prepared_rules import PreparedRules
@@ -118,5 +117,4 @@ def _prepared(random: Random) -> dict[str, Any]:
 
 def run_seed(seed: int) -> Run:
     """Raises Violation."""
-    with memory_parts():
-        return run_one(Run, seed, "tests/simulation/test_transactions.py")
+    return run_one(Run, seed, "tests/simulation/test_transactions.py")

@@ -12,7 +12,6 @@ from unittest.mock import MagicMock
 import pytest
 from kazoo.client import KazooState
 from py4j.protocol import Py4JJavaError
-from support.memory_redis import MemoryRedis, MemoryRedisAccess
 
 from cluster_manager.nodes import ZooKeeperNodes
 from harness import eventually
@@ -26,6 +25,7 @@ from sluice.runtime import Runtime
 from sluice.settings import ServiceSettings
 from sluice.workflows.data_plane import ROUND_S, DataPlane
 from txn_manager.timers import Timers
+from txn_manager.wheel.memory_redis import MemoryRedis, MemoryRedisAccess
 from txn_manager.wheel.timer_redis import TimerRedis
 from txn_manager.wheel.wheel import REST_MS
 

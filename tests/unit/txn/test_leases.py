@@ -6,7 +6,6 @@ from random import Random
 from typing import Any, cast
 
 import pytest
-from support.memory_redis import MemoryRedis, MemoryRedisAccess
 from support.memory_world import ManualClock, MemoryWorld, settle, until
 
 from sluice.domain.events import Event
@@ -27,6 +26,7 @@ from txn_manager.leases import CHECK_AGAIN_MS, GRACE_SHARE, MAX_ANEW_MS, Leases
 from txn_manager.outage_tracker import SILENCE_MS, OutageTracker
 from txn_manager.service import TxnService
 from txn_manager.settings import TxnSettings
+from txn_manager.wheel.memory_redis import MemoryRedis, MemoryRedisAccess
 
 STREAM = StreamId("sc", "st")
 KEY = STREAM.key
@@ -418,14 +418,11 @@ async def test_a_check_that_got_lost_says_nothing_once_the_partition_is_another_
     assert [topic for topic, _ in scene.sent()] == [ABORT.name]
 
 
-async def test_a_check_behind_a_ping_that_cannot_be_decided_aborts_nothing(
-    virtual_time: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_check_behind_a_ping_that_cannot_be_decided_aborts_nothing(virtual_time: None) -> None:
     redis = MemoryRedis(Random(1))
     redis.away_until_s = math.inf
-    monkeypatch.setattr("txn_manager.service.redis_access", lambda *_: MemoryRedisAccess(redis))
     world = MemoryWorld("txn-manager")
-    service = TxnService(world.first.runtime, TxnSettings(), world.store)
+    service = TxnService(world.first.runtime, TxnSettings(), world.store, MemoryRedisAccess(redis))
     consumers = (service.requests, service.commits, service.aborts)
     for consumer in consumers:
         consumer.start()

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.memory_redis import MemoryRedis, MemoryRedisAccess
 from support.redis_server import PrivateRedis, private_redis
 from support.wait import eventually, eventually_async
 
 from txn_manager.wheel.errors import WheelLostError, WheelUnavailableError
+from txn_manager.wheel.memory_redis import MemoryRedis, MemoryRedisAccess
 from txn_manager.wheel.redis_access import redis_access
 from txn_manager.wheel.timer_redis import EXPIRY_S, MAX_BATCH, TimerRedis, Turn
 

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from random import Random
 
 from prometheus_client import REGISTRY
-from support.memory_redis import MemoryRedis, MemoryRedisAccess
 
 from txn_manager.timers import Timers
+from txn_manager.wheel.memory_redis import MemoryRedis, MemoryRedisAccess
 from txn_manager.wheel.timer_redis import TimerRedis
 
 TICK_MS = SLOT_MS = 1_000

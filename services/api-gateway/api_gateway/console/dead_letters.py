@@ -12,9 +12,8 @@ import asyncio
 import heapq
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -26,7 +25,6 @@ from sluice.kafka.dead_letters import (
     FailedRecord,
     Settlement,
     failed_record_of,
-    read_dead_letters,
     send_settlement,
     settled_in,
 )
@@ -336,10 +334,3 @@ def _with_id(value: bytes, id: str) -> tuple[str, bytes]:
         return "", value
     principal = calling_principal() or request.principal
     return id, encode_request(msgspec.structs.replace(request, id=id, principal=principal))
-
-
-def dead_letters_of(
-    client: dict[str, Any], producer: RecordProducer, partitions: int, by: str, clock: Clock, chance: Chance
-) -> DeadLetters:
-    """Those of a Kafka; `client` is the common librdkafka configuration."""
-    return DeadLetters(partial(read_dead_letters, client), producer, partitions, by, clock, chance)

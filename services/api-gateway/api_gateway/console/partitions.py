@@ -4,24 +4,15 @@ A thread does that, one at a time; all pages that want it meanwhile get the same
 """
 
 import asyncio
-from typing import Protocol
 
 import msgspec
 
-from sluice.engine.ports import Clock
-from sluice.kafka.group_progress import GroupProgress, GroupsUnavailableError, PartitionProgress
+from sluice.engine.ports import Clock, GroupProgress, PartitionProgress
+from sluice.kafka.group_progress import GroupsUnavailableError
 
 FRESH_MS = 2_000
 HELD_S = 30.0
 """For how long connections to Kafka are held when no page shows it."""
-
-
-class Fetch(Protocol):
-    """See GroupProgress."""
-
-    def fetch(self, now_ms: int) -> list[PartitionProgress]: ...
-
-    def close(self) -> None: ...
 
 
 class Progress(msgspec.Struct, frozen=True):
@@ -34,7 +25,7 @@ class Progress(msgspec.Struct, frozen=True):
 class Partitions:
     """What `fetch` gives, shared for a moment."""
 
-    def __init__(self, fetch: Fetch, clock: Clock) -> None:
+    def __init__(self, fetch: GroupProgress, clock: Clock) -> None:
         self._fetch = fetch
         self._clock = clock
         self._last: Progress | None = None
@@ -83,8 +74,3 @@ class Partitions:
     async def _close_later(self) -> None:
         await asyncio.sleep(HELD_S)
         await self._close()
-
-
-def partitions_of(client: dict[str, object], partitions: int, clock: Clock) -> Partitions:
-    """Those of a Kafka; `client` is the common librdkafka configuration."""
-    return Partitions(GroupProgress(client, partitions), clock)

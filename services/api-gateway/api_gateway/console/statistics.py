@@ -6,15 +6,16 @@ as it is and grows old, which readers see. Belongs to the event loop.
 """
 
 import logging
+from collections.abc import Sequence
 
 import msgspec
-from confluent_kafka import OFFSET_BEGINNING, Message, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING
 
 from api_gateway.edge.following import follow
 from sluice.domain.ids import StreamId
 from sluice.engine.partition import partition_of
+from sluice.engine.ports import Message
 from sluice.insight.statistics import Folded, StatisticsProgress, WindowKind, WindowStatistics
-from sluice.kafka.poll_thread import Batch
 from sluice.kafka.topics import STATISTICS_WINDOWS
 from sluice.runtime import Runtime
 
@@ -43,7 +44,7 @@ class Statistics:
         """
         return self._as_of.get(partition_of(id.key, self._partitions))
 
-    def take_in(self, batch: Batch) -> None:
+    def take_in(self, batch: Sequence[Message]) -> None:
         """Take in records of the topic."""
         for message in batch:
             if message.error() is None:
@@ -76,6 +77,6 @@ def follow_statistics(runtime: Runtime) -> Statistics:
     """Listens as long as the service lives."""
     partitions = runtime.settings.partitions
     statistics = Statistics(partitions)
-    begin = [TopicPartition(STATISTICS_WINDOWS.name, p, OFFSET_BEGINNING) for p in range(partitions)]
-    follow(runtime, "statistics", begin, statistics.take_in)
+    begins = dict.fromkeys(range(partitions), OFFSET_BEGINNING)
+    follow(runtime, "statistics", STATISTICS_WINDOWS.name, begins, statistics.take_in)
     return statistics

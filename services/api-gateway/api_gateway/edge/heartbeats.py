@@ -7,7 +7,6 @@ is followed here from its latest records on. Belongs to the event loop.
 from collections.abc import Sequence
 
 import msgspec
-from confluent_kafka import TopicPartition
 
 from api_gateway.edge.following import follow
 from sluice.domain.cluster.commands import HEARTBEAT_S, Heartbeat
@@ -74,5 +73,5 @@ class LastHeartbeats:
 def follow_heartbeats(runtime: Runtime) -> LastHeartbeats:
     """Listens as long as the service lives."""
     heartbeats = LastHeartbeats()
-    follow(runtime, "signs of life", [TopicPartition(REQUESTS_CLUSTER.name, 0, LATEST)], heartbeats.observe)
+    follow(runtime, "signs of life", REQUESTS_CLUSTER.name, {0: LATEST}, heartbeats.observe)
     return heartbeats

@@ -9,7 +9,7 @@ Concurrency: any number of tasks of one event loop. A call is attempted once and
 import asyncio
 from collections.abc import Callable, Mapping
 from importlib.resources import files
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 from redis.asyncio import Redis
@@ -27,6 +27,13 @@ EXPIRY_S = 3_600
 Address = tuple[str, int]
 Connect = Callable[[Address | None], Redis]
 """Gives a client of this node of Redis; of the one that the settings name, if it is None."""
+
+
+class TimerClients(Protocol):
+    """See RedisAccess."""
+
+    def client(self, address: Address | None = None) -> Redis: ...
+
 
 _SCRIPT = (files("txn_manager.wheel") / "turn.lua").read_text(encoding="utf-8")
 

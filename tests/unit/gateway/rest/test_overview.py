@@ -20,8 +20,8 @@ from sluice.domain.ids import StreamId
 from sluice.domain.stream.commands import DecisionKind
 from sluice.domain.stream.events import DecisionRecorded, StreamSealStarted
 from sluice.domain.workflow import WorkflowStepFailed
+from sluice.engine.ports import PartitionProgress
 from sluice.insight.progress import Progress
-from sluice.kafka.group_progress import PartitionProgress
 
 S = "/sluice/v1"
 ST = StreamId("sc", "st")

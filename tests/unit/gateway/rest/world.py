@@ -33,9 +33,9 @@ from api_gateway.edge.worker import Worker
 from api_gateway.settings import GatewaySettings
 from sluice.domain.cluster.events import ContainersAssigned
 from sluice.domain.host import Host
-from sluice.engine.ports import Clock, Message
+from sluice.engine.ports import Clock, Message, PartitionProgress
 from sluice.kafka.dead_letters import DeadLettersUnavailableError
-from sluice.kafka.group_progress import GroupsUnavailableError, PartitionProgress
+from sluice.kafka.group_progress import GroupsUnavailableError
 from sluice.kafka.headers import Headers
 from sluice.kafka.requests import Request
 from sluice.kafka.topics import DEAD_LETTERS
