@@ -39,9 +39,8 @@ from sluice.engine.offsets import RequestFacts
 from sluice.engine.ports import Log, Message, RequestSource
 from sluice.engine.record import RequestPosition
 from sluice.engine.step import all_done
-from sluice.kafka.connections import RecordProducer
 from sluice.kafka.log import KafkaLog
-from sluice.kafka.producer import KafkaProducer
+from sluice.kafka.producer import KafkaProducer, RecordProducer
 from sluice.kafka.request_source import KafkaRequestSource
 from sluice.kafka.topics import JOURNAL
 from sluice.kafka_config import clients

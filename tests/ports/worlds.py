@@ -22,9 +22,8 @@ from sluice.engine.consumer import Continuation, Delivery, RequestConsumer
 from sluice.engine.journal import Journal
 from sluice.engine.partition import partition_of
 from sluice.engine.ports import Log, RequestSource, SnapshotStore
-from sluice.kafka.connections import RecordProducer
 from sluice.kafka.log import KafkaLog
-from sluice.kafka.producer import KafkaProducer
+from sluice.kafka.producer import KafkaProducer, RecordProducer
 from sluice.kafka.request_source import KafkaRequestSource
 from sluice.kafka.snapshots import KafkaSnapshotStore
 from sluice.kafka.topics import JOURNAL

@@ -26,7 +26,6 @@ from retention_spark.listener import ProgressListener
 from retention_spark.metrics import ACTIVE
 from retention_spark.query import QueryPlan, pause_of, plans, start_query
 from retention_spark.query_supervisor import QueryRunner
-from retention_spark.report_decider import SERVICE
 from retention_spark.session import open_session, wait_for_end, works_here
 from retention_spark.settings import SparkSettings
 from sluice.domain.cluster.commands import Heartbeat
@@ -40,6 +39,7 @@ from sluice.process import Process, run_process
 from sluice.settings import settings_of
 from sluice.telemetry.health import Checks, problems
 from sluice.telemetry.scrape import on_scrape
+from sluice.workflows.report_decider import SERVICE
 
 log = logging.getLogger(__name__)
 

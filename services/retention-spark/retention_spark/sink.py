@@ -20,7 +20,6 @@ from retention_spark.archive_files import parquet
 from retention_spark.batch_pause import BatchPause
 from retention_spark.files import write_once
 from retention_spark.read_position import ReadPosition
-from retention_spark.report_decider import OutgoingRecord
 from retention_spark.settings import SparkSettings
 from retention_spark.stateful_operator import outcomes
 from sluice.domain.stream.commands import DecisionKind
@@ -31,6 +30,7 @@ from sluice.kafka.topics import DEAD_LETTERS, MAX_RECORD_BYTES
 from sluice.kafka_config import clients
 from sluice.policies.reported import HistoryRow
 from sluice.telemetry import metrics
+from sluice.workflows.report_decider import OutgoingRecord
 
 log = logging.getLogger(__name__)
 

@@ -13,10 +13,10 @@ import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
-from retention_spark.buckets import BucketDecider, BucketStep
-from retention_spark.report_decider import OutgoingRecord, ReportDecider, ReportRecord
 from sluice.policies.reported import HistoryRow
 from sluice.policies.rules import Rule
+from sluice.workflows.report_buckets import BucketDecider, BucketStep
+from sluice.workflows.report_decider import OutgoingRecord, ReportDecider, ReportRecord
 
 STATE = "memory binary"
 OUTPUT = "outcome binary"

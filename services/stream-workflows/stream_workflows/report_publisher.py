@@ -10,9 +10,9 @@ import msgspec
 from sluice.domain.stream.retention import RetentionReport
 from sluice.domain.stream.traffic import ScaleReport
 from sluice.engine.ports import Clock
-from sluice.kafka.connections import RecordProducer
 from sluice.kafka.dead_letters import dead_letter_headers, fitting
 from sluice.kafka.headers import cloud_event_headers
+from sluice.kafka.producer import RecordProducer
 from sluice.kafka.topics import DEAD_LETTERS, RETENTION, SCALE
 from sluice.telemetry import metrics
 

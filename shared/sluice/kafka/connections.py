@@ -1,6 +1,5 @@
 """All that a process reaches of Kafka, made in one module."""
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -20,10 +19,9 @@ from sluice.engine.ports import (
 )
 from sluice.kafka.dead_letters import read_dead_letters
 from sluice.kafka.group_progress import KafkaGroupProgress
-from sluice.kafka.headers import Headers
 from sluice.kafka.log import KafkaLog
 from sluice.kafka.poll_thread import PollThread
-from sluice.kafka.producer import KafkaProducer
+from sluice.kafka.producer import KafkaProducer, RecordProducer
 from sluice.kafka.request_source import KafkaRequestSource
 from sluice.kafka.snapshots import KafkaSnapshotStore
 from sluice.kafka.topics import ensure_topics
@@ -32,16 +30,6 @@ from sluice.kafka_config import clients
 TOPICS_TIMEOUT_S = 2.0
 
 Observe = Callable[[Sequence[Message]], None]
-
-
-class RecordProducer(Protocol):
-    """See KafkaProducer."""
-
-    def start(self) -> None: ...
-
-    def stop(self, timeout_s: float = 5.0) -> None: ...
-
-    def send(self, topic: str, key: str, value: bytes, headers: Headers) -> asyncio.Future[None]: ...
 
 
 class Connections(Protocol):

@@ -15,8 +15,8 @@ from confluent_kafka import KafkaException
 
 from sluice.engine.ports import Message, RecordTooLargeError, SendError
 from sluice.exceptions import in_words
-from sluice.kafka.connections import RecordProducer
 from sluice.kafka.headers import Headers, cloud_event_headers
+from sluice.kafka.producer import RecordProducer
 from sluice.kafka.reading import read_records
 from sluice.kafka.topics import DEAD_LETTERS, MAX_RECORD_BYTES, REPLAYABLE
 from sluice.telemetry import metrics

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
@@ -52,6 +52,16 @@ class _Record(msgspec.Struct, frozen=True, eq=False):
     headers: Headers
     ended: Ended
     loop: asyncio.AbstractEventLoop
+
+
+class RecordProducer(Protocol):
+    """See KafkaProducer."""
+
+    def start(self) -> None: ...
+
+    def stop(self, timeout_s: float = 5.0) -> None: ...
+
+    def send(self, topic: str, key: str, value: bytes, headers: Headers) -> asyncio.Future[None]: ...
 
 
 class KafkaProducer:

@@ -5,8 +5,8 @@ import asyncio
 from sluice.domain.commands import Command
 from sluice.engine.consumer import CONTROL_HEADER
 from sluice.engine.ports import Clock, RecordTooLargeError
-from sluice.kafka.connections import RecordProducer
 from sluice.kafka.headers import cloud_event_headers
+from sluice.kafka.producer import RecordProducer
 from sluice.kafka.requests import Request, encode_request
 from sluice.kafka.topics import MAX_REQUEST_BYTES, Topic, is_control, topic_of
 from sluice.telemetry import tracing

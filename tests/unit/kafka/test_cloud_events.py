@@ -9,7 +9,6 @@ import pytest
 from support.cloud_events import attributes_of, check_cloud_event
 from support.decisions import hot, sampled
 
-from retention_spark.report_decider import ReportDecider, ReportRecord
 from sluice.catalog import examples
 from sluice.domain.cluster.commands import Heartbeat
 from sluice.domain.decision import Reply
@@ -45,6 +44,7 @@ from sluice.kafka.topics import (
 )
 from sluice.memory.broker import MemoryBroker, MemoryProducer
 from sluice.policies.rules import RetentionRule, ScaleRule
+from sluice.workflows.report_decider import ReportDecider, ReportRecord
 from stream_workflows.report_publisher import ReportPublisher
 
 NOW = 1_767_603_600_000

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from prometheus_client import REGISTRY
 
-from retention_spark.report_decider import OutgoingRecord, ReportDecider, ReportRecord
 from retention_spark.sink import NotDeliveredError, count_dead_letters, send
 from sluice.engine.partition import partition_of
 from sluice.policies.rules import ScaleRule
+from sluice.workflows.report_decider import OutgoingRecord, ReportDecider, ReportRecord
 
 TOPIC = "test-sink"
 

@@ -18,7 +18,6 @@ from typing import NamedTuple
 import msgspec
 
 from sluice.engine.ports import Chance, Clock, Message
-from sluice.kafka.connections import RecordProducer
 from sluice.kafka.dead_letters import (
     DeadLetterSettled,
     DeadLettersUnavailableError,
@@ -29,6 +28,7 @@ from sluice.kafka.dead_letters import (
     settled_in,
 )
 from sluice.kafka.headers import Headers
+from sluice.kafka.producer import RecordProducer
 from sluice.kafka.requests import decode_request, encode_request
 from sluice.kafka.topics import REPLAYABLE
 from sluice.security.caller import calling_principal

@@ -14,10 +14,10 @@ from collections.abc import Iterable
 
 import msgspec
 
-from retention_spark.report_decider import Decided, OutgoingRecord, ReportDecider, ReportRecord
 from sluice.kafka.topics import MAX_REQUEST_BYTES
 from sluice.policies.memory import StreamMemory
 from sluice.policies.reported import HistoryRow
+from sluice.workflows.report_decider import Decided, OutgoingRecord, ReportDecider, ReportRecord
 
 
 class Slot(msgspec.Struct, frozen=True, array_like=True):

@@ -7,7 +7,6 @@ import msgspec
 import pytest
 from support.decisions import POLICY, halves, hot, sampled
 
-from retention_spark.report_decider import OutgoingRecord, ReportDecider, ReportRecord
 from sluice.domain.config import RetentionPolicy, RetentionType, ScalingPolicy
 from sluice.domain.ids import StreamId
 from sluice.domain.policy.scaling import SILENT_MS, VALID_MS
@@ -19,6 +18,7 @@ from sluice.kafka.requests import decode_request
 from sluice.kafka.topics import DEAD_LETTERS, MAX_RECORD_BYTES, REQUESTS_STREAMS
 from sluice.policies.reported import REPORT_AGAIN_MS, LastReported, is_news
 from sluice.policies.rules import RetentionRule, ScaleRule, Verdict
+from sluice.workflows.report_decider import OutgoingRecord, ReportDecider, ReportRecord
 
 NOW = 1_700_000_000_000
 BY_EVENTS = ScalingPolicy(POLICY.scale_type, POLICY.target_rate, POLICY.scale_factor, POLICY.min_segments)
