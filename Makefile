@@ -31,7 +31,7 @@ SPARK = $(if $(SECURED),SLUICE_KAFKA_CONF=$${SLUICE_KAFKA_CONF:-$(SLUICE_HOME)/s
 	SLUICE_SPARK_HISTORY=$${SLUICE_SPARK_HISTORY:-$(DATA)/retention-spark/history} \
 	SLUICE_SPARK_JARS=$${SLUICE_SPARK_JARS:-$${SLUICE_JARS:-$(SLUICE_HOME)/jars}/spark} \
 	SLUICE_SPARK_LOCAL=$${SLUICE_SPARK_LOCAL:-$(SLUICE_HOME)/run/what-if}
-CODE := shared services cli deploy/local deploy/images deploy/k8s examples/at_least_once examples/distributed_ingest tests bench
+CODE := shared services cli dev deploy/local deploy/images deploy/k8s examples/at_least_once examples/distributed_ingest tests bench
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run up down status decisions what-if questions check generate test contract contract-images soak lint format bench growth chaos fuzz docs golden images k8s-render k8s-check k8s-up k8s-down k8s-test page-check page-vendor lock clean

@@ -14,10 +14,10 @@ from page.fixtures import DEADLINE_S, Open
 from page.gateway import InThread, in_thread
 from page.sample_data import Size
 from playwright.sync_api import Page, expect
-from support.lookback import BrokerSource
 from support.wait import eventually
 from typer.testing import CliRunner, Result
 
+from sluice.lookback.memory import BrokerSource
 from sluice_cli import session
 from sluice_cli.main import app
 

@@ -28,6 +28,7 @@ PROJECTS = (
     "services/cluster-manager",
     "services/retention-spark",
     "cli",
+    "dev",
     "deploy/local",
     "examples/at_least_once",
     "examples/distributed_ingest",

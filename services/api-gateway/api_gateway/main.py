@@ -78,10 +78,10 @@ def handlers(
     }
 
 
-async def start(runtime: Runtime, settings: GatewaySettings, app: FastAPI) -> None:
+async def start(runtime: Runtime, settings: GatewaySettings, app: FastAPI, lookback: Lookback | None = None) -> None:
     """Serve until the runtime's stack is unwound; until the journal is loaded calls are held.
 
-    Raises OSError if the port is taken.
+    Without a `lookback` a helper process reads the past. Raises OSError if the port is taken.
     """
     reads = Reads(runtime.journal)
     requests = Requests(runtime, settings.max_pending, settings.request_timeout_s)
@@ -106,7 +106,7 @@ async def start(runtime: Runtime, settings: GatewaySettings, app: FastAPI) -> No
     }
     metrics.CONSOLE.set(settings.serves.console)
     if settings.serves.console:
-        parts |= await _console(runtime, settings, parts, app.state.capacity.feeds)
+        parts |= await _console(runtime, settings, parts, app.state.capacity.feeds, lookback)
     open_app(app, parts)
     runtime.stack.push_async_callback(close_app, app, settings.stop_grace_s)
     if settings.serves.console:
@@ -135,7 +135,9 @@ async def _serve_grpc(
     runtime.endpoints[PROTOCOL] = settings.grpc_endpoint
 
 
-async def _console(runtime: Runtime, settings: GatewaySettings, parts: Parts, max_feeds: int) -> Parts:
+async def _console(
+    runtime: Runtime, settings: GatewaySettings, parts: Parts, max_feeds: int, lookback: Lookback | None
+) -> Parts:
     """What the routes for operators need beside the parts that all have."""
     journal, clock, reads, store = runtime.journal, runtime.clock, parts[Reads], parts[SegmentStore]
     refusal = why_not(secured=settings.auth_enabled or runtime.identity is not None)
@@ -147,8 +149,9 @@ async def _console(runtime: Runtime, settings: GatewaySettings, parts: Parts, ma
     letters = DeadLetters(read, runtime.producer, settings.partitions, runtime.source, clock, journal.chance)
     watch = ChangeWatch(journal)
     hello = Hello(settings.cluster_name, await version_of_page(settings.page_mode))
-    lookback = LookbackHelper(settings.instance)
-    runtime.stack.push_async_callback(lookback.stop)
+    if lookback is None:
+        helper = lookback = LookbackHelper(settings.instance)
+        runtime.stack.push_async_callback(helper.stop)
     rates = Rates(store, reads.known_stream)
     runtime.stack.push_async_callback(rates.stop)
     partitions = Partitions(runtime.connections.group_progress(), clock)

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 from pydantic import TypeAdapter
-from support.lookback import MemoryLookback
 from support.wait import eventually_async
 from unit.gateway.rest.world import World
 
@@ -21,6 +20,7 @@ from sluice.insight.streams import StreamDescription
 from sluice.insight.tables import TableDescription
 from sluice.lookback.errors import HelperEndedError, TimeIsOverError
 from sluice.lookback.history import ContainersHistory, MembersHistory
+from sluice.lookback.memory import MemoryLookback
 from sluice.lookback.times import show_time
 
 PRESENT_ONLY = {"allowed", "problem", "lastSeen", "problems"}

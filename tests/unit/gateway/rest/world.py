@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import httpx
-from support.lookback import MemoryLookback
 from unit.gateway.system import CONTAINERS, PARTITIONS, MemorySystem
 
 from api_gateway.app import build_app, open_app
@@ -39,6 +38,7 @@ from sluice.kafka.group_progress import GroupsUnavailableError
 from sluice.kafka.headers import Headers
 from sluice.kafka.requests import Request
 from sluice.kafka.topics import DEAD_LETTERS
+from sluice.lookback.memory import MemoryLookback
 from sluice.memory.broker import MemoryBroker, MemoryMessage
 from sluice.pravega.memory import InMemorySegmentStore
 from sluice.pravega.store import SegmentStore

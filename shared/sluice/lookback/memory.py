@@ -1,4 +1,4 @@
-"""The past of topics in memory: the jobs as they are, done in a thread of the test instead of a helper process."""
+"""The past of topics in memory: the jobs as they are, done in a thread instead of a helper process."""
 
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,7 +33,7 @@ class BrokerSource:
     def partitions(self, topic: str) -> int:
         if topic not in _NAMES:
             raise NotFoundError(f"there is no topic {topic}")
-        return self._broker.partitions
+        return self._broker.count(topic)
 
     def id(self, topic: str) -> str:
         return f"{topic}-{self._broker.topic_id(topic)}"

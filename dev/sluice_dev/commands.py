@@ -1,0 +1,77 @@
+"""The command `sluice dev`. It prints where it serves as one line of JSON, and serves until SIGINT or SIGTERM."""
+
+import asyncio
+import signal
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+import typer
+import uvloop
+
+from sluice.exceptions import CannotStartError
+from sluice.telemetry.logs import set_up_logs
+from sluice_dev.options import DevOptions, NotMadeError, StreamToBegin
+
+if TYPE_CHECKING:
+    from sluice_dev.system import DevSystem
+
+FORGETS = "sluice dev: all is in memory, and FORGOTTEN when this process ends. For tests only.\n"
+
+app = typer.Typer(help="A whole Pravega in this process, in memory, for tests. It forgets all when it ends.")
+
+
+@app.callback(invoke_without_command=True)
+def dev(
+    host: Annotated[str, typer.Option(help="Where it listens.")] = "127.0.0.1",
+    grpc_port: Annotated[int, typer.Option(help="Of the controller, for clients; 0: a free one.")] = 9090,
+    rest_port: Annotated[int, typer.Option(help="Of REST and the page; 0: a free one.")] = 10080,
+    store_port: Annotated[int, typer.Option(help="Of the segment store; 0: a free one.")] = 12345,
+    scope: Annotated[list[str] | None, typer.Option(help="A scope to begin with.")] = None,
+    stream: Annotated[
+        list[str] | None, typer.Option(help="A stream to begin with: SCOPE/NAME, or SCOPE/NAME:SEGMENTS.")
+    ] = None,
+    log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "warning",
+) -> None:
+    """A whole Pravega in this process, in memory, for tests. It forgets all when it ends."""
+    streams = tuple(_stream(text) for text in stream or ())
+    options = DevOptions(host, grpc_port, rest_port, store_port, tuple(scope or ()), streams)
+    set_up_logs("sluice-dev", "dev", log_level)
+    sys.stderr.write(FORGETS)
+    try:
+        uvloop.run(_serve(options))
+    except (CannotStartError, NotMadeError, OSError) as error:
+        sys.stderr.write(f"Error: {error}\n")
+        raise typer.Exit(2) from error
+
+
+def _stream(text: str) -> StreamToBegin:
+    path, _, segments = text.partition(":")
+    scope, slash, name = path.partition("/")
+    if not (scope and slash and name) or (segments and not segments.isdecimal()):
+        raise typer.BadParameter(f"{text} is not SCOPE/NAME or SCOPE/NAME:SEGMENTS")
+    return StreamToBegin(scope, name, int(segments or 1))
+
+
+async def _serve(options: DevOptions) -> None:
+    # Imported here: the help of the command line waits for no service.
+    from sluice_dev.system import DevSystem
+
+    system = DevSystem(options)
+    loop = asyncio.get_running_loop()
+    serving = loop.create_task(_until_failed(system))
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, serving.cancel)
+    try:
+        await serving
+    except asyncio.CancelledError:
+        return
+    finally:
+        await system.stop()
+
+
+async def _until_failed(system: "DevSystem") -> None:
+    await system.start()
+    sys.stdout.buffer.write(msgspec.json.encode(system.addresses) + b"\n")
+    sys.stdout.buffer.flush()
+    await system.failed()

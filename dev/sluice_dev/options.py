@@ -1,0 +1,24 @@
+"""What is asked of `sluice dev`."""
+
+import msgspec
+
+
+class NotMadeError(Exception):
+    """A scope or a stream to begin with was refused."""
+
+
+class StreamToBegin(msgspec.Struct, frozen=True):
+    scope: str
+    name: str
+    segments: int = 1
+
+
+class DevOptions(msgspec.Struct, frozen=True):
+    """Port 0 is a free one. Scopes and streams are there to begin with; a stream's scope is, too."""
+
+    host: str = "127.0.0.1"
+    grpc_port: int = 9090
+    rest_port: int = 10080
+    store_port: int = 12345
+    scopes: tuple[str, ...] = ()
+    streams: tuple[StreamToBegin, ...] = ()

@@ -1,0 +1,209 @@
+"""The whole system in one process: the production services over the twins of what they stand on, in real time.
+
+Each service is a Runtime of its own with a journal of its own, as it is in a process of its own; they meet in the
+broker in memory. Concurrency: one event loop for all.
+"""
+
+import asyncio
+import gc
+import random
+import socket
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from functools import partial
+from typing import Any, TypeVar
+
+from api_gateway.app import build_app
+from api_gateway.edge.requests import Requests
+from api_gateway.edge.security.browsers import browsers_of
+from api_gateway.main import guard_of, sessions_of
+from api_gateway.main import start as start_gateway
+from api_gateway.settings import GatewaySettings
+from cluster_manager.main import ClusterManager
+from cluster_manager.settings import ClusterManagerSettings
+from sluice.domain.config import ScalingPolicy, StreamConfig
+from sluice.domain.scope.commands import CreateScope
+from sluice.domain.status import Status
+from sluice.domain.stream.commands import CreateStream
+from sluice.engine.ports import SystemClock
+from sluice.kafka.topics import TOPICS
+from sluice.lookback.memory import MemoryLookback
+from sluice.memory.broker import MemoryBroker
+from sluice.memory.connections import MemoryConnections, MemoryGroups
+from sluice.policies.rules import Rules
+from sluice.pravega.memory import InMemorySegmentStore
+from sluice.pravega.memory_server import MemoryStoreServer
+from sluice.runtime import COLLECTOR_THRESHOLDS, SWITCH_S, Runtime, Start, work
+from sluice.settings import PolicySettings, ServiceSettings
+from sluice.telemetry.health import HttpServer, Problems, problems
+from sluice.telemetry.http_connections import HttpBounds
+from sluice_dev.nodes import MemoryNodes
+from sluice_dev.options import DevOptions, NotMadeError
+from sluice_dev.policies import decide_policies
+from stream_workflows.main import start as start_workflows
+from stream_workflows.settings import WorkflowSettings
+from txn_manager.main import start as start_transactions
+from txn_manager.settings import TxnSettings
+from txn_manager.wheel.memory_redis import MemoryRedis, MemoryRedisAccess
+
+PARTITIONS = 4
+LOOK_S = 0.01
+S = TypeVar("S", bound=ServiceSettings)
+
+UNUSED = "127.0.0.1:1"
+"""Where nothing listens: no other system is looked for."""
+
+
+class DevSystem:
+    """Call `start` before anything else, and `stop` at the end."""
+
+    def __init__(self, options: DevOptions) -> None:
+        self.options = options
+        self.runtimes: list[Runtime] = []
+        self._clock = SystemClock()
+        loop = asyncio.get_running_loop()
+        began_ms = int((time.time() - loop.time()) * 1000)
+        counts = {topic.name: topic.partitions for topic in TOPICS if topic.partitions is not None}
+        self.broker = MemoryBroker(PARTITIONS, random.SystemRandom(), began_ms=began_ms, counts=counts)
+        self.store = InMemorySegmentStore(clock_ms=self.broker.now_ms)
+        self.store_server = MemoryStoreServer(self.store)
+        self._groups = MemoryGroups(self.broker)
+        self._redis = MemoryRedis(self.broker.random)
+        self._stack = AsyncExitStack()
+        self._works: list[asyncio.Task[None]] = []
+        self._requests: Requests | None = None
+
+    async def start(self) -> None:
+        """Return when all is ready. Raises OSError if a port is taken, NotMadeError."""
+        gc.set_threshold(*COLLECTOR_THRESHOLDS)
+        sys.setswitchinterval(SWITCH_S)
+        options = self.options
+        await self.store_server.start(options.host, options.store_port)
+        self._stack.push_async_callback(self.store_server.stop)
+        self._begin("cluster-manager", self._settings(ClusterManagerSettings), self._start_cluster_manager)
+        # The others would find no store until the containers have one, and try again.
+        await self._until_ready()
+        self._begin("stream-workflows", self._settings(WorkflowSettings), self._start_workflows)
+        self._begin("txn-manager", self._settings(TxnSettings), self._start_transactions)
+        self._begin("retention", self._settings(PolicySettings), self._start_policies)
+        await self._begin_gateway()
+        await self._until_ready()
+        await self._make()
+
+    async def stop(self) -> None:
+        for one in reversed(self._works):
+            one.cancel()
+            await asyncio.gather(one, return_exceptions=True)
+        await self._stack.aclose()
+
+    async def failed(self) -> None:
+        """Return, by raising what it was, once a service has ended by itself."""
+        done, _ = await asyncio.wait(self._works, return_when=asyncio.FIRST_COMPLETED)
+        for one in done:
+            one.result()
+
+    @property
+    def addresses(self) -> Mapping[str, str]:
+        """Where clients and people find it."""
+        return {
+            "controller": self._gateway.grpc_endpoint,
+            "rest": f"http://{self._gateway.rest_endpoint}",
+            "segment_store": str(self.store_server.host),
+        }
+
+    def problems(self) -> Problems:
+        """What is not ready yet, by service and check."""
+        found = ((r.name, name, wrong) for r in self.runtimes for name, wrong in problems(r.checks).items())
+        return {f"{service}: {name}": wrong for service, name, wrong in found}
+
+    # The services.
+
+    def _settings(self, kind: type[S], **more: Any) -> S:
+        return kind(
+            host=self.options.host,
+            instance="dev",
+            partitions=PARTITIONS,
+            kafka_bootstrap=UNUSED,
+            zookeeper=UNUSED,
+            archive="",
+            **more,
+        )
+
+    def _begin(self, name: str, settings: ServiceSettings, start: Start) -> None:
+        runtime = Runtime(name, settings, MemoryConnections(self._groups, f"{name}/{settings.instance}"))
+        runtime.checks["started"] = lambda: "starting"
+        self.runtimes.append(runtime)
+        task = asyncio.get_running_loop().create_task(_live(runtime, start), name=name)
+        self._works.append(task)
+
+    async def _start_cluster_manager(self, runtime: Runtime) -> None:
+        settings = self._settings(ClusterManagerSettings, settle_s=0)
+        ClusterManager(runtime, settings, partial(MemoryNodes, (self.store_server.host,))).start()
+
+    async def _start_workflows(self, runtime: Runtime) -> None:
+        await start_workflows(runtime, self._settings(WorkflowSettings))
+
+    async def _start_transactions(self, runtime: Runtime) -> None:
+        service = await start_transactions(runtime, self._settings(TxnSettings), MemoryRedisAccess(self._redis))
+        runtime.stack.push_async_callback(service.stop)
+
+    async def _start_policies(self, runtime: Runtime) -> None:
+        settings = self._settings(PolicySettings)
+        rules = Rules.of(settings.scale_cooldown_s, settings.retention_tick_s, settings.retention_pause_s)
+        decide_policies(runtime, rules)
+
+    async def _begin_gateway(self) -> None:
+        options = self.options
+        ports = {
+            "grpc_port": options.grpc_port or free_port(options.host),
+            "health_port": options.rest_port or free_port(options.host),
+        }
+        settings = self._gateway = self._settings(GatewaySettings, **ports)
+
+        async def start(runtime: Runtime) -> None:
+            guard, sessions = guard_of(runtime, settings), sessions_of(settings, runtime.tokens)
+            connections = settings.max_http_connections
+            app = build_app(runtime, connections, guard, browsers_of(settings), sessions, settings.serves)
+            bounds = HttpBounds(connections, settings.max_header_bytes)
+            server = HttpServer(app, settings.host, *settings.http_ports, identity=runtime.identity, bounds=bounds)
+            await server.start()
+            runtime.stack.push_async_callback(server.stop)
+            await start_gateway(runtime, settings, app, MemoryLookback(self.broker))
+            self._requests = app.state.parts[Requests]
+
+        self._begin("api-gateway", settings, start)
+
+    async def _until_ready(self) -> None:
+        """Checks tell no one when they pass."""
+        while self.problems():
+            await asyncio.wait(self._works, timeout=LOOK_S, return_when=asyncio.FIRST_COMPLETED)
+            for one in self._works:
+                if one.done():
+                    one.result()
+
+    async def _make(self) -> None:
+        assert self._requests is not None, "the gateway has started"
+        options = self.options
+        for scope in dict.fromkeys((*options.scopes, *(stream.scope for stream in options.streams))):
+            await self._done(self._requests, CreateScope(scope))
+        for stream in options.streams:
+            config = StreamConfig(ScalingPolicy(min_segments=stream.segments))
+            await self._done(self._requests, CreateStream(stream.scope, stream.name, config))
+
+    async def _done(self, requests: Requests, command: CreateScope | CreateStream) -> None:
+        reply = await requests.submit(command)
+        if reply.status != Status.SUCCESS:
+            raise NotMadeError(f"{command.key}: {reply.status} {reply.reason}".strip())
+
+
+async def _live(runtime: Runtime, start: Start) -> None:
+    async with runtime.stack:
+        await work(start, False, runtime)
+
+
+def free_port(host: str) -> int:
+    with socket.create_server((host, 0)) as found:
+        port: int = found.getsockname()[1]
+        return port
