@@ -31,11 +31,13 @@ def dev(
     stream: Annotated[
         list[str] | None, typer.Option(help="A stream to begin with: SCOPE/NAME, or SCOPE/NAME:SEGMENTS.")
     ] = None,
+    load_interval: Annotated[float, typer.Option(help="How often load is looked at, for scaling, in seconds.")] = 5.0,
+    cooldown: Annotated[float, typer.Option(help="How long a stream is left alone after a scale, in seconds.")] = 10.0,
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "warning",
 ) -> None:
     """A whole Pravega in this process, in memory, for tests. It forgets all when it ends."""
     streams = tuple(_stream(text) for text in stream or ())
-    options = DevOptions(host, grpc_port, rest_port, store_port, tuple(scope or ()), streams)
+    options = DevOptions(host, grpc_port, rest_port, store_port, tuple(scope or ()), streams, load_interval, cooldown)
     set_up_logs("sluice-dev", "dev", log_level)
     sys.stderr.write(FORGETS)
     try:

@@ -14,7 +14,11 @@ class StreamToBegin(msgspec.Struct, frozen=True):
 
 
 class DevOptions(msgspec.Struct, frozen=True):
-    """Port 0 is a free one. Scopes and streams are there to begin with; a stream's scope is, too."""
+    """Port 0 is a free one. Scopes and streams are there to begin with; a stream's scope is, too.
+
+    The load of a segment is looked at every `load_interval_s`; a stream is not scaled within `cooldown_s` of its last
+    scale.
+    """
 
     host: str = "127.0.0.1"
     grpc_port: int = 9090
@@ -22,3 +26,5 @@ class DevOptions(msgspec.Struct, frozen=True):
     store_port: int = 12345
     scopes: tuple[str, ...] = ()
     streams: tuple[StreamToBegin, ...] = ()
+    load_interval_s: float = 5.0
+    cooldown_s: float = 10.0

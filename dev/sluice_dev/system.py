@@ -39,6 +39,7 @@ from sluice.runtime import COLLECTOR_THRESHOLDS, SWITCH_S, Runtime, Start, work
 from sluice.settings import PolicySettings, ServiceSettings
 from sluice.telemetry.health import HttpServer, Problems, problems
 from sluice.telemetry.http_connections import HttpBounds
+from sluice_dev.load_reports import LoadReports
 from sluice_dev.nodes import MemoryNodes
 from sluice_dev.options import DevOptions, NotMadeError
 from sluice_dev.policies import decide_policies
@@ -90,6 +91,8 @@ class DevSystem:
         self._begin("retention", self._settings(PolicySettings), self._start_policies)
         await self._begin_gateway()
         await self._until_ready()
+        reports = LoadReports(self.store, self._clock, options.load_interval_s)
+        self._works.append(asyncio.get_running_loop().create_task(reports.run(), name="load reports"))
         await self._make()
 
     async def stop(self) -> None:
@@ -150,17 +153,18 @@ class DevSystem:
         runtime.stack.push_async_callback(service.stop)
 
     async def _start_policies(self, runtime: Runtime) -> None:
-        settings = self._settings(PolicySettings)
+        settings = self._settings(PolicySettings, scale_cooldown_s=self.options.cooldown_s)
         rules = Rules.of(settings.scale_cooldown_s, settings.retention_tick_s, settings.retention_pause_s)
         decide_policies(runtime, rules)
 
     async def _begin_gateway(self) -> None:
         options = self.options
-        ports = {
+        given: dict[str, Any] = {
             "grpc_port": options.grpc_port or free_port(options.host),
             "health_port": options.rest_port or free_port(options.host),
+            "scale_cooldown_s": options.cooldown_s,
         }
-        settings = self._gateway = self._settings(GatewaySettings, **ports)
+        settings = self._gateway = self._settings(GatewaySettings, **given)
 
         async def start(runtime: Runtime) -> None:
             guard, sessions = guard_of(runtime, settings), sessions_of(settings, runtime.tokens)

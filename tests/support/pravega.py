@@ -74,23 +74,33 @@ class WriterThread(threading.Thread):
 async def read_all(group: Any, count: int | Callable[[], float], deadline_s: float) -> list[str]:
     """Read through one reader of the group until `count` events came, then look whether more come.
 
-    A count that is not known yet is read anew after each part that was read.
+    A count that is not known yet is read anew after each part that was read. The look may last 30 s: then the client
+    gives up what waits at the end of a segment, and no sooner.
     """
-
-    def wanted() -> float:
-        return count() if callable(count) else count
-
     reader = group.create_reader("reader")
-    events: list[str] = []
-    async with asyncio.timeout(deadline_s):
-        while len(events) < wanted():
-            events += await _slice(reader)
+    events = await _read(reader, count, deadline_s)
     try:
         async with asyncio.timeout(1.0):
             events += await _slice(reader)
     except TimeoutError:
         pass
     reader.reader_offline()
+    return events
+
+
+async def read(group: Any, count: int, deadline_s: float) -> list[str]:
+    """Read through one reader of the group until `count` events came."""
+    reader = group.create_reader("reader")
+    events = await _read(reader, count, deadline_s)
+    reader.reader_offline()
+    return events
+
+
+async def _read(reader: Any, count: int | Callable[[], float], deadline_s: float) -> list[str]:
+    events: list[str] = []
+    async with asyncio.timeout(deadline_s):
+        while len(events) < (count() if callable(count) else count):
+            events += await _slice(reader)
     return events
 
 

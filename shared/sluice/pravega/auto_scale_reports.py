@@ -5,7 +5,7 @@ They are one type of a family that has all events of Pravega's controller. Rules
 
 from sluice.domain.ids import StreamId
 from sluice.domain.stream.traffic import Direction, Traffic
-from sluice.pravega.envelope import MalformedPayload, PayloadReader
+from sluice.pravega.envelope import MalformedPayload, PayloadReader, compact_int, int64, text, typed_envelope
 
 AUTO_SCALE = 2
 """The type of a report in the family of the controller's events."""
@@ -38,3 +38,11 @@ def decode_report(payload: bytes) -> Traffic:
         splits=splits,
         silent=bool(silent),
     )
+
+
+def encode_report(report: Traffic, request_id: int) -> bytes:
+    """The report as a segment store writes it."""
+    scope, stream = report.stream
+    load = bytes((report.direction is Direction.DOWN,)) + int64(report.at) + compact_int(report.splits)
+    about = text(scope) + text(stream) + int64(report.segment)
+    return typed_envelope(AUTO_SCALE, about + load + bytes((report.silent,)) + int64(request_id))

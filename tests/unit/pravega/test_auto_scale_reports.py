@@ -9,7 +9,7 @@ from support.auto_scale import auto_scale_event, controller_event
 
 from sluice.domain.ids import StreamId
 from sluice.domain.stream.traffic import Direction, Traffic
-from sluice.pravega.auto_scale_reports import OtherEvent, decode_report
+from sluice.pravega.auto_scale_reports import OtherEvent, decode_report, encode_report
 from sluice.pravega.envelope import MalformedPayload
 
 REPORT = bytes.fromhex(
@@ -25,6 +25,7 @@ def test_the_reports_of_the_reference() -> None:
     found = decode_report(REPORT)
     assert found == Traffic(StreamId("scope", "stream"), 0, Direction.UP, 1_700_000_000_000, 2, silent=False)
     assert auto_scale_event("scope", "stream", request=0x0102030405060708) == REPORT
+    assert encode_report(found, 0x0102030405060708) == REPORT
     found = decode_report(SHORT_REPORT)
     assert (found.stream, found.segment) == (StreamId("a", "b"), 4294967298)
 
