@@ -88,7 +88,7 @@ class DevSystem:
         await self._until_ready()
         self._begin("stream-workflows", self._settings(WorkflowSettings), self._start_workflows)
         self._begin("txn-manager", self._settings(TxnSettings), self._start_transactions)
-        self._begin("retention", self._settings(PolicySettings), self._start_policies)
+        self._begin("retention-spark", self._settings(PolicySettings), self._start_policies)
         await self._begin_gateway()
         await self._until_ready()
         reports = LoadReports(self.store, self._clock, options.load_interval_s)

@@ -28,7 +28,7 @@ class LateStore(InMemorySegmentStore):
         self._known: dict[UUID, int] = {}
         self._under_way: set[asyncio.Task[Command]] = set()
 
-    async def call(self, request: Numbered, _timeout_s: float | None, writers: Writers | None = None) -> Command:
+    async def call(self, request: Numbered, timeout_s: float | None, writers: Writers | None = None) -> Command:
         known = self._known.get(getattr(request, "writer_id", UUID(int=0)), NULL_ATTRIBUTE_VALUE)
         breaks = self._random.random() < self.broken
         if breaks and self._random.random() < 0.5:

@@ -20,7 +20,7 @@ from unit.client.late_store import LateStore
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.names import group_stream
 from sluice.pravega.event_frames import split_events
-from sluice.pravega.memory import InMemorySegmentStore, MemorySegment
+from sluice.pravega.memory import InMemorySegmentStore, MemorySegment, Writers
 from sluice.pravega.reader_group_config import GroupConfig, Retention
 from sluice.pravega.reader_group_state import GroupState
 from sluice.pravega.wire.command import Command, Numbered
@@ -57,10 +57,10 @@ class MortalStore(LateStore):
         self.segments = segments
         self.is_dead = False
 
-    async def call(self, request: Numbered, timeout_s: float) -> Command:
+    async def call(self, request: Numbered, timeout_s: float | None, writers: Writers | None = None) -> Command:
         if self.is_dead:
             await asyncio.Future()
-        return await super().call(request, timeout_s)
+        return await super().call(request, timeout_s, writers)
 
 
 class World:
