@@ -44,9 +44,10 @@ class BatchPause:
         self._waited: dict[int, float] = {}
 
     def begin(self) -> None:
-        """The query starts, perhaps anew: nothing is known of its topic and of its buckets."""
+        """The query starts, perhaps anew: nothing is known of its topic and its buckets, and batches count from 0."""
         self._known = None
         self._wake_at.clear()
+        self._waited.clear()
         self._stopping.clear()
 
     def stop(self) -> None:

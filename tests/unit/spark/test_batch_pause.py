@@ -66,6 +66,7 @@ def test_a_query_rests_until_the_first_time_of_its_buckets() -> None:
     next(waited)
     assert rest.now == 10_000
     rest.pause.begin()
+    assert rest.pause.waited_s(0) == 0, "batches of a query that starts anew have the same numbers"
     next(waited)
     assert next(waited) == LONGEST_S + 1, "a query that starts anew knows no times"
 
