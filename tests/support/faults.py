@@ -96,7 +96,13 @@ class Faults:
         for name in self.system.names:
             if not self.system.is_running(name):
                 self.system.start(name, wait=False)
-        eventually(lambda: all(map(self.system.is_ready, self.system.names)), _HEALS_S, "all are ready")
+
+        def all_ready() -> bool:
+            late = [name for name in self.system.names if not self.system.is_ready(name)]
+            assert not late, late
+            return True
+
+        eventually(all_ready, _HEALS_S, "all are ready")
         if len(self.brokers.names) > 1:
             self.brokers.have_all()
 

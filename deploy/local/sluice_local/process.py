@@ -18,6 +18,8 @@ from pathlib import Path
 from sluice_local import launch
 
 _LOG_ROTATE_BYTES = 64 * 1024 * 1024
+_STACKS_S = 1.0
+"""A process may take as long to print what its threads are at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +147,12 @@ class Child:
         """End it gently, or by force when the time is up. Return the exit code."""
         self.signal(signal.SIGTERM)
         self.signal(signal.SIGCONT)
-        return self._popen.returncode if self.wait(timeout_s) else self.kill()
+        if self.wait(timeout_s):
+            return self._popen.returncode
+        # What it hangs at is in its log then.
+        self.signal(signal.SIGQUIT)
+        self.wait(_STACKS_S)
+        return self.kill()
 
     def kill(self) -> int:
         """End it by force and wait for the end."""
