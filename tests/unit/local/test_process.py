@@ -36,12 +36,13 @@ def test_output_and_exit_code_are_kept(spawner: Spawner, tmp_path: Path) -> None
 def test_a_child_that_ignores_the_request_says_what_it_is_at_and_is_killed(spawner: Spawner, tmp_path: Path) -> None:
     code = (
         "import faulthandler, signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
-        "faulthandler.register(signal.SIGQUIT); print('up', flush=True); signal.pause()"
+        "faulthandler.register(signal.SIGQUIT); print('up', flush=True)\n"
+        "while True: signal.pause()"
     )
     child = spawn(spawner, tmp_path, code)
     eventually(lambda: "up" in log_tail(tmp_path / "log"), SOON_S, "the child runs")
     assert child.stop(timeout_s=0.1) == -signal.SIGKILL
-    assert "line 2 in <module>" in log_tail(tmp_path / "log")
+    assert "line 3 in <module>" in log_tail(tmp_path / "log")
 
 
 def test_a_frozen_child_can_be_stopped_gently(spawner: Spawner, tmp_path: Path) -> None:
