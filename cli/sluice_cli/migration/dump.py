@@ -209,11 +209,13 @@ class _Round:
         return self._changed
 
     async def _read(self, name: Name) -> None:
-        self._note(await self._source.thing(name))
+        self._note(await self._source.thing(name, self._dump.get(name)))
 
     def _note(self, found: Raw) -> None:
-        if self._dump.get(found.of) != found:
+        before = self._dump.get(found.of)
+        if before != found:
             self._dump.append(found)
+        if before is None or before.entries != found.entries:
             self._changed.append(found.of)
 
 

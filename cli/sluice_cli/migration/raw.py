@@ -55,10 +55,14 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
 
 
 class RawTable(msgspec.Struct, frozen=True):
-    """A table that exists; the entries in the order of their keys."""
+    """A table that exists; the entries in the order of their keys.
+
+    `length` is that of its segment before it was read, -1 where it has none: each change makes a segment longer.
+    """
 
     name: str
     entries: tuple[Entry, ...]
+    length: int = -1
 
     @property
     def values(self) -> dict[str, bytes]:
@@ -84,6 +88,11 @@ class Raw(msgspec.Struct, frozen=True):
         """The entries of a table; none if there is no such table."""
         found = self.tables.get(table)
         return {} if found is None else found.values
+
+    @property
+    def entries(self) -> dict[str, tuple[Entry, ...]]:
+        """Of all its tables."""
+        return {key: table.entries for key, table in self.tables.items()}
 
 
 def members(scope: Raw) -> Iterator[Name]:

@@ -72,19 +72,19 @@ class Source:
         tags = {f"tags-{chunk}": tables.tags_in_scope(name, id, chunk) for chunk in range(tables.TAG_CHUNKS)}
         return Raw(Name(raw.SCOPE, "", name, id), await self._read_all(indexes | tags))
 
-    async def thing(self, of: Name) -> Raw:
-        """A stream, reader group or table."""
+    async def thing(self, of: Name, before: Raw | None = None) -> Raw:
+        """A stream, reader group or table; only those tables are read that became longer since it was read `before`."""
         if self._zookeeper is not None:
             return await asyncio.to_thread(self._zookeeper.thing, of)
         if of.kind == raw.GROUP:
-            return Raw(of, await self._read_all({"metadata": tables.of_group(of.scope, of.name, of.id)}))
+            return Raw(of, await self._read_all({"metadata": tables.of_group(of.scope, of.name, of.id)}, before))
         kinds = ("metadata",) if of.kind == raw.TABLE else _OF_STREAM
-        found = await self._read_all({kind: tables.of_stream(kind, of.scope, of.name, of.id) for kind in kinds})
+        names = {kind: tables.of_stream(kind, of.scope, of.name, of.id) for kind in kinds}
+        found = await self._read_all(names, before)
         epochs = found[_EPOCHS].values if _EPOCHS in found else {}
         open_in = [f"transactionsInEpoch-{epoch}" for epoch in epochs]
-        return Raw(
-            of, found | await self._read_all({k: tables.of_stream(k, of.scope, of.name, of.id) for k in open_in})
-        )
+        names = {kind: tables.of_stream(kind, of.scope, of.name, of.id) for kind in open_in}
+        return Raw(of, found | await self._read_all(names, before))
 
     async def is_in_zookeeper(self) -> bool:
         """Whether the controller keeps its metadata there, and not, or not any more, in tables."""
@@ -103,16 +103,20 @@ class Source:
         found = raw.thing(await self.thing(named[REQUESTS])).metadata
         return found.creation_ms or 0 if found is not None else 0
 
-    async def _read_all(self, names: Mapping[str, str]) -> dict[str, RawTable]:
+    async def _read_all(self, names: Mapping[str, str], before: Raw | None = None) -> dict[str, RawTable]:
         """The tables that exist, by their keys here."""
-        found = await asyncio.gather(*(self.table(name) for name in names.values()))
+        known = before.tables if before is not None else {}
+        found = await asyncio.gather(*(self.table(name, known.get(key)) for key, name in names.items()))
         return {key: table for key, table in zip(names, found, strict=True) if table is not None}
 
-    async def table(self, name: str) -> RawTable | None:
-        """All of a table; None if there is none of the name."""
+    async def table(self, name: str, before: RawTable | None = None) -> RawTable | None:
+        """All of a table, as it was before if it is no longer than then; None if there is none of the name."""
         async with self._turns:
             try:
-                return RawTable(name, await self._entries(name))
+                length = (await patiently(lambda: self.store.table_info(name), PATIENCE_S, (TryLater,))).length
+                if before is not None and before.length == length:
+                    return before
+                return RawTable(name, await self._entries(name), length)
             except SegmentMissing:
                 return None
 

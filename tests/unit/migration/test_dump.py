@@ -12,6 +12,7 @@ from unit.migration.original import COUNTER, SCOPE, MemoryNodes, Original, T, id
 from sluice.domain.host import Host
 from sluice.lookback.progress import unseen
 from sluice.pravega.container_map import CONTAINER_MAP_NODE, encode_container_map
+from sluice.pravega.memory import Moment
 from sluice_cli.errors import RefusedError
 from sluice_cli.migration import records as r
 from sluice_cli.migration import tables as t
@@ -76,8 +77,8 @@ class Changing(Source):
         self._original = original
         self.read: list[Name] = []
 
-    async def thing(self, of: Name) -> Raw:
-        found = await super().thing(of)
+    async def thing(self, of: Name, before: Raw | None = None) -> Raw:
+        found = await super().thing(of, before)
         if of == ORDERS and of not in self.read:
             await self._original.put_stream("orders", msgspec.structs.replace(orders(), creation_ms=T + 5))
         self.read.append(of)
@@ -92,6 +93,21 @@ async def test_what_changes_between_two_readings_is_named_and_the_later_one_coun
     assert isinstance(found, Stream) and found.metadata is not None
     assert found.metadata.creation_ms == T + 5
     assert (await dumped(original, tmp_path)).changed == ()
+
+
+async def test_what_did_not_become_longer_is_not_read_again(original: Original, tmp_path: Path) -> None:
+    read: list[str] = []
+
+    def note(moment: Moment, request: str, name: str) -> None:
+        if moment == "before" and request == "ReadTableEntries" and "/orders/" in name:
+            read.append(name.rpartition("/")[2].partition(".")[0])
+
+    await original.put_transactions("orders", 2, {TRANSACTION: OPEN})
+    await dumped(original, tmp_path, rounds=1)
+    await original.put_transactions("orders", 2, {TRANSACTION: msgspec.structs.replace(OPEN, lease_expiry_ms=T + 1)})
+    original.store.fault = note
+    assert (await dumped(original, tmp_path)).changed == (ORDERS,)
+    assert set(read) == {"epochsWithTransactions", "transactionsInEpoch-2"}
 
 
 async def test_a_dump_that_was_ended_goes_on_where_it_was(original: Original, tmp_path: Path) -> None:
