@@ -90,7 +90,8 @@ class Reading:
         by_key: dict[str, list[int]] = defaultdict(list)
         for kind, _, digits in (event.partition("/") for event in self._read):
             by_key[f"{kind} {int(digits) % KEYS}"].append(int(digits))
-        assert all(numbers == sorted(numbers) for numbers in by_key.values())
+        mixed = {key: numbers for key, numbers in by_key.items() if numbers != sorted(numbers)}
+        assert not mixed, f"{self._scope}/{self._name} {mixed}"
 
     async def _await_ends(self) -> None:
         for number, (_, transaction) in enumerate(self._transactions):

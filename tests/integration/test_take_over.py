@@ -17,4 +17,4 @@ SMALL = Size(streams=6, epochs=18, groups=2, transactions=8)
 
 async def test_clients_of_the_original_go_on_when_sluice_takes_its_place(runs_folder: Path, tmp_path: Path) -> None:
     with original(runs_folder / "take-over", secure=False) as cluster:
-        await take_over(cluster, SMALL, tmp_path, print)
+        await take_over(cluster, SMALL, is_killed=False, folder=tmp_path, say=print)
