@@ -33,11 +33,30 @@ def dev(
     ] = None,
     load_interval: Annotated[float, typer.Option(help="How often load is looked at, for scaling, in seconds.")] = 5.0,
     cooldown: Annotated[float, typer.Option(help="How long a stream is left alone after a scale, in seconds.")] = 10.0,
+    published: Annotated[str, typer.Option(help="The host that clients are told, if it is another one.")] = "",
+    fail: Annotated[
+        float, typer.Option(help="At this share of requests the segment store hangs up.", min=0, max=1)
+    ] = 0.0,
+    slow: Annotated[
+        float, typer.Option(help="Each request to the segment store takes up to so many seconds.", min=0)
+    ] = 0.0,
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "warning",
 ) -> None:
     """A whole Pravega in this process, in memory, for tests. It forgets all when it ends."""
     streams = tuple(_stream(text) for text in stream or ())
-    options = DevOptions(host, grpc_port, rest_port, store_port, tuple(scope or ()), streams, load_interval, cooldown)
+    options = DevOptions(
+        host,
+        grpc_port,
+        rest_port,
+        store_port,
+        tuple(scope or ()),
+        streams,
+        load_interval_s=load_interval,
+        cooldown_s=cooldown,
+        published=published,
+        failing=fail,
+        slow_s=slow,
+    )
     set_up_logs("sluice-dev", "dev", log_level)
     sys.stderr.write(FORGETS)
     try:

@@ -16,6 +16,8 @@ class StreamToBegin(msgspec.Struct, frozen=True):
 class DevOptions(msgspec.Struct, frozen=True):
     """Port 0 is a free one. Scopes and streams are there to begin with; a stream's scope is, too.
 
+    Clients are told to come to the `published` host, without one to the `host` that is listened on. Of the requests to
+    the segment store a share of `failing` ends with its connection, and each takes up to `slow_s`, once all is ready.
     The load of a segment is looked at every `load_interval_s`; a stream is not scaled within `cooldown_s` of its last
     scale.
     """
@@ -28,3 +30,6 @@ class DevOptions(msgspec.Struct, frozen=True):
     streams: tuple[StreamToBegin, ...] = ()
     load_interval_s: float = 5.0
     cooldown_s: float = 10.0
+    published: str = ""
+    failing: float = 0.0
+    slow_s: float = 0.0

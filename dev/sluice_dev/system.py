@@ -24,6 +24,7 @@ from api_gateway.settings import GatewaySettings
 from cluster_manager.main import ClusterManager
 from cluster_manager.settings import ClusterManagerSettings
 from sluice.domain.config import ScalingPolicy, StreamConfig
+from sluice.domain.host import Host
 from sluice.domain.scope.commands import CreateScope
 from sluice.domain.status import Status
 from sluice.domain.stream.commands import CreateStream
@@ -39,6 +40,7 @@ from sluice.runtime import COLLECTOR_THRESHOLDS, SWITCH_S, Runtime, Start, work
 from sluice.settings import PolicySettings, ServiceSettings
 from sluice.telemetry.health import HttpServer, Problems, problems
 from sluice.telemetry.http_connections import HttpBounds
+from sluice_dev.faults import Faults
 from sluice_dev.load_reports import LoadReports
 from sluice_dev.nodes import MemoryNodes
 from sluice_dev.options import DevOptions, NotMadeError
@@ -94,6 +96,8 @@ class DevSystem:
         reports = LoadReports(self.store, self._clock, options.load_interval_s)
         self._works.append(asyncio.get_running_loop().create_task(reports.run(), name="load reports"))
         await self._make()
+        if options.failing or options.slow_s:
+            self.store.fault = Faults(self.broker.random, options.failing, options.slow_s)
 
     async def stop(self) -> None:
         for one in reversed(self._works):
@@ -113,8 +117,13 @@ class DevSystem:
         return {
             "controller": self._gateway.grpc_endpoint,
             "rest": f"http://{self._gateway.rest_endpoint}",
-            "segment_store": str(self.store_server.host),
+            "segment_store": str(self._store_host),
         }
+
+    @property
+    def _store_host(self) -> Host:
+        """Where clients find the segment store."""
+        return Host(self.options.published or self.options.host, self.store_server.host.port)
 
     def problems(self) -> Problems:
         """What is not ready yet, by service and check."""
@@ -143,7 +152,7 @@ class DevSystem:
 
     async def _start_cluster_manager(self, runtime: Runtime) -> None:
         settings = self._settings(ClusterManagerSettings, settle_s=0)
-        ClusterManager(runtime, settings, partial(MemoryNodes, (self.store_server.host,))).start()
+        ClusterManager(runtime, settings, partial(MemoryNodes, (self._store_host,))).start()
 
     async def _start_workflows(self, runtime: Runtime) -> None:
         await start_workflows(runtime, self._settings(WorkflowSettings))
@@ -162,6 +171,7 @@ class DevSystem:
         given: dict[str, Any] = {
             "grpc_port": options.grpc_port or free_port(options.host),
             "health_port": options.rest_port or free_port(options.host),
+            "grpc_published_host": options.published or options.host,
             "scale_cooldown_s": options.cooldown_s,
         }
         settings = self._gateway = self._settings(GatewaySettings, **given)

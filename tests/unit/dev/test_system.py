@@ -1,0 +1,64 @@
+"""`sluice dev` in the process of its caller: what is there to begin with, what people see, faults on purpose."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx
+import pytest
+from support.wait import SOON_S
+
+from sluice.domain.segment import segment_name
+from sluice.pravega.event_frames import split_events
+from sluice_client import open_client
+from sluice_dev.options import DevOptions, NotMadeError, StreamToBegin
+from sluice_dev.system import DevSystem
+
+EVENTS = [f"event {number}".encode() for number in range(200)]
+ORDERS = StreamToBegin("demo", "orders")
+
+
+@asynccontextmanager
+async def running(**options: object) -> AsyncIterator[DevSystem]:
+    system = DevSystem(DevOptions(grpc_port=0, rest_port=0, store_port=0, **options))  # type: ignore[arg-type]
+    try:
+        await system.start()
+        yield system
+    finally:
+        await system.stop()
+
+
+async def test_a_stream_that_is_refused_ends_the_start() -> None:
+    with pytest.raises(NotMadeError, match="demo/orders: STREAM_EXISTS"):
+        async with running(streams=(ORDERS, ORDERS)):
+            pass
+
+
+async def test_operators_see_the_members_the_streams_and_how_far_requests_are() -> None:
+    async with (
+        running(scopes=("empty",), streams=(ORDERS,)) as system,
+        httpx.AsyncClient(base_url=system.addresses["rest"], timeout=SOON_S) as http,
+    ):
+        ready = await http.get("/readyz")
+        assert (ready.status_code, ready.json()["level"]) == (200, "ok")
+        scopes = (await http.get("/v1/scopes")).json()["scopes"]
+        assert {"demo", "empty"} <= {scope["scopeName"] for scope in scopes}
+        partitions = (await http.get("/sluice/v1/partitions")).json()["items"]
+        assert {one["owner"] for one in partitions} == {
+            "stream-workflows/dev",
+            "txn-manager/dev",
+            "cluster-manager/dev",
+        }
+        assert (await http.get("/sluice/v1/dead-letters")).json()["items"] == []
+        assert (await http.get("/ui/")).status_code == 200
+
+
+async def test_a_store_that_hangs_up_and_is_slow_stores_each_event_of_a_writer_once() -> None:
+    async with running(streams=(ORDERS,), failing=0.1, slow_s=0.005) as system:
+        async with (
+            open_client(system.addresses["controller"]) as client,
+            client.event_writer("demo", "orders") as writer,
+        ):
+            for event in EVENTS:
+                await writer.write("key", event)
+        stored = split_events(system.store.segments[segment_name("demo", "orders", 0)].data, 0).events
+        assert [event.data for event in stored] == EVENTS
