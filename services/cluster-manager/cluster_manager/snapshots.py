@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import partial
 
 from cluster_manager.settings import ClusterManagerSettings
+from sluice.child_process import ChildProcess
 from sluice.domain.cluster.state import CLUSTER, cluster_of
 from sluice.engine.ports import SnapshotStore
 from sluice.engine.snapshot_keeper import HelperFailedError, SnapshotKeeper, SnapshotRules
@@ -63,20 +64,18 @@ class Helper:
         """Raises HelperFailedError. Cancelled, it ends the process."""
         command = (sys.executable, "-m", "sluice.snapshotter", str(partition), str(offset), self._source)
         try:
-            process = await asyncio.create_subprocess_exec(
-                *command, stdout=asyncio.subprocess.PIPE, env=self._environment
-            )
+            process = await ChildProcess.start(command, self._environment)
         except OSError as error:
             raise HelperFailedError(f"cannot be started: {error}") from error
         try:
             async with asyncio.timeout(self._timeout_s):
-                output, _ = await process.communicate()
+                output = await process.output.read()
+                status = await process.wait()
         except TimeoutError:
             raise HelperFailedError(f"not done within {self._timeout_s:g} s") from None
         finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
-        if process.returncode != 0:
+            process.kill()
+            await process.wait()
+        if status != 0:
             reason = output.decode(errors="replace").strip()
-            raise HelperFailedError(reason or f"ended with status {process.returncode}")
+            raise HelperFailedError(reason or f"ended with status {status}")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness import eventually_async
+from sluice.child_process import ChildProcess
 from txn_manager.settings import TxnSettings
 from txn_manager.statistics import supervisor
 from txn_manager.statistics.supervisor import StatisticsProcess
@@ -50,7 +51,7 @@ class Lines:
     """In the place of a process: it writes a line when it is told to, and ends when it is waited for."""
 
     def __init__(self) -> None:
-        self.stdout = self
+        self.output = self
         self.reads = 0
         self._line = asyncio.get_running_loop().create_future()
 
@@ -76,7 +77,7 @@ async def test_a_stop_that_comes_with_a_line_ends_it(turns: int, monkeypatch: py
     async def create(*_command: str, **_settings: object) -> Lines:
         return lines
 
-    monkeypatch.setattr(asyncio, "create_subprocess_exec", create)
+    monkeypatch.setattr(ChildProcess, "start", create)
     statistics = process(Path(), "")
     statistics.start()
     await eventually_async(lambda: lines.reads == 1, DEADLINE_S, "it waits for a line")

@@ -10,9 +10,8 @@ import itertools
 import logging
 import os
 import sys
-from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Coroutine, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -20,6 +19,7 @@ from starlette.requests import Request
 
 from api_gateway.edge.errors import BadRequestError
 from api_gateway.edge.shares import Shares
+from sluice.child_process import ChildProcess
 from sluice.lookback import errors, helper
 from sluice.lookback.frames import LENGTH_BYTES, Cancel, Done, Failed, Submit, answer_of, frame, length_of
 from sluice.lookback.jobs import MAX_JOB_S, Job
@@ -64,12 +64,9 @@ class Lookback(Protocol):
 class _Child:
     """One helper process, and the jobs that it has."""
 
-    def __init__(self, process: Process) -> None:
-        assert process.stdin is not None and process.stdout is not None
+    def __init__(self, process: ChildProcess) -> None:
         self.process = process
         self.answers: dict[int, asyncio.Future[bytes]] = {}
-        self.stdin = process.stdin
-        self._stdout = process.stdout
         self.reading = asyncio.create_task(self._read(), name="lookback")
 
     @property
@@ -79,12 +76,12 @@ class _Child:
     async def _read(self) -> None:
         try:
             while True:
-                prefix = await self._stdout.readexactly(LENGTH_BYTES)
-                self._take(answer_of(await self._stdout.readexactly(length_of(prefix))))
+                prefix = await self.process.output.readexactly(LENGTH_BYTES)
+                self._take(answer_of(await self.process.output.readexactly(length_of(prefix))))
         except (asyncio.IncompleteReadError, ConnectionError, msgspec.MsgspecError) as error:
             if isinstance(error, msgspec.MsgspecError):
                 log.error("the process that reads the past is not understood", extra={"error": str(error)})
-                self.kill()
+                self.process.kill()
             status = await self.process.wait()
             for answer in self.answers.values():
                 if not answer.done():
@@ -101,20 +98,14 @@ class _Child:
         else:
             answer.set_exception(_error(message))
 
-    def kill(self) -> None:
-        """End it, if it has not ended by itself."""
-        with suppress(ProcessLookupError):
-            self.process.kill()
-
     async def end(self) -> None:
         """It ends by itself once no more questions can come; if not, it is killed."""
-        with suppress(ConnectionError):
-            self.stdin.close()
+        self.process.end_input()
         try:
             async with asyncio.timeout(ENDS_S):
                 await self.process.wait()
         except TimeoutError:
-            self.kill()
+            self.process.kill()
             await self.process.wait()
         await self.reading
 
@@ -186,17 +177,17 @@ class LookbackHelper:
         answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         child.answers[id] = answer
         try:
-            child.stdin.write(frame(Submit(id, name, arguments)))
+            child.process.input.write(frame(Submit(id, name, arguments)))
             async with asyncio.timeout(SILENCE_S):
                 return await answer
         except TimeoutError:
-            child.kill()
+            child.process.kill()
             raise errors.HelperEndedError(
                 f"the process that reads the past did not answer within {SILENCE_S:g} s and was ended"
             ) from None
         except asyncio.CancelledError:
             if not child.has_ended:
-                child.stdin.write(frame(Cancel(id)))
+                child.process.input.write(frame(Cancel(id)))
             raise
         finally:
             del child.answers[id]
@@ -211,9 +202,7 @@ class LookbackHelper:
 
     async def _start(self) -> _Child:
         try:
-            process = await asyncio.create_subprocess_exec(
-                *self._command, stdin=PIPE, stdout=PIPE, env=self._environment
-            )
+            process = await ChildProcess.start(self._command, self._environment)
         except OSError as error:
             raise errors.HelperEndedError(f"the process that reads the past cannot be started: {error}") from error
         log.info("reading the past", extra={"pid": process.pid})

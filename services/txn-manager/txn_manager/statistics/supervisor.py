@@ -13,9 +13,9 @@ import os
 import random
 import sys
 import time
-from asyncio.subprocess import PIPE, Process
 from collections.abc import Sequence
 
+from sluice.child_process import ChildProcess
 from sluice.exceptions import in_words
 from sluice.kafka_config.conf import KafkaConfError
 from sluice.kafka_config.python import ignored_by_python, python_security
@@ -88,10 +88,9 @@ class StatisticsProcess:
 
     async def _life(self) -> int:
         """Its exit status."""
-        process = await asyncio.create_subprocess_exec(*self._command, stdin=PIPE, stdout=PIPE, env=self._environment)
+        process = await ChildProcess.start(self._command, self._environment)
         try:
-            assert process.stdout is not None
-            while await _line_of(process.stdout):
+            while await _line_of(process.output):
                 self._alive_at = time.monotonic()
         finally:
             status = await _ended(process)
@@ -109,15 +108,14 @@ async def _line_of(output: asyncio.StreamReader) -> bytes:
     return b""
 
 
-async def _ended(process: Process) -> int:
+async def _ended(process: ChildProcess) -> int:
     """Terminate it, kill it if it does not end; its exit status.
 
     Not by `asyncio.timeout`: in Python 3.11 it ends with the cancellation that the task had before, not with a timeout.
     """
     ended = asyncio.ensure_future(process.wait())
-    with contextlib.suppress(ProcessLookupError):
-        process.terminate()
-        await asyncio.wait({ended}, timeout=STOP_S)
-        if not ended.done():
-            process.kill()
+    process.terminate()
+    await asyncio.wait({ended}, timeout=STOP_S)
+    if not ended.done():
+        process.kill()
     return await ended

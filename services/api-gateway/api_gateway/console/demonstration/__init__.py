@@ -8,7 +8,6 @@ it has made stays. Belongs to the event loop.
 import asyncio
 import logging
 import sys
-from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections import deque
 from collections.abc import Callable
 from http import HTTPStatus
@@ -17,6 +16,7 @@ from importlib.util import find_spec
 import msgspec
 
 from api_gateway.edge.rest.failures import RefusedError
+from sluice.child_process import ChildProcess
 from sluice.domain.cluster.state import Cluster
 
 log = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ class Demonstration:
         self._now_ms = now_ms
         self._refusal = refusal
         self._leaves_s = leaves_s
-        self._process: Process | None = None
+        self._process: ChildProcess | None = None
         self._following: asyncio.Task[None] | None = None
         self._since = 0
         self._problem = ""
@@ -84,9 +84,7 @@ class Demonstration:
                 raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "no gateway has said yet where it serves gRPC")
             self._problem = ""
             self._since = self._now_ms()
-            self._process = await asyncio.create_subprocess_exec(
-                *self._program, address, stdin=PIPE, stdout=DEVNULL, stderr=PIPE
-            )
+            self._process = await ChildProcess.start((*self._program, address), says_errors=True)
             self._following = asyncio.get_running_loop().create_task(self._follow(self._process))
             log.info("demonstration started", extra={"child": self._process.pid})
 
@@ -94,9 +92,9 @@ class Demonstration:
         """End it, if it runs; it has `leaves_s` to leave."""
         async with self._turn:
             process = self._process
-            if process is None or process.returncode is not None or process.stdin is None:
+            if process is None or process.returncode is not None:
                 return
-            process.stdin.close()
+            process.end_input()
             try:
                 await asyncio.wait_for(process.wait(), self._leaves_s)
             except TimeoutError:
@@ -112,11 +110,10 @@ class Demonstration:
             await asyncio.wait((self._following,), timeout=self._leaves_s)
             self._following.cancel()
 
-    async def _follow(self, process: Process) -> None:
+    async def _follow(self, process: ChildProcess) -> None:
         """Keep its last lines, to say them if it ends by itself."""
-        assert process.stderr is not None
         lines: deque[str] = deque(maxlen=_KEPT_LINES)
-        async for line in process.stderr:
+        async for line in process.output:
             lines.append(line.decode(errors="replace").strip())
         status = await process.wait()
         if status != 0:
