@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 FORGETS = "sluice dev: all is in memory, and FORGOTTEN when this process ends. For tests only.\n"
 
-app = typer.Typer(help="A whole Pravega in this process, in memory, for tests. It forgets all when it ends.")
+app = typer.Typer(
+    subcommand_metavar="", help="A whole Pravega in this process, in memory, for tests. It forgets all when it ends."
+)
 
 
 @app.callback(invoke_without_command=True)

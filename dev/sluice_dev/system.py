@@ -10,7 +10,7 @@ import random
 import socket
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
 from functools import partial
 from typing import Any, TypeVar
@@ -29,6 +29,7 @@ from sluice.domain.scope.commands import CreateScope
 from sluice.domain.status import Status
 from sluice.domain.stream.commands import CreateStream
 from sluice.engine.ports import SystemClock
+from sluice.insight.streams import DECIDES
 from sluice.kafka.topics import TOPICS
 from sluice.lookback.memory import MemoryLookback
 from sluice.memory.broker import MemoryBroker
@@ -85,13 +86,21 @@ class DevSystem:
         options = self.options
         await self.store_server.start(options.host, options.store_port)
         self._stack.push_async_callback(self.store_server.stop)
-        self._begin("cluster-manager", self._settings(ClusterManagerSettings), self._start_cluster_manager)
+        self._begin("cluster-manager", ClusterManagerSettings, self._start_cluster_manager, settle_s=0)
         # The others would find no store until the containers have one, and try again.
         await self._until_ready()
-        self._begin("stream-workflows", self._settings(WorkflowSettings), self._start_workflows)
-        self._begin("txn-manager", self._settings(TxnSettings), self._start_transactions)
-        self._begin("retention-spark", self._settings(PolicySettings), self._start_policies)
-        await self._begin_gateway()
+        self._begin("stream-workflows", WorkflowSettings, start_workflows)
+        self._begin("txn-manager", TxnSettings, self._start_transactions)
+        self._begin(DECIDES, PolicySettings, _start_policies, scale_cooldown_s=options.cooldown_s)
+        self._gateway = self._begin(
+            "api-gateway",
+            GatewaySettings,
+            self._start_gateway,
+            grpc_port=options.grpc_port or free_port(options.host),
+            health_port=options.rest_port or free_port(options.host),
+            grpc_published_host=options.published or options.host,
+            scale_cooldown_s=options.cooldown_s,
+        )
         await self._until_ready()
         reports = LoadReports(self.store, self._clock, options.load_interval_s)
         self._works.append(asyncio.get_running_loop().create_task(reports.run(), name="load reports"))
@@ -132,62 +141,43 @@ class DevSystem:
 
     # The services.
 
-    def _settings(self, kind: type[S], **more: Any) -> S:
-        return kind(
+    def _begin(
+        self, name: str, kind: type[S], start: Callable[[Runtime, S], Coroutine[Any, Any, None]], **more: Any
+    ) -> S:
+        """Members of the cluster are told apart by their instance alone."""
+        settings = kind(
             host=self.options.host,
-            instance="dev",
+            instance=f"{name}-dev",
             partitions=PARTITIONS,
             kafka_bootstrap=UNUSED,
             zookeeper=UNUSED,
             archive="",
             **more,
         )
-
-    def _begin(self, name: str, settings: ServiceSettings, start: Start) -> None:
-        runtime = Runtime(name, settings, MemoryConnections(self._groups, f"{name}/{settings.instance}"))
+        runtime = Runtime(name, settings, MemoryConnections(self._groups, settings.instance))
         runtime.checks["started"] = lambda: "starting"
         self.runtimes.append(runtime)
-        task = asyncio.get_running_loop().create_task(_live(runtime, start), name=name)
+        task = asyncio.get_running_loop().create_task(_live(runtime, lambda it: start(it, settings)), name=name)
         self._works.append(task)
+        return settings
 
-    async def _start_cluster_manager(self, runtime: Runtime) -> None:
-        settings = self._settings(ClusterManagerSettings, settle_s=0)
+    async def _start_cluster_manager(self, runtime: Runtime, settings: ClusterManagerSettings) -> None:
         ClusterManager(runtime, settings, partial(MemoryNodes, (self._store_host,))).start()
 
-    async def _start_workflows(self, runtime: Runtime) -> None:
-        await start_workflows(runtime, self._settings(WorkflowSettings))
-
-    async def _start_transactions(self, runtime: Runtime) -> None:
-        service = await start_transactions(runtime, self._settings(TxnSettings), MemoryRedisAccess(self._redis))
+    async def _start_transactions(self, runtime: Runtime, settings: TxnSettings) -> None:
+        service = await start_transactions(runtime, settings, MemoryRedisAccess(self._redis))
         runtime.stack.push_async_callback(service.stop)
 
-    async def _start_policies(self, runtime: Runtime) -> None:
-        settings = self._settings(PolicySettings, scale_cooldown_s=self.options.cooldown_s)
-        rules = Rules.of(settings.scale_cooldown_s, settings.retention_tick_s, settings.retention_pause_s)
-        decide_policies(runtime, rules)
-
-    async def _begin_gateway(self) -> None:
-        options = self.options
-        given: dict[str, Any] = {
-            "grpc_port": options.grpc_port or free_port(options.host),
-            "health_port": options.rest_port or free_port(options.host),
-            "grpc_published_host": options.published or options.host,
-            "scale_cooldown_s": options.cooldown_s,
-        }
-        settings = self._gateway = self._settings(GatewaySettings, **given)
-
-        async def start(runtime: Runtime) -> None:
-            guard, sessions = guard_of(runtime, settings), sessions_of(settings, runtime.tokens)
-            connections = settings.max_http_connections
-            app = build_app(runtime, connections, guard, browsers_of(settings), sessions, settings.serves)
-            bounds = HttpBounds(connections, settings.max_header_bytes)
-            server = HttpServer(app, settings.host, *settings.http_ports, identity=runtime.identity, bounds=bounds)
-            await server.start()
-            runtime.stack.push_async_callback(server.stop)
-            await start_gateway(runtime, settings, app, MemoryLookback(self.broker))
-            self._requests = app.state.parts[Requests]
-
-        self._begin("api-gateway", settings, start)
+    async def _start_gateway(self, runtime: Runtime, settings: GatewaySettings) -> None:
+        guard, sessions = guard_of(runtime, settings), sessions_of(settings, runtime.tokens)
+        connections = settings.max_http_connections
+        app = build_app(runtime, connections, guard, browsers_of(settings), sessions, settings.serves)
+        bounds = HttpBounds(connections, settings.max_header_bytes)
+        server = HttpServer(app, settings.host, *settings.http_ports, identity=runtime.identity, bounds=bounds)
+        await server.start()
+        runtime.stack.push_async_callback(server.stop)
+        await start_gateway(runtime, settings, app, MemoryLookback(self.broker))
+        self._requests = app.state.parts[Requests]
 
     async def _until_ready(self) -> None:
         """Checks tell no one when they pass."""
@@ -215,6 +205,11 @@ class DevSystem:
 async def _live(runtime: Runtime, start: Start) -> None:
     async with runtime.stack:
         await work(start, False, runtime)
+
+
+async def _start_policies(runtime: Runtime, settings: PolicySettings) -> None:
+    rules = Rules.of(settings.scale_cooldown_s, settings.retention_tick_s, settings.retention_pause_s)
+    decide_policies(runtime, rules)
 
 
 def free_port(host: str) -> int:

@@ -42,12 +42,12 @@ async def test_operators_see_the_members_the_streams_and_how_far_requests_are() 
         assert (ready.status_code, ready.json()["level"]) == (200, "ok")
         scopes = (await http.get("/v1/scopes")).json()["scopes"]
         assert {"demo", "empty"} <= {scope["scopeName"] for scope in scopes}
+        assert (await http.get("/v1/health")).json()["status"] == "UP"
+        members = {one["instance"] for one in (await http.get("/sluice/v1/members")).json()["items"]}
+        services = {f"{service}-dev" for service in ("stream-workflows", "txn-manager", "cluster-manager")}
+        assert members == services | {"api-gateway-dev", "retention-spark-dev"}
         partitions = (await http.get("/sluice/v1/partitions")).json()["items"]
-        assert {one["owner"] for one in partitions} == {
-            "stream-workflows/dev",
-            "txn-manager/dev",
-            "cluster-manager/dev",
-        }
+        assert {one["owner"] for one in partitions} == services
         assert (await http.get("/sluice/v1/dead-letters")).json()["items"] == []
         assert (await http.get("/ui/")).status_code == 200
 
