@@ -74,8 +74,7 @@ class WriterThread(threading.Thread):
 async def read_all(group: Any, count: int | Callable[[], float], deadline_s: float) -> list[str]:
     """Read through one reader of the group until `count` events came, then look whether more come.
 
-    A count that is not known yet is read anew after each part that was read. The look may last 30 s: then the client
-    gives up what waits at the end of a segment, and no sooner.
+    A count that is not known yet is read anew after each part that was read.
     """
     reader = group.create_reader("reader")
     events = await _read(reader, count, deadline_s)
@@ -89,11 +88,11 @@ async def read_all(group: Any, count: int | Callable[[], float], deadline_s: flo
 
 
 async def read(group: Any, count: int, deadline_s: float) -> list[str]:
-    """Read through one reader of the group until `count` events came."""
-    reader = group.create_reader("reader")
-    events = await _read(reader, count, deadline_s)
-    reader.reader_offline()
-    return events
+    """Read through one reader of the group until `count` events came.
+
+    The reader is not taken offline: that may last 30 s, until the client gives up what waits at the end of a segment.
+    """
+    return await _read(group.create_reader("reader"), count, deadline_s)
 
 
 async def _read(reader: Any, count: int | Callable[[], float], deadline_s: float) -> list[str]:
