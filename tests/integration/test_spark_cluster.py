@@ -4,6 +4,7 @@ How long each took to come is printed (`-s`): docs/operations.md has it.
 """
 
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,6 +37,7 @@ pytestmark = [
 PARTITIONS = 4
 STREAMS = 10
 DEADLINE_S = 300.0
+EXIT_ENDED = 3
 SECOND = "retention-spark-1"
 ENVIRONMENT = {
     "SLUICE_SCALE_TRIGGER_S": "0.5",
@@ -166,6 +168,18 @@ def test_another_driver_decides_when_the_first_was_killed(cluster: Cluster) -> N
     cluster.system.kill(SPARK)
     assert cluster.decides("the driver killed, another stands by") == {f"retention-spark/{SECOND}"}
     eventually(cluster.is_whole, DEADLINE_S, "the master has taken back what the first one had")
+
+
+def test_a_driver_that_the_master_has_forgotten_ends_and_another_decides(cluster: Cluster) -> None:
+    """As where the master has no `spark.deploy.recoveryMode`: it takes away executors of which it does not know."""
+    system = cluster.system
+    system.start(SPARK, deadline_s=DEADLINE_S)
+    system.kill(MASTER)
+    shutil.rmtree(system.settings.data_dir / MASTER)
+    system.start(MASTER)
+    assert system.wait_ended(SECOND, DEADLINE_S) and system.exit_code(SECOND) == EXIT_ENDED
+    assert "lost all executors" in system.log(SECOND).read_text()
+    assert cluster.decides("the driver ended, another stands by") == {f"retention-spark/{SPARK}"}
 
 
 def test_nothing_was_cut_early_or_forgotten_whatever_went_away(cluster: Cluster) -> None:

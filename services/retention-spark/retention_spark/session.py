@@ -20,6 +20,8 @@ from sluice.security.watched import SecurityConfigError
 # Spark searches the text of an interrupted batch's error by a recursion as deep as the text is long.
 _JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:MaxMetaspaceSize=384m -Xss8m"
 LOOK_S = 1.0
+REPLACED_S = 60.0
+"""A master that knows the application, and has room, gives it another executor for one that it has lost."""
 _HOST = "spark.driver.host"
 _ON_THIS_MACHINE = {
     "spark.driver.bindAddress": "127.0.0.1",
@@ -74,14 +76,21 @@ def works_here(settings: SparkSettings) -> bool:
 def wait_for_end(session: SparkSession) -> str:
     """Wait until the session serves no more, and return why; blocking.
 
-    The JVM of one whose application the master has removed lives on, and its queries fail for ever.
+    The JVM of one whose application the master has removed lives on, and its queries fail for ever. So does that of one
+    which the master has forgotten: it gets no executors any more.
     """
     context = session.sparkContext
     jvm = context._gateway.proc  # type: ignore[union-attr] # noqa: SLF001 - there is no public way
+    had_executors_at: float | None = None
     while (code := jvm.poll()) is None:
         with suppress(Py4JError):  # the JVM ends just now
-            if context._jsc.sc().isStopped():  # noqa: SLF001 - there is no public way
+            spark = context._jsc.sc()  # noqa: SLF001 - there is no public way
+            if spark.isStopped():
                 return "Spark has stopped: its master has ended the application"
+            if spark.isLocal() or spark.getExecutorIds().size():
+                had_executors_at = time.monotonic()
+            elif had_executors_at is not None and time.monotonic() - had_executors_at > REPLACED_S:
+                return f"Spark has lost all executors, and got none for {REPLACED_S:g} s"
         time.sleep(LOOK_S)
     return f"Spark's JVM has ended with status {code}"
 
