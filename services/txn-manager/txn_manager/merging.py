@@ -11,10 +11,11 @@ segment had, and a missing segment was merged by an attempt before. So what is s
 
 Within a target the order of the batch holds: it is merged into only when each of its sources that looked empty is known
 to be empty, or found to have data. A list of sources never holds an empty one, for a store merges that out of order.
-Rules: segment-store-wire-protocol 4.5, 4.8 and 4.9; docs/commits.md.
+Nor does a source stand in it behind one that may have rested: that a store has to load, and merges it only then.
+Rules: segment-store-wire-protocol 4.5, 4.8 and 4.9, segment-store-cluster B9; docs/commits.md.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 
 import msgspec
 
@@ -31,6 +32,9 @@ MAX_CALLS = 4_000
 """Sources of one batch at a time, each by two calls at most. A connection to a segment store, of which each container
 has one, has room for 9,216.
 """
+
+RESTS_MS = 45_000
+"""What was used so recently a store has in its memory: what rests is put out after 60 s."""
 
 Merge = Callable[[str, Sequence[str]], Awaitable[list[int]]]
 """Merges sources into a target, as `SegmentStore.merge_batch` does."""
@@ -56,18 +60,21 @@ async def merge_into(
     may_skip: bool,
     needs_positions: bool,
     lengths: EarlyAnswers[SegmentInfo],
+    rested: Container[str] = (),
 ) -> Merged:
     """Append the transactions to their targets, side by side, each in this order. `targets` has their ids by number.
 
+    `rested` are the transactions that were opened longer than `RESTS_MS` ago: each was written to behind that at least.
     `merge_active` merges into active segments. A position behind nothing that was merged takes a call: it is left out
     unless the batch `needs_positions`.
     Raises SegmentStoreError; whatever was done by then is found done by the next attempt.
     """
     names = [segment_names(stream, transaction) for transaction in transactions]
+    last = {name for one, of in zip(transactions, names, strict=True) if one in rested for name in of.values()}
     active = set(stream.active_epoch.segments)
 
     def merge_target(number: int, segment: int) -> Awaitable[_Target]:
-        merge = merge_active if segment in active else _DuplicateMerge(store)
+        merge = _OrderedMerge(merge_active if segment in active else _DuplicateMerge(store), last)
         target, sources = segment_name(*stream.id, segment), [of[number] for of in names]
         if not may_skip:
             return _merge_all(merge, target, sources)
@@ -134,6 +141,21 @@ async def _seal(store: SegmentStore, name: str) -> None:
         await store.seal_segment(name)
     except SegmentMissing:
         return
+
+
+class _OrderedMerge:
+    """Merges in as many requests as it takes for none of these sources to have another one behind it."""
+
+    def __init__(self, merge: Merge, last: Container[str]) -> None:
+        self._merge = merge
+        self._last = last
+
+    async def __call__(self, target: str, sources: Sequence[str]) -> list[int]:
+        lengths: list[int] = []
+        for end, source in enumerate(sources, 1):
+            if source in self._last or end == len(sources):
+                lengths += await self._merge(target, sources[len(lengths) : end])
+        return lengths
 
 
 class _DuplicateMerge:

@@ -1,7 +1,7 @@
 """Merging a batch: what has data is merged in order, what is sealed and empty is skipped, and nothing else."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 
 import pytest
 from support.stream_log import STREAM
@@ -62,11 +62,15 @@ class Scene:
         self.measured = flush
 
     async def merge(
-        self, may_skip: bool = True, needs_positions: bool = True, targets: Mapping[int, int] | None = None
+        self,
+        may_skip: bool = True,
+        needs_positions: bool = True,
+        targets: Mapping[int, int] | None = None,
+        rested: Container[str] = (),
     ) -> Merged:
-        store, targets = self.store, targets or self.targets
+        merge, targets, lengths = self.store.merge_batch, targets or self.targets, self.lengths
         return await merge_into(
-            store, store.merge_batch, self.log.stream, self.ids, targets, may_skip, needs_positions, self.lengths
+            self.store, merge, self.log.stream, self.ids, targets, may_skip, needs_positions, lengths, rested
         )
 
     def data(self) -> list[bytes]:
@@ -82,6 +86,15 @@ async def test_what_has_data_is_merged_and_what_is_empty_only_sealed() -> None:
     assert merged.positions == {scene.ids[0]: {0: 0, 1: 0, 2: 5, 3: 0}}
     assert (scene.requests["MergeSegmentsBatch"], scene.requests["SealSegment"]) == (1, 3)
     assert all(scene.store.segments[scene.name(0, number)].sealed for number in (0, 1, 3))
+
+
+async def test_nothing_is_merged_in_one_request_behind_what_may_have_rested() -> None:
+    scene = Scene(1, {0: b"a"}, {0: b"b"}, {0: b"c"}, {0: b"d"}, {0: b"e"})
+    await scene.create()
+    merged = await scene.merge(rested={scene.ids[1], scene.ids[2]})
+    assert scene.data() == [b"abcde"]
+    assert [at for of in merged.positions.values() for at in of.values()] == [1, 2, 3, 4, 5]
+    assert scene.requests["MergeSegmentsBatch"] == 3
 
 
 async def test_lengths_that_were_asked_before_are_used_once() -> None:
