@@ -15,6 +15,9 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 SMALL = Size(streams=6, epochs=18, groups=2, transactions=8)
 
 
-async def test_clients_of_the_original_go_on_when_sluice_takes_its_place(runs_folder: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_killed", [False, True], ids=lambda it: "killed" if it else "ended")
+async def test_clients_of_the_original_go_on_when_sluice_takes_its_place(
+    is_killed: bool, runs_folder: Path, tmp_path: Path
+) -> None:
     with original(runs_folder / "take-over", secure=False) as cluster:
-        await take_over(cluster, SMALL, is_killed=False, folder=tmp_path, say=print)
+        await take_over(cluster, SMALL, is_killed, tmp_path, print)
