@@ -22,6 +22,7 @@ from support.pravega import check_exactly_once
 from support.reader import ReaderProcess
 from support.writer import WriterProcess
 
+from bench.pod_chart import executors_decide, looked_over, taken_over
 from bench.pod_resources import stream_by_kubectl
 from bench.pod_scaling import gateway_follows_load, workflows_follow_lag
 from bench.pods import deleted, drained, kubectl, kubelet_killed, pods, rolled_out, scaled
@@ -208,6 +209,12 @@ def steps(address: str) -> list[tuple[str, Callable[[], None]]]:
     found += [(f"one of {app}'s pods deleted", partial(deleted, app, 1)) for app in several]
     # At last: clients may end meanwhile.
     found += [(f"{app}'s pod deleted", partial(deleted, app)) for app in STORES]
+    found += [
+        ("Helm's chart takes over", taken_over),
+        ("Spark's executors decide, with the chart", executors_decide),
+        ("a stream by kubectl, with the chart", partial(stream_by_kubectl, address)),
+        ("verify and a back-up, with the chart", looked_over),
+    ]
     return found
 
 
