@@ -42,7 +42,7 @@ async def test_the_original_goes_on_with_what_happened_while_sluice_was_in_its_p
         async with open_client(cluster.uri) as client:
             resting = Resting(client, SMALL)
             await resting.grow_up(print)
-            await asyncio.to_thread(cluster.cut_over, tmp_path / "dump", print)
+            await asyncio.to_thread(cluster.cut_over, tmp_path / "dump", cluster.peer.stop, print)
             await resting.live_on()
             new = f"new{uuid4().hex[:6]}"
             await client.streams.create_stream(resting.scope, new)
