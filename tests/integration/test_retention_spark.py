@@ -252,7 +252,7 @@ def test_it_ends_when_its_jvm_does_so_that_it_is_started_again(spark_system: Sys
     assert spark_system.wait_ended(SPARK, DECIDED_S) and spark_system.exit_code(SPARK) == EXIT_ENDED
 
 
-def test_a_driver_that_has_lost_its_checkpoints_goes_on(spark_system: System) -> None:
+def test_a_driver_that_has_lost_its_checkpoints_cuts_as_policies_say(spark_system: System) -> None:
     """It does not run at first: see the test before. What no report tells any more is in what it has saved."""
     bootstrap, checkpoints = spark_system.kafka_bootstrap, spark_system.settings.decisions_dir / "checkpoints"
     start(spark_system)
@@ -260,7 +260,9 @@ def test_a_driver_that_has_lost_its_checkpoints_goes_on(spark_system: System) ->
     for folder in (*checkpoints.glob("scale-*"), *checkpoints.glob("retention-*")):
         # In one step: the driver goes on writing there.
         folder.rename(checkpoints.with_name(f"lost-{folder.name}"))
-    tell(bootstrap, hot("anew", now_ms()))
+    tell(bootstrap, hot("anew", now_ms()), sampled("lost", now_ms(), 500, AT_ONCE))
+    eventually(lambda: requests_of(bootstrap, TruncateStream, ["lost"]), READY_S, "it truncates")
+    assert requests_of(bootstrap, TruncateStream, ["kept"]) == [], "nothing is cut before its policy says so"
     await_truncation(bootstrap, "kept")
     eventually(lambda: requests_of(bootstrap, ScaleStream, ["anew"]), READY_S, "it decides")
 
