@@ -44,7 +44,11 @@ class ChildProcess:
         output = asyncio.StreamReader()
         protocol = _UntilItsEnd(output)
         loop = asyncio.get_running_loop()
-        transport, _ = await loop.create_connection(lambda: protocol, sock=ours)
+        try:
+            transport, _ = await loop.create_connection(lambda: protocol, sock=ours)
+        except BaseException:
+            popen.kill()
+            raise
         return cls(popen, output, asyncio.StreamWriter(transport, protocol, output, loop))
 
     @property

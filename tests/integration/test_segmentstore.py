@@ -235,7 +235,9 @@ async def test_a_batch_holds_what_is_flushed_after_its_lengths_in_order(
     await store.append(names[first][1], UUID(int=1), b"first")
     late = FlushingStore(lambda container: plane.routes.get(container), CONTAINERS)
     lengths = EarlyAnswers(late.segment_info)
-    await merge_into(late, late.merge_batch, log.stream, (first, second), goals, True, True, lengths)
+    opened_at = {name: 0 for of in names.values() for name in of.values()}
+    merge, both = late.merge_batch, (first, second)
+    await merge_into(late, merge, log.stream, both, goals, True, True, lengths, opened_at, lambda: 0)
     await late.close()
     found = [await content(store, segment_name(*id, goal)) for goal in goals]
     early, later, other = (frame_event(event) for event in (b"late", b"second", b"first"))

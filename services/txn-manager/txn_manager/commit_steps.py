@@ -3,7 +3,7 @@
 Rules: stream-and-transaction-semantics 3.10, 3.11 and 5.1, segment-store-wire-protocol 4.8 and 7.5.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import msgspec
 
@@ -20,7 +20,7 @@ from sluice.domain.workflow import WorkflowKind
 from sluice.engine.step import Step, Workflows, all_done
 from sluice.workflows.segments import create_segments, seal_and_measure
 from txn_manager.aged_merge import AgedMerge
-from txn_manager.merging import RESTS_MS, Merge, merge_into
+from txn_manager.merging import Merge, merge_into
 from txn_manager.step_context import TransactionStepContext
 
 NO_SCALING = ScalingPolicy()
@@ -67,30 +67,37 @@ async def _merge(
     """Merge these transactions; behind an await `commits` may have another batch."""
     aggregate, may_skip = commits.stream.commits, commits.may_skip(len(transactions) * len(targets))
     needs_positions = batch.needs_positions(context.reader(stream.id.key), stream.id, transactions)
-    opened_at = dict(_opened_at(context, stream, transactions))
-    merge, rested_before = _merge_of(context, stream, opened_at), context.now_ms() - RESTS_MS
-    rested = {transaction for transaction, at in opened_at.items() if at < rested_before}
+    opened_at = _opened_at(context, stream, transactions)
     merged = await merge_into(
-        context.store, merge, stream, transactions, targets, may_skip, needs_positions, context.lengths, rested
+        context.store,
+        _merge_of(context, stream, opened_at),
+        stream,
+        transactions,
+        targets,
+        may_skip,
+        needs_positions,
+        context.lengths,
+        opened_at,
+        context.now_ms,
     )
     return msgspec.structs.replace(merged, deleted=context.deleted.get(aggregate, 0))
 
 
-def _opened_at(
-    context: TransactionStepContext, stream: Stream, transactions: tuple[str, ...]
-) -> Iterator[tuple[str, int]]:
+def _opened_at(context: TransactionStepContext, stream: Stream, transactions: tuple[str, ...]) -> dict[str, int]:
+    """By segment; without those of transactions that have ended."""
+    opened_at = dict[str, int]()
     for transaction in transactions:
         found = find_transaction(context.reader(stream.id.key), stream.id.transaction(transaction))
         if isinstance(found, Transaction):
-            yield transaction, found.opened_at
+            opened_at.update(dict.fromkeys(segment_names(stream, transaction).values(), found.opened_at))
+    return opened_at
 
 
 def _merge_of(context: TransactionStepContext, stream: Stream, opened_at: Mapping[str, int]) -> Merge:
     """How the batch gets into active segments: fixed ones report no load, so nothing depends on the ages there."""
     if not stream.config.scaling.is_by_load:
         return context.store.merge_batch
-    at = {name: at for transaction, at in opened_at.items() for name in segment_names(stream, transaction).values()}
-    return AgedMerge(context.store, at, context.creation_times, context.now_ms)
+    return AgedMerge(context.store, opened_at, context.creation_times, context.now_ms)
 
 
 async def seal_active(context: TransactionStepContext, commits: Commits) -> dict[int, int]:

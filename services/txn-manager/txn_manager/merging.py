@@ -15,7 +15,7 @@ Nor does a source stand in it behind one that may have rested: that a store has 
 Rules: segment-store-wire-protocol 4.5, 4.8 and 4.9, segment-store-cluster B9; docs/commits.md.
 """
 
-from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import msgspec
 
@@ -60,21 +60,21 @@ async def merge_into(
     may_skip: bool,
     needs_positions: bool,
     lengths: EarlyAnswers[SegmentInfo],
-    rested: Container[str] = (),
+    opened_at: Mapping[str, int],
+    now_ms: Callable[[], int],
 ) -> Merged:
     """Append the transactions to their targets, side by side, each in this order. `targets` has their ids by number.
 
-    `rested` are the transactions that were opened longer than `RESTS_MS` ago: each was written to behind that at least.
+    `opened_at` has the times of opens, in epoch ms, by segment: each was written to behind that at least.
     `merge_active` merges into active segments. A position behind nothing that was merged takes a call: it is left out
     unless the batch `needs_positions`.
     Raises SegmentStoreError; whatever was done by then is found done by the next attempt.
     """
     names = [segment_names(stream, transaction) for transaction in transactions]
-    last = {name for one, of in zip(transactions, names, strict=True) if one in rested for name in of.values()}
     active = set(stream.active_epoch.segments)
 
     def merge_target(number: int, segment: int) -> Awaitable[_Target]:
-        merge = _OrderedMerge(merge_active if segment in active else _DuplicateMerge(store), last)
+        merge = _OrderedMerge(merge_active if segment in active else _DuplicateMerge(store), opened_at, now_ms)
         target, sources = segment_name(*stream.id, segment), [of[number] for of in names]
         if not may_skip:
             return _merge_all(merge, target, sources)
@@ -144,17 +144,19 @@ async def _seal(store: SegmentStore, name: str) -> None:
 
 
 class _OrderedMerge:
-    """Merges in as many requests as it takes for none of these sources to have another one behind it."""
+    """Merges in so many requests that no source stands behind one that may rest when its request is sent."""
 
-    def __init__(self, merge: Merge, last: Container[str]) -> None:
+    def __init__(self, merge: Merge, opened_at: Mapping[str, int], now_ms: Callable[[], int]) -> None:
         self._merge = merge
-        self._last = last
+        self._opened_at = opened_at
+        self._now_ms = now_ms
 
     async def __call__(self, target: str, sources: Sequence[str]) -> list[int]:
         lengths: list[int] = []
-        for end, source in enumerate(sources, 1):
-            if source in self._last or end == len(sources):
-                lengths += await self._merge(target, sources[len(lengths) : end])
+        while left := sources[len(lengths) :]:
+            rests_before = self._now_ms() - RESTS_MS
+            rests = (end for end, source in enumerate(left, 1) if self._opened_at.get(source, 0) < rests_before)
+            lengths += await self._merge(target, left[: next(rests, len(left))])
         return lengths
 
 

@@ -1,7 +1,7 @@
 """Merging a batch: what has data is merged in order, what is sealed and empty is skipped, and nothing else."""
 
 from collections import Counter
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 from support.stream_log import STREAM
@@ -13,7 +13,7 @@ from sluice.domain.transaction.state import segment_names
 from sluice.pravega.memory import InMemorySegmentStore, Moment
 from txn_manager import early_answers
 from txn_manager.early_answers import EarlyAnswers
-from txn_manager.merging import StillUnsealed, merge_into
+from txn_manager.merging import RESTS_MS, StillUnsealed, merge_into
 
 
 class Scene:
@@ -27,6 +27,8 @@ class Scene:
         self.lengths = EarlyAnswers(self.store.segment_info)
         self.requests: Counter[str] = Counter()
         self.measured: Callable[[str], None] = lambda _name: None
+        self.opened_ago_ms = (0,) * len(contents)
+        self.now_ms = self.merging_takes_ms = 0
 
     def _count(self, moment: Moment, request: str, segment: str) -> None:
         if moment == "before":
@@ -66,11 +68,27 @@ class Scene:
         may_skip: bool = True,
         needs_positions: bool = True,
         targets: Mapping[int, int] | None = None,
-        rested: Container[str] = (),
     ) -> Merged:
-        merge, targets, lengths = self.store.merge_batch, targets or self.targets, self.lengths
+        async def merge(target: str, sources: Sequence[str]) -> list[int]:
+            self.now_ms += self.merging_takes_ms
+            return await self.store.merge_batch(target, sources)
+
+        opened_at = {
+            name: self.now_ms - ago_ms
+            for id, ago_ms in zip(self.ids, self.opened_ago_ms, strict=True)
+            for name in segment_names(self.log.stream, id).values()
+        }
         return await merge_into(
-            self.store, merge, self.log.stream, self.ids, targets, may_skip, needs_positions, lengths, rested
+            self.store,
+            merge,
+            self.log.stream,
+            self.ids,
+            targets or self.targets,
+            may_skip,
+            needs_positions,
+            self.lengths,
+            opened_at,
+            lambda: self.now_ms,
         )
 
     def data(self) -> list[bytes]:
@@ -90,10 +108,20 @@ async def test_what_has_data_is_merged_and_what_is_empty_only_sealed() -> None:
 
 async def test_nothing_is_merged_in_one_request_behind_what_may_have_rested() -> None:
     scene = Scene(1, {0: b"a"}, {0: b"b"}, {0: b"c"}, {0: b"d"}, {0: b"e"})
+    scene.opened_ago_ms = (RESTS_MS, RESTS_MS + 1, RESTS_MS + 1, 0, 0)
     await scene.create()
-    merged = await scene.merge(rested={scene.ids[1], scene.ids[2]})
+    merged = await scene.merge()
     assert scene.data() == [b"abcde"]
     assert [at for of in merged.positions.values() for at in of.values()] == [1, 2, 3, 4, 5]
+    assert scene.requests["MergeSegmentsBatch"] == 3
+
+
+async def test_what_comes_to_rest_while_others_are_merged_has_nothing_behind_it_either() -> None:
+    scene = Scene(1, {0: b"a"}, {0: b"b"}, {0: b"c"}, {0: b"d"})
+    scene.opened_ago_ms, scene.merging_takes_ms = (RESTS_MS + 1, RESTS_MS - 1, 0, 0), 2
+    await scene.create()
+    await scene.merge()
+    assert scene.data() == [b"abcd"]
     assert scene.requests["MergeSegmentsBatch"] == 3
 
 
