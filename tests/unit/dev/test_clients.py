@@ -4,6 +4,7 @@ It runs in a process of its own: that client holds Python's lock while it waits.
 """
 
 import json
+import select
 import signal
 import subprocess
 import sys
@@ -33,10 +34,12 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with subprocess.Popen([*COMMAND, *streams, *quick], stdout=subprocess.PIPE, env=environment, cwd=folder) as process:
         try:
             assert process.stdout is not None
+            assert select.select([process.stdout], (), (), SOON_S)[0], "it is ready in time"
             yield json.loads(process.stdout.readline())["controller"]
-        finally:
             process.send_signal(signal.SIGTERM)
-        assert process.wait(SOON_S) == 0
+            assert process.wait(SOON_S) == 0
+        finally:
+            process.kill()
     assert list(folder.iterdir()) == []
 
 
@@ -68,7 +71,7 @@ async def test_only_what_was_committed_is_read(address: str) -> None:
 
 async def test_a_stream_is_split_while_much_is_written_and_merged_when_that_ends(address: str) -> None:
     streams = pravega.manager(address)
-    often = pravega_client.StreamScalingPolicy.auto_scaling_policy_by_event_rate(10, 2, 1)
+    often = pravega_client.StreamScalingPolicy.auto_scaling_policy_by_event_rate(1, 2, 1)
     streams.create_stream_with_policy(SCOPE, "scaled", often)
     writer = pravega.WriterThread(streams, SCOPE, "scaled", "w")
     with controller(address) as gateway:

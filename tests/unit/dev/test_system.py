@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 import httpx
 import pytest
-from support.wait import SOON_S
+from support.wait import SOON_S, eventually_async
 
 from sluice.domain.segment import segment_name
 from sluice.pravega.event_frames import split_events
@@ -43,11 +43,16 @@ async def test_operators_see_the_members_the_streams_and_how_far_requests_are() 
         scopes = (await http.get("/v1/scopes")).json()["scopes"]
         assert {"demo", "empty"} <= {scope["scopeName"] for scope in scopes}
         assert (await http.get("/v1/health")).json()["status"] == "UP"
-        members = {one["instance"] for one in (await http.get("/sluice/v1/members")).json()["items"]}
         services = {f"{service}-dev" for service in ("stream-workflows", "txn-manager", "cluster-manager")}
-        assert members == services | {"api-gateway-dev", "retention-spark-dev"}
-        partitions = (await http.get("/sluice/v1/partitions")).json()["items"]
-        assert {one["owner"] for one in partitions} == services
+
+        async def seen(path: str, name: str) -> set[str]:
+            return {one[name] for one in (await http.get(f"/sluice/v1/{path}")).json()["items"]}
+
+        async def all_are_seen() -> bool:
+            members = services | {"api-gateway-dev", "retention-spark-dev"}
+            return await seen("members", "instance") == members and await seen("partitions", "owner") == services
+
+        await eventually_async(all_are_seen, SOON_S, "all members are there, and own all partitions")
         assert (await http.get("/sluice/v1/dead-letters")).json()["items"] == []
         assert (await http.get("/ui/")).status_code == 200
 
