@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from sluice_cli.migration.inspection import Inspection
     from sluice_cli.migration.source import Source
     from sluice_cli.records.backing_up import Topics
+    from sluice_cli.records.holding import Stage
 
 LOOK_AGAIN_S = 1.0
 READINGS = 5
@@ -107,7 +108,7 @@ class _CutOver:
         """Do what is left to be done. Raises CommandError."""
         from sluice_cli.records import holding
 
-        if holding.stage(self.session.present) is not holding.Stage.RELEASED:
+        if self._stage() is not holding.Stage.RELEASING:
             with self._fences() as fences:
                 if fences.controllers_left():
                     self._begin(LOOK)
@@ -132,14 +133,14 @@ class _CutOver:
         """Say what there is to do, and change nothing. Ends with 1 if something stands in the way."""
         from sluice_cli.records import holding
 
-        stage = holding.stage(self.session.present)
+        stage = self._stage()
         in_the_way: dict[Step, list[str]] = {}
-        if stage is not holding.Stage.RELEASED:
+        if stage is not holding.Stage.RELEASING:
             with self._fences() as fences:
                 in_the_way[STOP] = fences.in_the_way()
             found = migrate.inspected(self.session, self.zookeeper, self.cluster, self.concurrency)
             in_the_way[LOOK] = self._stopping(found)
-        done = {holding.Stage.EMPTY: (), holding.Stage.HELD: (LOOK, HOLD), holding.Stage.RELEASED: STEPS}[stage]
+        done = {holding.Stage.HELD: (LOOK, HOLD), holding.Stage.RELEASING: STEPS[:-1]}.get(stage, ())
         for step in STEPS:
             self._begin(step)
             if step in done:
@@ -148,6 +149,18 @@ class _CutOver:
                 self._say(step, f"in the way: {problem}")
         if in_the_way.get(LOOK):
             raise typer.Exit(1)
+
+    def _stage(self) -> "Stage":
+        """How far it came. Raises RefusedError for a journal that may be older than what the original knows."""
+        from sluice_cli.records import holding
+
+        stage = holding.stage(self.session.present)
+        if stage is holding.Stage.RELEASED:
+            raise RefusedError(
+                "it was released already: nothing is left to do",
+                "if the original has served since, stop Sluice's services and delete its topics first",
+            )
+        return stage
 
     @contextmanager
     def _fences(self) -> "Iterator[Fences]":

@@ -23,10 +23,11 @@ _ONLY_EMPTY = "only an empty one can be held: stop all services and delete the t
 
 
 class Stage(Enum):
-    """How far a journal has come; `RELEASED` in a partition at least."""
+    """How far a journal has come; `RELEASING`: a partition is released, and one is left."""
 
     EMPTY = auto()
     HELD = auto()
+    RELEASING = auto()
     RELEASED = auto()
 
 
@@ -37,8 +38,10 @@ def stage(source: Source) -> Stage:
         return Stage.EMPTY
     spans = _begun_spans(source)
     whole_at = {record.partition: decode_record(record.value or b"").whole_at for record in records_at(source, 1)}
-    is_released = any(span.end >= whole_at.get(span.partition, HELD) for span in spans)
-    return Stage.RELEASED if is_released else Stage.HELD
+    is_released = [span.end >= whole_at.get(span.partition, HELD) for span in spans]
+    if all(is_released):
+        return Stage.RELEASED
+    return Stage.RELEASING if any(is_released) else Stage.HELD
 
 
 def hold(source: Source, topics: Topics, partitions: int, replication: int, now_ms: int) -> bool:
@@ -47,7 +50,7 @@ def hold(source: Source, topics: Topics, partitions: int, replication: int, now_
     A hold that was broken off goes on, in the partitions that are there.
     """
     found = stage(source)
-    if found is Stage.RELEASED:
+    if found in (Stage.RELEASING, Stage.RELEASED):
         raise RefusedError("the journal was released, and its system runs", _ONLY_EMPTY)
     if found is Stage.EMPTY:
         topics.create(partitions, replication)

@@ -22,6 +22,7 @@ from sluice.domain.segment import segment_name
 from sluice.engine.record import HELD
 from sluice.kafka.topics import JOURNAL
 from sluice.pravega.container_map import Controller, encode_host
+from sluice_cli.errors import UnreachableError
 from sluice_cli.migration.dump import Dump
 from sluice_cli.records.holding import Stage, stage
 
@@ -93,9 +94,29 @@ def test_a_cut_over_that_is_run_again_goes_on_until_services_begin(system: Syste
         assert "The journal has what the original knew" in done.out and "services begin now" in done.out
         released = system.records
         assert len(released) > 6 and released.count(0) > 3
-        done = system.cut_over("--json")
-        assert done.code == 0 and [line["name"] for line in done.lines] == ["release", "release"]
-        assert system.records == released
+    for options in ((), ("--dry-run",)):
+        refused = system.cut_over(*options)
+        assert refused.code == 1 and "it was released already" in refused.err and "1 of 6" not in refused.out
+    assert system.records == released
+
+
+def test_a_release_that_was_broken_off_goes_on(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
+    system.stop_original()
+    append = system.source.append
+
+    def breaks_off(*arguments: Any) -> Any:
+        if stage(system.source) is Stage.RELEASING:
+            raise UnreachableError("Kafka is away", "")
+        return append(*arguments)
+
+    with server(system.port, is_sluice=True), monkeypatch.context() as patch:
+        patch.setattr(system.source, "append", breaks_off)
+        assert "Kafka is away" in system.cut_over().err and stage(system.source) is Stage.RELEASING
+    rehearsed = system.cut_over("--dry-run")
+    assert rehearsed.code == 0 and rehearsed.out.count("was done") == 5
+    done = system.cut_over("--json")
+    assert done.code == 0 and [line["name"] for line in done.lines] == ["release", "release"]
+    assert stage(system.source) is Stage.RELEASED
 
 
 def test_a_dry_run_says_what_stands_in_the_way_and_does_nothing(system: System) -> None:
