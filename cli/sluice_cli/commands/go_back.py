@@ -31,7 +31,7 @@ def export(
     """
     from sluice.backup.states import states_of
     from sluice.kafka.topics import JOURNAL
-    from sluice_cli.errors import CommandError
+    from sluice_cli.errors import CommandError, RefusedError
     from sluice_cli.migration import exporting
     from sluice_cli.records.backing_up import counted, present_views
 
@@ -39,7 +39,12 @@ def export(
         return {span.partition: span.end for span in session.present.spans([JOURNAL.name])}
 
     before = ends()
-    views, _ = present_views(session.present, session.out.progress)
+    views, lost = present_views(session.present, session.out.progress)
+    if lost:
+        raise RefusedError(
+            f"partitions {lost} of the journal have lost their end: an older state would be written",
+            "mend that first: docs/operations.md, a journal that lost its end",
+        )
     found = states_of(views)
     if dry_run:
         exporting.check(found)

@@ -95,6 +95,14 @@ def test_a_back_up_of_a_journal_that_lost_its_end_has_the_newest_snapshot(cli: C
     assert f"Partition {PARTITION} of the journal has lost its end: the back-up has its newest snapshot" in shown
 
 
+def test_a_journal_that_lost_its_end_is_not_exported(cli: Cli) -> None:
+    cli.history.create_stream(StreamConfig())
+    snapshot(cli)
+    del cli.history.source.logs[topics.JOURNAL.name][PARTITION][1:]
+    refused = cli("migrate", "export")
+    assert refused.code == 1 and f"partitions [{PARTITION}] of the journal have lost their end" in refused.err
+
+
 def test_a_snapshot_of_another_journal_is_not_folded_from(cli: Cli, trimmed: SnapshotManifest) -> None:
     log = cli.history.source.logs[topics.JOURNAL.name][PARTITION]
     other: Record[Any, Any] = Record("other", trimmed.at, "cluster-manager/a", marker=Marker(1))
