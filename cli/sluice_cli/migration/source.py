@@ -31,7 +31,7 @@ OF_THE_DATA_PLANE = frozenset({"bookkeeper", "segmentstore"})
 
 
 class Source:
-    """What a live original has, in segment stores and below `keeper`; `cluster` comes first.
+    """What a live original has, in segment stores and below `keeper`.
 
     All reads raise SegmentStoreError and CommandError.
     """
@@ -40,21 +40,22 @@ class Source:
         self.store = store
         self.keeper = nodes
         self._turns = asyncio.Semaphore(concurrency)
-        self._zookeeper: ZooKeeperStore | None = None
+        self._zookeeper = ZooKeeperStore(nodes)
+        self._looking = asyncio.Lock()
+        self._is_in_zookeeper: bool | None = None
 
     async def nodes(self) -> list[Raw]:
         """The nodes that the controllers write, by the first part of their paths."""
         return await asyncio.to_thread(self._all_nodes)
 
     async def cluster(self) -> Raw:
-        """The tables that belong to no single thing, by which it is seen where they are kept.
+        """The tables that belong to no single thing.
 
         Raises RefusedError if there are none.
         """
-        found = await self._read_all({name: name for name in _GLOBAL})
         if await self.is_in_zookeeper():
-            self._zookeeper = ZooKeeperStore(self.keeper)
             return await asyncio.to_thread(self._zookeeper.cluster)
+        found = await self._read_all({name: name for name in _GLOBAL})
         if tables.SCOPES not in found:
             raise RefusedError(
                 "the original has no list of scopes, neither in the segment stores nor in ZooKeeper",
@@ -66,16 +67,22 @@ class Source:
 
     async def scope(self, name: str, id: UUID) -> Raw:
         """What lies in a scope, and its index of tags."""
-        if self._zookeeper is not None:
+        if await self.is_in_zookeeper():
             return await asyncio.to_thread(self._zookeeper.scope, name, id)
+        return await self._scope_in_tables(name, id)
+
+    async def _scope_in_tables(self, name: str, id: UUID) -> Raw:
         indexes = {kind: tables.in_scope(kind, name, id) for kind in raw.INDEXES.values()}
         tags = {f"tags-{chunk}": tables.tags_in_scope(name, id, chunk) for chunk in range(tables.TAG_CHUNKS)}
         return Raw(Name(raw.SCOPE, "", name, id), await self._read_all(indexes | tags))
 
     async def thing(self, of: Name, before: Raw | None = None) -> Raw:
         """A stream, reader group or table; only those tables are read that became longer since it was read `before`."""
-        if self._zookeeper is not None:
+        if await self.is_in_zookeeper():
             return await asyncio.to_thread(self._zookeeper.thing, of)
+        return await self._thing_in_tables(of, before)
+
+    async def _thing_in_tables(self, of: Name, before: Raw | None = None) -> Raw:
         if of.kind == raw.GROUP:
             return Raw(of, await self._read_all({"metadata": tables.of_group(of.scope, of.name, of.id)}, before))
         kinds = ("metadata",) if of.kind == raw.TABLE else _OF_STREAM
@@ -87,20 +94,23 @@ class Source:
         return Raw(of, found | await self._read_all(names, before))
 
     async def is_in_zookeeper(self) -> bool:
-        """Whether the controller keeps its metadata there, and not, or not any more, in tables."""
-        in_zookeeper = await asyncio.to_thread(ZooKeeperStore(self.keeper).created_ms)
-        scopes = await self._read_all({tables.SCOPES: tables.SCOPES})
-        return in_zookeeper > await self._created_ms(Raw(Name(raw.CLUSTER), scopes))
+        """Whether the controller keeps its metadata there, and not, or not any more, in tables; looked up once."""
+        async with self._looking:
+            if self._is_in_zookeeper is None:
+                in_zookeeper = await asyncio.to_thread(self._zookeeper.created_ms)
+                scopes = await self._read_all({tables.SCOPES: tables.SCOPES})
+                self._is_in_zookeeper = in_zookeeper > await self._created_ms(Raw(Name(raw.CLUSTER), scopes))
+            return self._is_in_zookeeper
 
     async def _created_ms(self, cluster: Raw) -> int:
         """When the controller began to keep its metadata in tables, epoch ms; below 0: it does not, 0: not known."""
         id = raw.scopes(cluster).get(SYSTEM)
         if id is None:
             return 0 if tables.SCOPES in cluster.tables else -1
-        named = {name.name: name for name in raw.members(await self.scope(SYSTEM, id))}
+        named = {name.name: name for name in raw.members(await self._scope_in_tables(SYSTEM, id))}
         if REQUESTS not in named:
             return 0
-        found = raw.thing(await self.thing(named[REQUESTS])).metadata
+        found = raw.thing(await self._thing_in_tables(named[REQUESTS])).metadata
         return found.creation_ms or 0 if found is not None else 0
 
     async def _read_all(self, names: Mapping[str, str], before: Raw | None = None) -> dict[str, RawTable]:

@@ -13,6 +13,7 @@ from sluice_cli.errors import RefusedError
 from sluice_cli.migration import records as r
 from sluice_cli.migration import tables as t
 from sluice_cli.migration.dump import Dump, dump
+from sluice_cli.migration.inspection import Inspector
 from sluice_cli.migration.model import KeyValueTable, Stream
 from sluice_cli.migration.wire import encode
 
@@ -78,6 +79,16 @@ async def test_nodes_are_read_as_tables_would_be(original: Original, tmp_path: P
     cluster = found.cluster
     assert cluster.deleted_streams == {"shop/gone": 4}
     assert [(one.stream, one.id) for one in cluster.completed] == [("orders", UUID(int=5))]
+
+
+async def test_a_problem_stays_one_when_its_thing_is_read_by_a_source_of_its_own(
+    original: Original, tmp_path: Path
+) -> None:
+    original.nodes.all["store/shop/orders/currentEpochRecord"] = t.encode_table(
+        msgspec.structs.replace(orders(), current_epoch=7)
+    )["currentEpochRecord"]
+    found = await Inspector(await dumped(original, tmp_path), read_again=original.source().thing).run(unseen)
+    assert ("stream shop/orders", "epochRecord-3 is missing") in {(one.of, one.what) for one in found.problems}
 
 
 @pytest.mark.parametrize(("in_tables_ms", "groups"), [(T, 0), (T + 2, 1)])
