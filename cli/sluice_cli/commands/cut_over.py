@@ -42,7 +42,8 @@ class Step(NamedTuple):
 
 
 _NOTHING = "nothing was changed yet"
-_FORGET = "stop Sluice's services, delete its topics, and let the original's controllers run"
+_FORGET = "stop Sluice's services, delete its topics, lead clients back, and let the original's controllers run"
+_NO_WAY_BACK = "there is no way back behind the release: the original keeps its metadata in ZooKeeper"
 _SERVED = "they are served by the original"
 _HELD = "they write and read on; their calls wait at Sluice's gateways"
 LOOK = Step("look", "reads the original while it runs, and judges whether it can be brought along", _SERVED, _NOTHING)
@@ -162,6 +163,10 @@ class _CutOver:
             )
         return stage
 
+    @cached_property
+    def _is_in_zookeeper(self) -> bool:
+        return migrate.reading(self.zookeeper, self.cluster, self.concurrency, lambda source: source.is_in_zookeeper())
+
     @contextmanager
     def _fences(self) -> "Iterator[Fences]":
         from sluice_cli import session as sessions
@@ -254,6 +259,8 @@ class _CutOver:
 
     def _begin(self, step: Step) -> None:
         number = STEPS.index(step) + 1
+        if step in (LOOK, RELEASE) and self._is_in_zookeeper:
+            step = step._replace(back=f"{_NOTHING}; {_NO_WAY_BACK}" if step is LOOK else _NO_WAY_BACK)
         if self.session.json:
             self.session.out.line({"number": number, **step._asdict()})
             return

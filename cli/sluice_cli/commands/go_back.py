@@ -47,7 +47,7 @@ def export(
         )
     found = states_of(views)
     if dry_run:
-        exporting.check(found)
+        reading(zookeeper, cluster, concurrency, lambda source: exporting.check(source, found))
         session.said("Nothing is in the way", {"remarks": exporting.remarks(found)})
         return
 

@@ -42,8 +42,13 @@ _SPACE = UUID("6d1c7a0e-5b1f-4c55-9c7e-9a7f4a0f8d11")
 """Of the ids of what the original does not know yet."""
 
 
-def check(found: BackedUp) -> None:
-    """Raise RefusedError if what Sluice knows cannot be said in the original's words, with all that is in the way."""
+async def check(source: Source, found: BackedUp) -> None:
+    """Raise RefusedError if the original's tables cannot say what Sluice knows, with all that is in the way.
+
+    Raises SegmentStoreError.
+    """
+    if await source.is_in_zookeeper():
+        raise RefusedError("the original keeps its metadata in ZooKeeper", "only one with tables can be gone back to")
     reasons = list(in_the_way(found))
     if reasons:
         more = [f"and {len(reasons) - _SHOWN} more"] if len(reasons) > _SHOWN else []
@@ -65,15 +70,13 @@ async def export(source: Source, found: BackedUp, progress: Progress) -> dict[st
 
     Nothing is written if something is in the way.
     """
-    check(found)
+    await check(source, found)
     registered = await asyncio.to_thread(source.keeper.children, CONTROLLERS_NODE)
     if registered:
         raise RefusedError(
             f"controllers are registered in ZooKeeper: {', '.join(registered)}",
             "stop all of Sluice's services and of the original's controllers; a registration outlives them by seconds",
         )
-    if await source.is_in_zookeeper():
-        raise RefusedError("the original keeps its metadata in ZooKeeper", "only one with tables can be gone back to")
     changes: list[int] = []
     left: list[str] = []
     for number in range(1, ROUNDS + 1):

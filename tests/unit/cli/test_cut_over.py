@@ -15,7 +15,7 @@ from support.certificates import Authority, Pair
 from support.ports import free_port
 from unit.cli.conftest import Cli, Run
 from unit.cli.memory import MemorySource
-from unit.migration.original import CONTROLLER, RIGHT, SCOPE, MemoryNodes, Original, orders
+from unit.migration.original import CONTROLLER, REQUESTS_CREATED, RIGHT, SCOPE, MemoryNodes, Original, T, orders
 
 from sluice.domain.model import decode_record
 from sluice.domain.segment import segment_name
@@ -132,6 +132,14 @@ def test_a_dry_run_says_what_stands_in_the_way_and_does_nothing(system: System) 
     found = system.cut_over("--dry-run")
     assert found.code == 1 and f"in the way: stream shop/orders: segment {RIGHT.id} is missing" in found.out
     assert system.records == [] and not system.folder.exists()
+
+
+def test_without_a_way_back_the_first_and_the_last_step_say_so(system: System) -> None:
+    system.original.nodes.all[REQUESTS_CREATED] = T.to_bytes(8)
+    found = system.cut_over("--dry-run", "--json")
+    assert [line["name"] for line in found.lines if "there is no way back" in line.get("back", "")] == [
+        *("look", "release")
+    ]
 
 
 def test_what_cannot_be_brought_along_is_refused_before_anything_is_made(system: System) -> None:

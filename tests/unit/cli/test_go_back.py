@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from unit.cli.conftest import Cli
 from unit.cli.memory import MemorySource
-from unit.migration.original import CONTROLLER, Original
+from unit.migration.original import CONTROLLER, REQUESTS_CREATED, Original, T
 
 from sluice.domain.model import JournalRecord, encode_record
 from sluice.kafka.topics import JOURNAL
@@ -31,7 +31,7 @@ def taken_over(cli: Cli, original: Original, source: MemorySource, tmp_path: Pat
 
 
 def test_what_was_imported_is_exported_to_what_it_was(cli: Cli, taken_over: Path, tmp_path: Path) -> None:
-    assert cli("migrate", "export", "--dry-run").out == "Nothing is in the way\n"
+    assert cli("migrate", "export", *AT, "--dry-run").out == "Nothing is in the way\n"
     found = cli("migrate", "export", *AT)
     assert found.code == 0 and "The original's tables say what Sluice knew" in found.out
     assert "nothing was to be done" in cli("migrate", "export", *AT).out
@@ -41,6 +41,16 @@ def test_what_was_imported_is_exported_to_what_it_was(cli: Cli, taken_over: Path
     differences = cli("migrate", "diff", taken_over, tmp_path / "after").out.splitlines()
     changed = [line for line in differences if line.startswith("changed")]
     assert [line.split("  ")[-1] for line in changed] == ["epochRecord-1", "epochRecord-2", "retention"]
+
+
+@pytest.mark.usefixtures("taken_over")
+@pytest.mark.parametrize("options", [(), ("--dry-run",)])
+def test_an_original_that_keeps_its_metadata_in_zookeeper_is_refused(
+    cli: Cli, original: Original, options: tuple[str, ...]
+) -> None:
+    original.nodes.all[REQUESTS_CREATED] = T.to_bytes(8)
+    refused = cli("migrate", "export", *AT, *options)
+    assert refused.code == 1 and "the original keeps its metadata in ZooKeeper" in refused.err
 
 
 @pytest.mark.usefixtures("taken_over")

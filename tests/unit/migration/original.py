@@ -17,6 +17,8 @@ COUNTER = 20_000
 SCOPE = "shop"
 CONTROLLER = "cluster/controllers/one"
 """The node of the controller that runs."""
+REQUESTS_CREATED = "store/_system/_requeststream/creationTime"
+"""The node by which an original is known that keeps its metadata in ZooKeeper."""
 _SPACE = UUID(int=7)
 
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import msgspec
 import pytest
-from unit.migration.original import SCOPE, Original, T, id_of, orders, simple, table
+from unit.migration.original import REQUESTS_CREATED, SCOPE, Original, T, id_of, orders, simple, table
 
 from sluice.lookback.progress import unseen
 from sluice_cli.errors import RefusedError
@@ -50,7 +50,7 @@ def original() -> Original:
         **nodes_of("store/shop/_MARKorders", without_subscribers(simple("_MARKorders"))),
         **nodes_of("store/shop/kvt/stock", table()),
         "store/shop/orders/writerPositions/till": encode(MARK),
-        "store/_system/_requeststream/creationTime": struct.pack(">q", T + 1),
+        REQUESTS_CREATED: struct.pack(">q", T + 1),
         "store/_streamsinscope/shop/streams/00/0000/orders0001": b"",
         f"transactions/activeTx/shop/ORDERS/2/{TRANSACTION}": encode(OPEN),
         f"transactions/completedTx/batches/3/shop/orders/{UUID(int=5)}": encode(
