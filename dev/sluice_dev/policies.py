@@ -6,6 +6,7 @@ What the rules remember goes with the process, so nothing of it is saved. Belong
 import asyncio
 from collections.abc import Sequence
 
+from api_gateway.edge.following import follow
 from sluice.engine.ports import Clock, Message
 from sluice.kafka.topics import RETENTION, RETENTION_MEMORY, SCALE, SCALE_MEMORY, Topic
 from sluice.policies.rules import Rule, Rules
@@ -27,8 +28,7 @@ class PolicyDecider:
         self._received: list[ReportRecord] = []
         self._arrived = asyncio.Event()
         begins = dict.fromkeys(range(runtime.settings.partitions), _FROM_THE_BEGINNING)
-        following = runtime.connections.follow(f"decisions on {reports.name}", reports.name, begins, self._receive)
-        runtime.stack.push_async_callback(following.stop)
+        follow(runtime, f"reports in {reports.name}", reports.name, begins, self._receive)
 
     async def run(self) -> None:
         """Decide for ever."""

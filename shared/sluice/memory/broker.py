@@ -125,10 +125,8 @@ class MemoryBroker:
 
     def logs(self, topic: str) -> list[list[MemoryMessage]]:
         """The records of each partition."""
-        logs = self._logs.get(topic)
-        if logs is None:
-            logs = self._logs[topic] = [[] for _ in range(self.count(topic))]
-        return logs
+        # Threads ask, too: the first list is the list of all.
+        return self._logs.setdefault(topic, [[] for _ in range(self.count(topic))])
 
     def log(self, topic: str, partition: int) -> list[MemoryMessage]:
         return self.logs(topic)[partition]

@@ -1,5 +1,6 @@
 """All that a process reaches, in memory: what `sluice.kafka.connections` is on Kafka."""
 
+import logging
 import random
 from collections.abc import Callable, Mapping, Sequence
 
@@ -8,6 +9,8 @@ from sluice.memory.broker import Fetching, MemoryBroker, MemoryMessage, MemoryPr
 from sluice.memory.log import MemoryLog
 from sluice.memory.requests import MemoryGroup, MemoryRequestSource
 from sluice.memory.snapshots import MemorySnapshotStore
+
+log = logging.getLogger(__name__)
 
 DEAD_LETTERS = "sluice.dead-letters"
 _TAIL = -2000
@@ -97,8 +100,6 @@ class MemoryConnections:
 class MemoryFollowing:
     """See Following."""
 
-    failure = None
-
     def __init__(
         self,
         broker: MemoryBroker,
@@ -106,7 +107,9 @@ class MemoryFollowing:
         begins: Mapping[int, int],
         observe: Callable[[Sequence[MemoryMessage]], None],
     ) -> None:
-        self._fetching = Fetching(broker, topic, observe)
+        self.failure: BaseException | None = None
+        self._observe = observe
+        self._fetching = Fetching(broker, topic, self._receive)
         ends = [len(log) for log in broker.logs(topic)]
         tails = {p: max(0, ends[p] - (_TAIL - begin)) if begin <= _TAIL else 0 for p, begin in begins.items()}
         self._fetching.start({p: max(broker.begin(topic, p), first) for p, first in tails.items()})
@@ -114,6 +117,14 @@ class MemoryFollowing:
     async def stop(self) -> None:
         """See Following."""
         self._fetching.end()
+
+    def _receive(self, batch: Sequence[MemoryMessage]) -> None:
+        try:
+            self._observe(batch)
+        except Exception as error:
+            self.failure = error
+            self._fetching.end()
+            log.critical("following ended", exc_info=True)
 
 
 class MemoryGroupProgress:
