@@ -7,27 +7,23 @@ copy: for a second, or for ever. `subprocess` has nothing of Python run in the c
 
 import asyncio
 import contextlib
-import socket
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
-from subprocess import DEVNULL
-from typing import Self
+from subprocess import DEVNULL, PIPE
+from typing import IO, Self
 
 
 class ChildProcess:
-    """A program and what it says, mostly as `asyncio.subprocess.Process`. Belongs to the event loop.
+    """A program, what is said to it, and its `output`. Belongs to the event loop. Made by `start`."""
 
-    A socket is its standard input and its standard output, or error. It takes this end's closing for the end of input.
-    """
-
-    def __init__(
-        self, popen: "subprocess.Popen[bytes]", output: asyncio.StreamReader, input_: asyncio.StreamWriter
-    ) -> None:
-        self._popen = popen
-        self.pid = popen.pid
-        self.output = output
-        self.input = input_
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str] | None, says_errors: bool) -> None:
+        stdout, stderr = (DEVNULL, PIPE) if says_errors else (PIPE, None)
+        # Without buffers of its own: the event loop reads and writes.
+        self._popen = subprocess.Popen(command, 0, stdin=PIPE, stdout=stdout, stderr=stderr, env=environment)
+        self.pid = self._popen.pid
+        self.output = asyncio.StreamReader()
+        self._input: asyncio.WriteTransport | None = None
         self._loop = asyncio.get_running_loop()
         self._ended: asyncio.Future[int] = self._loop.create_future()
         threading.Thread(target=self._wait, name=f"child-{self.pid}", daemon=True).start()
@@ -40,30 +36,44 @@ class ChildProcess:
 
         Raises OSError.
         """
-        popen, ours = _begun(command, environment, says_errors)
-        output = asyncio.StreamReader()
-        protocol = _UntilItsEnd(output)
-        loop = asyncio.get_running_loop()
+        child = cls(command, environment, says_errors)
         try:
-            transport, _ = await loop.create_connection(lambda: protocol, sock=ours)
+            await child._connect()
         except BaseException:
-            popen.kill()
+            child.kill()
             raise
-        return cls(popen, output, asyncio.StreamWriter(transport, protocol, output, loop))
+        return child
+
+    async def _connect(self) -> None:
+        said: IO[bytes] | None = self._popen.stdout or self._popen.stderr
+        await self._loop.connect_read_pipe(lambda: _UntilItsEnd(self.output), said)
+        self._input, _ = await self._loop.connect_write_pipe(asyncio.BaseProtocol, self._popen.stdin)
 
     @property
     def returncode(self) -> int | None:
         """None while it runs, negative if a signal ended it."""
         return self._ended.result() if self._ended.done() else None
 
+    def write(self, data: bytes) -> None:
+        """To its standard input. What comes when that has ended is dropped."""
+        if self._input is not None and not self._input.is_closing():
+            self._input.write(data)
+
+    def end_input(self) -> None:
+        """Nothing more will be written to it."""
+        if self._input is not None:
+            self._input.close()
+
     async def wait(self) -> int:
         """Its status, once it has ended."""
         return await asyncio.shield(self._ended)
 
-    def end_input(self) -> None:
-        """Nothing more will be written to it."""
-        if not self.input.is_closing():
-            self.input.write_eof()
+    async def ends(self, within_s: float) -> int:
+        """Its status; it is killed if it has not ended by then."""
+        # In Python 3.11 `wait_for` may lose a cancellation, and `timeout` ends with one that came before.
+        await asyncio.wait({self._ended}, timeout=within_s)
+        self.kill()
+        return await self.wait()
 
     def terminate(self) -> None:
         """Request its end, if it runs."""
@@ -78,21 +88,6 @@ class ChildProcess:
         # The loop may be gone: then nobody waits.
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._ended.set_result, status)
-
-
-def _begun(
-    command: Sequence[str], environment: Mapping[str, str] | None, says_errors: bool
-) -> tuple["subprocess.Popen[bytes]", socket.socket]:
-    """The program, and this end of its socket."""
-    ours, theirs = socket.socketpair()
-    with theirs:
-        end = theirs.fileno()
-        stdout, stderr = (DEVNULL, end) if says_errors else (end, None)
-        try:
-            return subprocess.Popen(command, stdin=end, stdout=stdout, stderr=stderr, env=environment), ours
-        except OSError:
-            ours.close()
-            raise
 
 
 class _UntilItsEnd(asyncio.StreamReaderProtocol):

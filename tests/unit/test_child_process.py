@@ -29,8 +29,9 @@ def python(code: str) -> tuple[str, ...]:
 
 async def test_it_reads_what_is_written_to_it_until_the_end_of_input_and_is_read_to_its_end() -> None:
     child = await ChildProcess.start(python("import sys; print(sys.stdin.read()[::-1]); sys.exit(3)"))
-    child.input.write(b"abc")
+    child.write(b"abc")
     child.end_input()
+    child.write(b"too late")
     assert await child.output.read() == b"cba\n"
     assert await child.wait() == 3
     assert child.returncode == 3
@@ -50,8 +51,7 @@ async def test_one_that_goes_on_is_killed() -> None:
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(child.wait(), 0.01)
     assert child.returncode is None
-    child.kill()
-    assert await child.wait() == -signal.SIGKILL
+    assert await child.ends(within_s=0.01) == -signal.SIGKILL
 
 
 async def test_what_cannot_be_started_is_an_error() -> None:

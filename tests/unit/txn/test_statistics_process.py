@@ -65,7 +65,7 @@ class Lines:
 
     def terminate(self) -> None: ...
 
-    async def wait(self) -> int:
+    async def ends(self, within_s: float) -> int:
         return 0
 
 

@@ -101,12 +101,7 @@ class _Child:
     async def end(self) -> None:
         """It ends by itself once no more questions can come; if not, it is killed."""
         self.process.end_input()
-        try:
-            async with asyncio.timeout(ENDS_S):
-                await self.process.wait()
-        except TimeoutError:
-            self.process.kill()
-            await self.process.wait()
+        await self.process.ends(ENDS_S)
         await self.reading
 
 
@@ -177,7 +172,7 @@ class LookbackHelper:
         answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         child.answers[id] = answer
         try:
-            child.process.input.write(frame(Submit(id, name, arguments)))
+            child.process.write(frame(Submit(id, name, arguments)))
             async with asyncio.timeout(SILENCE_S):
                 return await answer
         except TimeoutError:
@@ -187,7 +182,7 @@ class LookbackHelper:
             ) from None
         except asyncio.CancelledError:
             if not child.has_ended:
-                child.process.input.write(frame(Cancel(id)))
+                child.process.write(frame(Cancel(id)))
             raise
         finally:
             del child.answers[id]

@@ -93,11 +93,9 @@ class StatisticsProcess:
             while await _line_of(process.output):
                 self._alive_at = time.monotonic()
         finally:
-            status = await _ended(process)
+            process.terminate()
+            status = await process.ends(STOP_S)
         return status
-
-
-# Not by `asyncio.wait_for`: in Python 3.11 it loses a cancellation that comes as what it waits for is done.
 
 
 async def _line_of(output: asyncio.StreamReader) -> bytes:
@@ -106,16 +104,3 @@ async def _line_of(output: asyncio.StreamReader) -> bytes:
         async with asyncio.timeout(MAX_SILENCE_S):
             return await output.readline()
     return b""
-
-
-async def _ended(process: ChildProcess) -> int:
-    """Terminate it, kill it if it does not end; its exit status.
-
-    Not by `asyncio.timeout`: in Python 3.11 it ends with the cancellation that the task had before, not with a timeout.
-    """
-    ended = asyncio.ensure_future(process.wait())
-    process.terminate()
-    await asyncio.wait({ended}, timeout=STOP_S)
-    if not ended.done():
-        process.kill()
-    return await ended

@@ -95,11 +95,7 @@ class Demonstration:
             if process is None or process.returncode is not None:
                 return
             process.end_input()
-            try:
-                await asyncio.wait_for(process.wait(), self._leaves_s)
-            except TimeoutError:
-                process.kill()
-                await process.wait()
+            await process.ends(self._leaves_s)
             log.info("demonstration stopped")
 
     async def close(self) -> None:
