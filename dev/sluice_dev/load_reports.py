@@ -7,7 +7,7 @@ which nothing is written is reported once. Rules: segment-store-cluster A9, B10.
 
 import asyncio
 import logging
-from typing import NamedTuple
+from dataclasses import dataclass
 from uuid import uuid4
 
 from sluice.domain.config import ScaleType
@@ -26,10 +26,12 @@ log = logging.getLogger(__name__)
 REPORTS = segment_name(SYSTEM_SCOPE, REQUEST_STREAM, 0)
 
 
-class _Seen(NamedTuple):
-    """What had been written to a segment, and whether it was reported as silent."""
+@dataclass
+class _Seen:
+    """What had been written to a segment, when that was seen, and whether its silence was reported."""
 
     written: float
+    at_ms: int
     silent: bool = False
 
 
@@ -48,40 +50,41 @@ class LoadReports:
         """Report for ever."""
         while True:
             await asyncio.sleep(self._interval_s)
-            for report in self._look():
+            for report, seen in self._look():
                 self._number += 1
                 try:
                     await self._store.append(
                         REPORTS, self._writer, encode_report(report, self._number), event_number=self._number
                     )
+                    seen.silent = report.silent
                 except SegmentStoreError as error:
                     log.warning("load not reported", extra={"report": repr(report), "error": str(error)})
 
-    def _look(self) -> list[Traffic]:
+    def _look(self) -> list[tuple[Traffic, _Seen]]:
         before, self._seen = self._seen, {}
-        found = []
+        found, now_ms = [], self._clock.now_ms()
         for name, segment in self._store.segments.items():
             if segment.scale_type == ScaleType.FIXED.code or segment.sealed or segment.table is not None:
                 continue
-            written = _written(segment)
+            seen = self._seen[name] = _Seen(_written(segment), now_ms)
             last = before.get(name)
             if last is None:
-                self._seen[name] = _Seen(written)
                 continue
-            report = self._report(name, segment, (written - last.written) / self._interval_s)
-            if report is not None and not (report.silent and last.silent):
-                found.append(report)
-            self._seen[name] = _Seen(written, report is not None and report.silent)
+            seen.silent = last.silent and seen.written == last.written
+            rate = (seen.written - last.written) * 1000 / (now_ms - last.at_ms)
+            report = _report(name, segment.target_rate, rate, now_ms)
+            if report is not None and not seen.silent:
+                found.append((report, seen))
         return found
 
-    def _report(self, name: str, segment: MemorySegment, rate: float) -> Traffic | None:
-        target, at = segment.target_rate, self._clock.now_ms()
-        scope, stream, id, _ = parse_segment_name(name)
-        if rate > target:
-            return Traffic(StreamId(scope, stream), id, Direction.UP, at, max(2, int(rate // max(1, target))), False)
-        if rate < target / 2:
-            return Traffic(StreamId(scope, stream), id, Direction.DOWN, at, 0, rate == 0)
-        return None
+
+def _report(name: str, target: int, rate: float, at_ms: int) -> Traffic | None:
+    scope, stream, id, _ = parse_segment_name(name)
+    if rate > target:
+        return Traffic(StreamId(scope, stream), id, Direction.UP, at_ms, max(2, int(rate // max(1, target))), False)
+    if rate < target / 2:
+        return Traffic(StreamId(scope, stream), id, Direction.DOWN, at_ms, 0, rate == 0)
+    return None
 
 
 def _written(segment: MemorySegment) -> float:

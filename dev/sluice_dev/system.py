@@ -28,7 +28,6 @@ from sluice.domain.host import Host
 from sluice.domain.scope.commands import CreateScope
 from sluice.domain.status import Status
 from sluice.domain.stream.commands import CreateStream
-from sluice.engine.ports import SystemClock
 from sluice.insight.streams import DECIDES
 from sluice.kafka.topics import TOPICS
 from sluice.lookback.memory import MemoryLookback
@@ -66,7 +65,6 @@ class DevSystem:
     def __init__(self, options: DevOptions) -> None:
         self.options = options
         self.runtimes: list[Runtime] = []
-        self._clock = SystemClock()
         loop = asyncio.get_running_loop()
         began_ms = int((time.time() - loop.time()) * 1000)
         counts = {topic.name: topic.partitions for topic in TOPICS if topic.partitions is not None}
@@ -102,7 +100,7 @@ class DevSystem:
             scale_cooldown_s=options.cooldown_s,
         )
         await self._until_ready()
-        reports = LoadReports(self.store, self._clock, options.load_interval_s)
+        reports = LoadReports(self.store, self.broker, options.load_interval_s)
         self._works.append(asyncio.get_running_loop().create_task(reports.run(), name="load reports"))
         await self._make()
         if options.failing or options.slow_s:
