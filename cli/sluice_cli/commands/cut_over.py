@@ -113,17 +113,18 @@ class _CutOver:
             with self._fences() as fences:
                 if fences.controllers_left():
                     self._begin(LOOK)
-                    self._read(1)
+                    self._read(2)
                     self._judge()
                 self._begin(HOLD)
                 self._hold()
                 self._begin(STOP)
                 self._wait(fences)
             self._begin(READ)
-            self._read_last()
+            self._read_last(READINGS, 2)
             self._judge()
             self._begin(IMPORT)
             self._import()
+            self._read_last(1, 1)
             with self._fences() as fences:
                 _refuse(fences.controllers_left())
         self._begin(RELEASE)
@@ -219,24 +220,24 @@ class _CutOver:
                 _refuse(found)
             time.sleep(LOOK_AGAIN_S)
 
-    def _read(self, rounds: int) -> "Manifest":
+    def _read(self, rounds: int) -> str:
+        """What `Dump.flaw` says of it."""
         from sluice_cli.migration import dump as dumps
 
         def work(source: "Source") -> "Awaitable[Manifest]":
             session = self.session
             return dumps.dump(source, self.folder, rounds, lambda: session.now_ms, session.out.progress)
 
-        return migrate.reading(self.zookeeper, self.cluster, self.concurrency, work)
+        migrate.reading(self.zookeeper, self.cluster, self.concurrency, work)
+        return dumps.Dump(self.folder).flaw
 
-    def _read_last(self) -> None:
-        from sluice_cli.migration.dump import Dump
-
-        for _ in range(READINGS):
-            self._read(2)
-            flaw = Dump(self.folder).flaw
+    def _read_last(self, readings: int, rounds: int) -> None:
+        flaw = "is not there"
+        for _ in range(readings):
+            flaw = self._read(rounds)
             if not flaw:
                 return
-        raise RefusedError(f"the dump in {self.folder} {flaw}", "a controller of the original runs still: find it")
+        raise RefusedError(f"the dump in {self.folder} {flaw}", "a controller of the original runs, or ran: find it")
 
     def _judge(self) -> None:
         from sluice_cli.migration.dump import Dump

@@ -162,11 +162,15 @@ class Dump:
 
 
 async def dump(source: Source, folder: Path, rounds: int, now_ms: Callable[[], int], progress: Progress) -> Manifest:
-    """Read all of the original, then again and again, `rounds` in all; what is in the folder already was read once."""
+    """Read all of the original, then again and again, `rounds` in all; what is in the folder already was read once.
+
+    So one round reads all of a dump again.
+    """
     began = now_ms()
     found, changed = _begun(folder), [Name(raw.CLUSTER)]
     for number in range(1, rounds + 1):
-        changed = await _Round(source, found, number == 1, progress, f"reading, round {number} of {rounds}").run()
+        goes_on = number == 1 < rounds
+        changed = await _Round(source, found, goes_on, progress, f"reading, round {number} of {rounds}").run()
     names = list(found.names())
     _write_decoded(found, names, folder / DECODED, progress)
     manifest = Manifest(FORMAT, began, now_ms(), rounds, tuple(changed), len(names), _digest(folder / THINGS))
@@ -182,12 +186,12 @@ def _begun(folder: Path) -> Dump:
 
 
 class _Round:
-    """Reads all once and appends what is new. The first round leaves out the things that the dump has."""
+    """Reads all once and appends what is new. One that goes on leaves out the things that the dump has."""
 
-    def __init__(self, source: Source, found: Dump, is_first: bool, progress: Progress, title: str) -> None:
+    def __init__(self, source: Source, found: Dump, goes_on: bool, progress: Progress, title: str) -> None:
         self._source = source
         self._dump = found
-        self._is_first = is_first
+        self._goes_on = goes_on
         self._progress = progress
         self._title = title
         self._changed: list[Name] = []
@@ -203,7 +207,7 @@ class _Round:
             scope = await self._source.scope(name, id)
             self._note(scope)
             things += raw.members(scope)
-        left = [name for name in things if not (self._is_first and self._dump.get(name) is not None)]
+        left = [name for name in things if not (self._goes_on and self._dump.get(name) is not None)]
         with self._progress(self._title, len(left)) as advance:
             await side_by_side(left, self._read, advance)
         return self._changed
