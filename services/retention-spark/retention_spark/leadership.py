@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 GROUP = "retention-spark"
 COMMIT_S = 30.0
 AWAY_S = 10.0
-"""For how long an instance that steps down is no member: time enough for another one to lead."""
+"""Time enough for another instance to lead."""
 _CALL_S = 10.0
 
 
@@ -38,12 +38,15 @@ class NotLeaderError(Exception):
 class Leadership:
     """Of one instance. `client` is the common librdkafka configuration, `session_s` how soon it is missed.
 
+    `away_s` is for how long it is no member once it has stepped down.
+
     Made on the event loop; `term`, `commit`, `positions` and `step_down` are for any thread.
     """
 
-    def __init__(self, client: dict[str, Any], session_s: float) -> None:
+    def __init__(self, client: dict[str, Any], session_s: float, away_s: float = AWAY_S) -> None:
         membership = clients.membership(max(session_s, clients.DEFAULT_SESSION_S))
         config = clients.consumer(client, GROUP, {**membership, "auto.offset.reset": "latest"})
+        self._away_s = away_s
         self._terms = 0
         self._term = 0
         self._is_member = False
@@ -74,7 +77,7 @@ class Leadership:
             self._end_term()
             self._is_member = False
             self._poll.submit(lambda consumer: consumer.unsubscribe())
-            self._loop.call_soon_threadsafe(self._loop.call_later, AWAY_S, self._poll.submit, self._attach)
+            self._loop.call_soon_threadsafe(self._loop.call_later, self._away_s, self._poll.submit, self._attach)
 
     def positions(self, topic: str, partitions: int) -> dict[int, int]:
         """Up to where the reports of the topic are in what is remembered, as far as that was committed; blocking.

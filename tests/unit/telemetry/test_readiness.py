@@ -179,14 +179,17 @@ def test_retention_spark_is_not_ready_while_a_query_fails() -> None:
     def mend(failure: str) -> None:
         nonlocal failing, in_office
         assert failure == f"{refusal.toString()}"
+        assert seen.wait(30)
         failing = in_office = False
 
+    seen = threading.Event()
     running: list[Running] = []
     released: list[bool] = []
     runner = QueryRunner("scale", start, lambda: released.append(True), lambda: in_office, mend)
     assert runner.problem() == "ended", "not begun"
     runner.start()
     eventually(lambda: "no checkpoint" in (runner.problem() or ""), 10, "the failure shows")
+    seen.set()
     eventually(lambda: runner.problem() is None, 20, "it stands by when it has failed too often")
     assert not failing
     in_office = True
