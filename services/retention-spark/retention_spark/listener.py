@@ -46,9 +46,13 @@ class ProgressListener(StreamingQueryListener):
         self._begun[query] = self._clock()
         metrics.BATCH_SECONDS.labels(query)
 
+    def ends_batches(self, query: str) -> bool:
+        """Whether it has ended a batch, or found nothing to make one of, since it was started."""
+        return query in self._ended
+
     def problem(self, query: str) -> str | None:
         """What is wrong with a query that has not ended a batch yet, or not for long."""
-        if query not in self._ended:
+        if not self.ends_batches(query):
             since = self._clock() - self._begun.get(query, self._clock())
             return f"has ended no batch yet, {since:.0f} s after its start"
         silent = self._clock() - self._ended[query]

@@ -25,7 +25,7 @@ from retention_spark.leadership import Leadership
 from retention_spark.listener import ProgressListener
 from retention_spark.metrics import ACTIVE
 from retention_spark.query import QueryPlan, pause_of, plans, start_query
-from retention_spark.query_supervisor import QueryRunner
+from retention_spark.query_supervisor import QueryRunner, if_all_fail
 from retention_spark.session import open_session, wait_for_end, works_here
 from retention_spark.settings import SparkSettings
 from sluice.domain.cluster.commands import Heartbeat
@@ -91,7 +91,12 @@ async def _start(settings: SparkSettings, process: Process) -> SparkSession:
     pauses = {plan.name: pause_of(plan, settings) for plan in queries}
     progress = ProgressListener(pauses)
     session.streams.addListener(progress)
-    runners = [_runner(session, plan, settings, progress, pauses[plan.name], leadership) for plan in queries]
+    deciding: list[QueryRunner] = []
+    step_down = if_all_fail(deciding, leadership.step_down)
+    deciding += [
+        _runner(session, plan, settings, progress, pauses[plan.name], leadership, step_down) for plan in queries
+    ]
+    runners = [*deciding]
     if settings.archive:
         runners.append(_archive_runner(session, settings, progress, ids[JOURNAL.name], leadership))
     stops = [partial(runner.stop, DRAIN_S) for runner in runners]
@@ -139,15 +144,14 @@ def _runner(
     progress: ProgressListener,
     pause: BatchPause,
     leadership: Leadership,
+    step_down: Callable[[str], None],
 ) -> QueryRunner:
     def start() -> StreamingQuery:
         progress.begins(plan.name)
         return start_query(session, plan, settings, f"{SERVICE}/{settings.instance}", pause, leadership)
 
-    def step_down(_failure: str) -> None:
-        leadership.step_down()
-
-    return QueryRunner(plan.name, start, pause.stop, lambda: leadership.term > 0, step_down)
+    ends_batches = partial(progress.ends_batches, plan.name)
+    return QueryRunner(plan.name, start, pause.stop, lambda: leadership.term > 0, ends_batches, step_down)
 
 
 def _archive_runner(
@@ -160,8 +164,9 @@ def _archive_runner(
     def release() -> None:
         """A batch of the archive never waits."""
 
-    checkpoint = checkpoint_of(settings, journal)
-    return QueryRunner(ARCHIVE, start, release, lambda: leadership.term > 0, partial(mend, session, checkpoint))
+    mend_it = partial(mend, session, checkpoint_of(settings, journal))
+    ends_batches = partial(progress.ends_batches, ARCHIVE)
+    return QueryRunner(ARCHIVE, start, release, lambda: leadership.term > 0, ends_batches, mend_it)
 
 
 async def _keep_history(session: SparkSession, settings: SparkSettings, leadership: Leadership) -> None:

@@ -7,7 +7,7 @@ again and again, something else is to be done before it starts once more. A stop
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import StreamingQueryException
@@ -22,19 +22,17 @@ log = logging.getLogger(__name__)
 POLL_S = 0.02
 LOOK_S = 1
 """How soon it is seen that the query may run, or may not."""
-SETTLED_S = 60.0
-"""A query that has run for so long is started again at once when it fails, as if it had not failed before."""
-
 MAX_FAILURES = 3
-"""In a row and in one term, before something else is done."""
+"""In one term and without a batch that ended, before something else is done."""
 
 
 class QueryRunner:
     """`start` starts the query, `release` ends the waiting of its batch. It runs only while `may_run` says so.
 
-    `mend` is given the text of the last of MAX_FAILURES in a row; the query is started again if it may run after that.
+    `ends_batches` says whether a batch has ended since the last start. `mend` is given the text of the last of
+    MAX_FAILURES without; the query is started again if it may run after that.
 
-    The runner belongs to its thread, `stop` and `problem` to any.
+    The runner belongs to its thread; `stop`, `problem` and `is_failing` are for any.
     """
 
     def __init__(
@@ -43,12 +41,14 @@ class QueryRunner:
         start: Callable[[], StreamingQuery],
         release: Callable[[], None],
         may_run: Callable[[], bool],
+        ends_batches: Callable[[], bool],
         mend: Callable[[str], None],
     ) -> None:
         self.name = name
         self._start = start
         self._release = release
         self._may_run = may_run
+        self._ends_batches = ends_batches
         self._mend = mend
         self._failures = 0
         self._failure = ""
@@ -67,6 +67,10 @@ class QueryRunner:
         if not self._thread.is_alive() and not self._stopping.is_set():
             return "ended"
         return self._problem
+
+    def is_failing(self) -> bool:
+        """Whether it has failed in this term, and has ended no batch since its last start."""
+        return self._failure != "" and not self._ends_batches()
 
     def stop(self, drain_s: float) -> None:
         """End the query between two batches, or in one that takes longer than this; blocking.
@@ -88,10 +92,9 @@ class QueryRunner:
         while not self._stopping.is_set():
             if not self._may_run():
                 self._problem = None
-                self._failures = 0
+                self._failures, self._failure = 0, ""
                 self._stopping.wait(LOOK_S)
                 continue
-            began = time.monotonic()
             try:
                 if self._failures >= MAX_FAILURES:
                     self._failures = 0
@@ -104,10 +107,10 @@ class QueryRunner:
                         self._release()
                         self._query.stop()
             except Exception as error:  # noqa: BLE001 - whatever ended the query, it is started again and says why
+                if self._ends_batches():
+                    waits = delays(max_s=10.0)
+                    self._failures = 0
                 self._failed(error)
-            if time.monotonic() - began > SETTLED_S:
-                waits = delays(max_s=10.0)
-                self._failures = 0
             self._stopping.wait(next(waits))
 
     def _failed(self, error: Exception) -> None:
@@ -124,3 +127,13 @@ class QueryRunner:
         self._problem = f"failed, will start again: {text.splitlines()[0]}"
         metrics.FAILURES.labels(self.name).inc()
         log.warning("query failed", extra={"query": self.name, "error": text})
+
+
+def if_all_fail(runners: Iterable[QueryRunner], do: Callable[[], None]) -> Callable[[str], None]:
+    """A `mend` that leaves a query alone which fails while another one of the runners' is well."""
+
+    def mend(_failure: str) -> None:
+        if all(runner.is_failing() for runner in runners):
+            do()
+
+    return mend

@@ -72,8 +72,9 @@ def test_a_query_that_ends_no_batch_any_more_is_a_problem() -> None:
     listener.begins("a-query")
     now = 5.0
     assert listener.problem("a-query") == "has ended no batch yet, 5 s after its start"
+    assert not listener.ends_batches("a-query")
     listener.onQueryProgress(Event)  # type: ignore[arg-type]
-    assert listener.problem("a-query") is None
+    assert listener.problem("a-query") is None and listener.ends_batches("a-query")
     now = 5.0 + SILENCE_S
     assert listener.problem("a-query") is None
     now = 5.0 + SILENCE_S + 1

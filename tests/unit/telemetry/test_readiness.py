@@ -185,7 +185,7 @@ def test_retention_spark_is_not_ready_while_a_query_fails() -> None:
     seen = threading.Event()
     running: list[Running] = []
     released: list[bool] = []
-    runner = QueryRunner("scale", start, lambda: released.append(True), lambda: in_office, mend)
+    runner = QueryRunner("scale", start, lambda: released.append(True), lambda: in_office, lambda: False, mend)
     assert runner.problem() == "ended", "not begun"
     runner.start()
     eventually(lambda: "no checkpoint" in (runner.problem() or ""), 10, "the failure shows")
