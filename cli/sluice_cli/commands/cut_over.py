@@ -254,9 +254,7 @@ class _CutOver:
             raise RefusedError(f"{found[0]}{more}", '--except "KIND SCOPE/NAME" leaves a thing out')
 
     def _stopping(self, found: "Inspection") -> list[str]:
-        stops = [f"{one.of}: {one.what}" for one in found.problems if one.stops and one.of not in self.left_out]
-        # Which thing an entry is of that cannot be read, `import` knows.
-        return stops if self.left_out else [*found.unreadable, *stops]
+        return [f"{of}: {what}" for of, what in found.stopping if of not in self.left_out]
 
     def _begin(self, step: Step) -> None:
         number = STEPS.index(step) + 1

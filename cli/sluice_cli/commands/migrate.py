@@ -157,8 +157,8 @@ def _draw_inspection(out: Output, found: "Inspection") -> None:
             f"{'STOPS' if problem.stops else 'mended'}: {problem.of}: {problem.what} (invariant {problem.invariant})"
         )
     _more(out, len(found.problems))
-    for what in found.unreadable:
-        out.text(f"STOPS: {what}")
+    for bad in found.unreadable:
+        out.text(f"STOPS: {bad.of}: {bad.what}")
     for one in found.unfinished[:_SHOWN]:
         out.text(f"Under way: {one.of}: {one.what}; {one.then}")
     _more(out, len(found.unfinished))

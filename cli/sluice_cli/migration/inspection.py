@@ -12,8 +12,8 @@ import msgspec
 from sluice.lookback.progress import Progress
 from sluice_cli.migration import raw
 from sluice_cli.migration.dump import Dump, side_by_side
-from sluice_cli.migration.invariants import TITLES, Judge, Problem
-from sluice_cli.migration.model import Cluster, KeyValueTable, ReaderGroup, Stream, Thing
+from sluice_cli.migration.invariants import TITLES, Judge, Problem, name_of
+from sluice_cli.migration.model import Cluster, KeyValueTable, ReaderGroup, Stream, Thing, Unreadable
 from sluice_cli.migration.raw import Name, Raw
 from sluice_cli.migration.segments import NONE, SegmentJudge
 from sluice_cli.migration.tables import UnreadableEntry
@@ -34,6 +34,13 @@ class Invariant(msgspec.Struct, frozen=True):
     problems: int
 
 
+class UnreadableThing(msgspec.Struct, frozen=True):
+    """A thing with an entry that cannot be read."""
+
+    of: str
+    what: str
+
+
 class Inspection(msgspec.Struct, frozen=True, rename="camel"):
     """`controllers` are those that are registered.
 
@@ -48,13 +55,19 @@ class Inspection(msgspec.Struct, frozen=True, rename="camel"):
     read_ms: int
     invariants: tuple[Invariant, ...]
     problems: tuple[Problem, ...]
-    unreadable: tuple[str, ...]
+    unreadable: tuple[UnreadableThing, ...]
     unfinished: tuple[Unfinished, ...]
+
+    @property
+    def stopping(self) -> list[tuple[str, str]]:
+        """What stands in the way: of which thing, and what."""
+        stops = [(one.of, one.what) for one in self.problems if one.stops]
+        return [(one.of, one.what) for one in self.unreadable] + stops
 
     @property
     def can_be_imported(self) -> bool:
         """Whether nothing stands in the way."""
-        return not self.unreadable and not any(problem.stops for problem in self.problems)
+        return not self.stopping
 
 
 OF_SEGMENTS = frozenset({6, 7, 16})
@@ -72,7 +85,7 @@ class Inspector:
         self._judge = Judge(self._cluster)
         self._counts: Counter[str] = Counter(scopes=len(self._cluster.scopes), completed=len(self._cluster.completed))
         self._problems: list[Problem] = []
-        self._unreadable: list[str] = []
+        self._unreadable: list[UnreadableThing] = []
         self._unfinished: list[Unfinished] = []
         self._bytes = 0
 
@@ -90,7 +103,7 @@ class Inspector:
             read_ms,
             tuple(self._verdicts()),
             tuple(sorted(self._problems, key=lambda one: (one.invariant, one.of, one.what))),
-            tuple(sorted(self._unreadable)),
+            tuple(sorted(self._unreadable, key=lambda one: one.of)),
             tuple(sorted(self._unfinished, key=lambda one: one.of)),
         )
 
@@ -110,7 +123,8 @@ class Inspector:
         self._problems += problems
         self._bytes += answers.bytes
         if unreadable is not None:
-            self._unreadable.append(unreadable)
+            of = Unreadable(kind=raw.KINDS[name.kind], scope=name.scope, name=name.name, why=unreadable)
+            self._unreadable.append(UnreadableThing(name_of(of), unreadable))
         if thing is not None:
             for what, number in counts(thing):
                 self._counts[what] += number

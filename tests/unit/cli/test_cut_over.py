@@ -15,7 +15,7 @@ from support.certificates import Authority, Pair
 from support.ports import free_port
 from unit.cli.conftest import Cli, Run
 from unit.cli.memory import MemorySource
-from unit.migration.original import CONTROLLER, REQUESTS_CREATED, RIGHT, SCOPE, MemoryNodes, Original, T, orders
+from unit.migration.original import CONTROLLER, REQUESTS_CREATED, RIGHT, SCOPE, MemoryNodes, Original, T, id_of, orders
 
 from sluice.domain.model import decode_record
 from sluice.domain.segment import segment_name
@@ -23,6 +23,7 @@ from sluice.engine.record import HELD
 from sluice.kafka.topics import JOURNAL
 from sluice.pravega.container_map import Controller, encode_host
 from sluice_cli.errors import UnreachableError
+from sluice_cli.migration import tables
 from sluice_cli.migration.dump import Dump
 from sluice_cli.records.holding import Stage, stage
 
@@ -151,6 +152,14 @@ def test_what_cannot_be_brought_along_is_refused_before_anything_is_made(system:
         refused = system.cut_over()
         assert refused.code == 1 and "4 of 6" in refused.out and system.records == [HELD] * 3
         assert system.cut_over("--except", "stream shop/orders").code == 0
+
+
+def test_an_entry_that_cannot_be_read_is_left_out_with_its_thing_alone(system: System) -> None:
+    metadata = tables.of_stream("metadata", SCOPE, "orders", id_of("orders"))
+    asyncio.run(system.original.put_values(metadata, {"state": b"\0"}))
+    refused = system.cut_over("--except", "table shop/stock")
+    assert refused.code == 1 and "stream shop/orders: state: " in refused.err and system.records == []
+    assert "controller one is registered" in system.cut_over("--except", "stream shop/orders").err
 
 
 def test_with_tls_a_gateway_is_known_by_the_name_that_clients_use(

@@ -224,8 +224,8 @@ async def test_an_entry_that_cannot_be_read_stops_and_is_named(tmp_path: Path) -
 
     found = await inspected(Original(), tmp_path, break_state)
     assert not found.can_be_imported
-    (what,) = found.unreadable
-    assert what.startswith("state: ") and "shop/orders" in what
+    (bad,) = found.unreadable
+    assert bad.of == "stream shop/orders" and bad.what.startswith("state: ")
 
 
 DONE = (r.NewSegment(2 << 32 | 3, (r.Range(0.5, 0.75),)), r.NewSegment(2 << 32 | 4, (r.Range(0.75, 1.0),)))
