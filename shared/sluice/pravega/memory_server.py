@@ -1,25 +1,27 @@
 """A segment store in memory that clients reach over sockets: the twin behind Pravega's wire protocol.
 
 What is stored and what is answered is the twin's. Here stands what a connection adds (segment-store-wire-protocol 1.3
-to 1.7, 2.4): Hello and KeepAlive, blocks of appends that come in two frames, reads that wait beside all else, and the
+to 1.7, 2.4): Hello and KeepAlive, blocks of appends that come in two frames, requests that wait beside others, and the
 end where a segment store would hang up.
 
-Concurrency: requests of a connection are answered one after the other, but for reads, which wait for data. One loop.
+Concurrency: what appends is answered in its order, all other requests of a connection side by side. One loop.
 """
 
 import asyncio
+import logging
 import ssl
-from contextlib import suppress
 from typing import cast
 
 from sluice.addresses import bare
 from sluice.domain.host import Host
 from sluice.pravega.failure import ConnectionFailure
-from sluice.pravega.memory import InMemorySegmentStore, Writers
+from sluice.pravega.memory import Append, InMemorySegmentStore, Writers
 from sluice.pravega.wire import appends, others, refusals, segments
 from sluice.pravega.wire.command import Command, Numbered
-from sluice.pravega.wire.frame import HEADER, MalformedFrame, WireError, decode, encode, payload_size
+from sluice.pravega.wire.frame import HEADER, MalformedFrame, UnknownCommand, decode, encode, payload_size
 from sluice.pravega.wire.hello import OLDEST_COMPATIBLE_VERSION, WIRE_VERSION, Hello, KeepAlive
+
+log = logging.getLogger(__name__)
 
 _BACKLOG = 1_024
 
@@ -51,32 +53,34 @@ class MemoryStoreServer:
         self._serving.add(serving)
         connection = _Connection(self.store, writer)
         try:
-            while True:
-                code, size = payload_size(await reader.readexactly(HEADER.size))
-                await connection.receive(decode(code, await reader.readexactly(size)))
-                await writer.drain()
-        except (asyncio.IncompleteReadError, ConnectionError, ConnectionFailure, WireError, asyncio.CancelledError):
+            async with asyncio.TaskGroup() as answers:
+                while True:
+                    code, size = payload_size(await reader.readexactly(HEADER.size))
+                    await connection.receive(decode(code, await reader.readexactly(size)), answers)
+                    await writer.drain()
+        except* (asyncio.IncompleteReadError, ConnectionError, ConnectionFailure, MalformedFrame, UnknownCommand):
             # A segment store says nothing either when it hangs up.
-            return
+            pass
+        except* Exception:
+            log.exception("connection ended")
         finally:
             self._serving.discard(serving)
-            await connection.end()
+            connection.end()
             writer.close()
 
 
 class _Connection:
-    """What is known of one connection: its writers, a block that has begun, its reads and its transient segments."""
+    """What is known of one connection: its writers, a block that has begun, and its transient segments."""
 
     def __init__(self, store: InMemorySegmentStore, writer: asyncio.StreamWriter) -> None:
         self._store = store
         self._writer = writer
         self._writers: Writers = {}
         self._block: others.AppendBlock | None = None
-        self._reads: set[asyncio.Task[None]] = set()
         self._transient: list[str] = []
 
-    async def receive(self, command: Command) -> None:
-        """Answer, now or later. Raises ConnectionFailure or WireError where the connection ends."""
+    async def receive(self, command: Command, answers: asyncio.TaskGroup) -> None:
+        """Answer, now or as one of the `answers`; raises where the connection ends."""
         if isinstance(command, Hello):
             self._send(Hello(WIRE_VERSION, OLDEST_COMPATIBLE_VERSION))
             if command.low_version > WIRE_VERSION or command.high_version < OLDEST_COMPATIBLE_VERSION:
@@ -85,18 +89,15 @@ class _Connection:
             self._send(command)
         elif isinstance(command, others.AppendBlock):
             self._block = command
-        elif isinstance(command, appends.ReadSegment):
-            read = asyncio.get_running_loop().create_task(self._read(command))
-            self._reads.add(read)
-            read.add_done_callback(self._reads.discard)
         elif not isinstance(command, others.Padding):
-            await self._answer(self._joined(command))
+            request = self._joined(command)
+            if isinstance(request, appends.SetupAppend | Append):
+                await self._answer(request)
+            else:
+                answers.create_task(self._answer(request))
 
-    async def end(self) -> None:
+    def end(self) -> None:
         """It is closed, by whichever side."""
-        for read in self._reads:
-            read.cancel()
-        await asyncio.gather(*self._reads, return_exceptions=True)
         for name in self._transient:
             self._store.segments.pop(name, None)
 
@@ -126,12 +127,6 @@ class _Connection:
             self._transient.append(reply.segment)
         if isinstance(reply, refusals.InvalidEventNumber):
             raise MalformedFrame(f"event number {reply.event_number} of {reply.writer_id}")
-
-    async def _read(self, request: appends.ReadSegment) -> None:
-        with suppress(ConnectionFailure):
-            self._send(await self._store.call(request, None, self._writers))
-            return
-        self._writer.close()
 
     def _send(self, command: Command) -> None:
         if not self._writer.is_closing():

@@ -1,10 +1,11 @@
 """A table segment in memory: the rules of keys and versions for the twin of the segment store.
 
-Rules: segment-store-wire-protocol 5.3 to 5.6. Concurrency: a request takes effect at once.
+Rules: segment-store-wire-protocol 5.3 to 5.7. Concurrency: a request takes effect at once.
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from sluice.pravega.wire import others, refusals, tables
@@ -13,6 +14,7 @@ from sluice.pravega.wire.fields import NO_VERSION, NOT_EXISTS, TableEntry, Table
 
 _ENTRY_HEADER_BYTES = 17
 _REMEMBERED = 1_000
+_PAGE_BYTES = 2 * 1024 * 1024
 _ILLEGAL_ARGUMENT = 0
 
 
@@ -91,13 +93,17 @@ class MemoryTable:
             self._log[:-_REMEMBERED] = live
 
     def _read(self, request: tables.ReadTableEntries | others.ReadTableKeys) -> Command:
-        """In the order of keys; a real store has its own order where keys may have any length."""
+        """In the order of keys; a real store has its own order where keys may have any length.
+
+        A page of keys ends where that of their entries would.
+        """
         is_ranged = bool(request.from_key or request.to_key)
         if (self._key_length and request.continuation) or (is_ranged and not self._key_length):
             return refusals.ErrorMessage(request.request_id, request.segment, "no order of keys", _ILLEGAL_ARGUMENT)
         first, last, behind = request.from_key, request.to_key, request.continuation
         found = sorted(key for key in self.entries if key >= first and key > behind and (not last or key <= last))
         keys = found[: request.suggested_count]
+        keys = keys[: _end_of_page(_ENTRY_HEADER_BYTES + len(key) + len(self.entries[key][1]) for key in keys)]
         entries, continuation = tuple(self._entry(TableKey(key)) for key in keys), keys[-1] if keys else b""
         if isinstance(request, others.ReadTableKeys):
             only_keys = tuple(entry.key for entry in entries)
@@ -113,6 +119,7 @@ class MemoryTable:
             return refusals.ErrorMessage(request_id, name, "no such position", _ILLEGAL_ARGUMENT)
         begin = bisect_left(self._log, request.from_position, key=lambda one: one.position)
         read = self._log[begin : begin + max(1, request.suggested_count)]
+        read = read[: _end_of_page(one.end - one.position for one in read)]
         last: dict[bytes, _Written] = {one.key: one for one in read}
         entries = tuple(
             TableEntry(TableKey(one.key, one.position), one.value) for one in last.values() if one.value is not None
@@ -141,3 +148,8 @@ class MemoryTable:
     def _entry(self, key: TableKey) -> TableEntry:
         version, value = self.entries.get(key.key, (NOT_EXISTS, b""))
         return TableEntry(TableKey(key.key, version), value)
+
+
+def _end_of_page(sizes: Iterable[int]) -> int:
+    """How many of them one reply has at most: that which reaches its size is the last."""
+    return bisect_left(list(accumulate(sizes)), _PAGE_BYTES) + 1

@@ -151,6 +151,28 @@ async def test_a_read_at_the_tail_waits_while_the_connection_goes_on(peer: Peer)
     assert await peer.ask(others.LocateOffset(6, NAME, 1, "")) == others.OffsetLocated(6, NAME, 3)
 
 
+async def test_a_request_that_takes_long_holds_up_no_other(server: MemoryStoreServer, peer: Peer) -> None:
+    goes_on = asyncio.get_running_loop().create_future()
+    server.store.fault = lambda _, request, _name: goes_on if request == "GetStreamSegmentInfo" else None
+    await peer.ask(segments.CreateSegment(1, NAME, 0, 0, ""))
+    peer.send(segments.GetStreamSegmentInfo(2, NAME, ""))
+    assert isinstance(await peer.ask(others.LocateOffset(3, NAME, 1, "")), others.OffsetLocated)
+    goes_on.set_result(None)
+    assert isinstance(await peer.reply(), segments.StreamSegmentInfo)
+
+
+async def test_an_append_that_takes_long_comes_before_the_next(server: MemoryStoreServer, peer: Peer) -> None:
+    await peer.ask(segments.CreateSegment(1, NAME, 0, 0, ""))
+    await peer.ask(appends.SetupAppend(2, WRITER, NAME, ""))
+    takes_s = iter((0.05, 0, 0, 0))
+    server.store.fault = lambda _moment, _request, _name: asyncio.sleep(next(takes_s))
+    peer.send(*(appends.AppendBlockEnd(WRITER, 1, b"x", 1, number, 3) for number in (1, 2)))
+    assert [await peer.reply() for _ in range(2)] == [
+        appends.DataAppended(WRITER, 1, NOTHING, 3, 1),
+        appends.DataAppended(WRITER, 2, 1, 3, 2),
+    ]
+
+
 async def test_transient_segments_go_with_their_connection(server: MemoryStoreServer, peer: Peer) -> None:
     await peer.ask(segments.CreateSegment(1, NAME, 0, 0, ""))
     created = await peer.ask(segments.CreateTransientSegment(2, WRITER, NAME, ""))
@@ -203,3 +225,34 @@ async def test_keys_of_one_length_are_read_from_one_to_another(peer: Peer) -> No
     assert await peer.ask(keys) == others.TableKeysRead(3, NAME, (TableKey(b"a", 19), TableKey(b"b", 38)), b"b")
     token = others.ReadTableKeys(4, NAME, "", 10, continuation=b"a")
     assert isinstance(await peer.ask(token), refusals.ErrorMessage)
+
+
+async def test_a_page_of_a_table_ends_at_its_size(peer: Peer) -> None:
+    await peer.ask(tables.CreateTableSegment(1, NAME, ""))
+    await peer.ask(tables.UpdateTableEntries(2, NAME, "", tuple(_large(key) for key in (b"a", b"b", b"c"))))
+    first = await peer.ask(tables.ReadTableEntries(3, NAME, "", 10))
+    assert isinstance(first, tables.TableEntriesRead)
+    assert [entry.key.key for entry in first.entries] == [b"a", b"b"]
+    second = await peer.ask(tables.ReadTableEntries(4, NAME, "", 10, continuation=first.continuation))
+    assert isinstance(second, tables.TableEntriesRead)
+    assert [entry.key.key for entry in second.entries] == [b"c"]
+    delta = await peer.ask(others.ReadTableEntriesDelta(5, NAME, "", 0, 10))
+    assert isinstance(delta, others.TableEntriesDeltaRead)
+    assert ([entry.key.key for entry in delta.entries], delta.reached_end) == ([b"a", b"b"], False)
+    delta = await peer.ask(others.ReadTableEntriesDelta(6, NAME, "", delta.last_position, 10))
+    assert isinstance(delta, others.TableEntriesDeltaRead)
+    assert ([entry.key.key for entry in delta.entries], delta.reached_end) == ([b"c"], True)
+
+
+async def test_a_reply_that_no_frame_takes_ends_the_connection_and_is_logged(
+    peer: Peer, caplog: pytest.LogCaptureFixture
+) -> None:
+    await peer.ask(tables.CreateTableSegment(1, NAME, ""))
+    await peer.ask(tables.UpdateTableEntries(2, NAME, "", (_large(b"a"),)))
+    peer.send(tables.ReadTable(3, NAME, "", (TableKey(b"a"),) * 16))
+    assert await peer.is_closed()
+    assert "connection ended" in caplog.messages
+
+
+def _large(key: bytes) -> TableEntry:
+    return _entry(key, NOT_EXISTS, bytes(1024 * 1024))
