@@ -109,7 +109,8 @@ def test_a_first_dead_letter_and_a_first_failure_of_a_query_are_an_increase() ->
     for topic in REPLAYABLE:
         assert REGISTRY.get_sample_value("sluice_dead_letters_total", {"topic": topic.name}) is not None, topic.name
     assert "increase(sluice_spark_query_failures_total[" in EXPRESSIONS["SluiceSparkQueryFails"]
-    QueryRunner("test-alerts", lambda: pytest.fail("not started"), lambda: None, lambda: True, lambda _: None)
+    yes, no = lambda: True, lambda: False
+    QueryRunner("test-alerts", lambda: pytest.fail("not started"), lambda: None, yes, no, lambda _: None)
     assert REGISTRY.get_sample_value("sluice_spark_query_failures_total", {"query": "test-alerts"}) == 0
 
 
