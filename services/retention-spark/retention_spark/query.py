@@ -67,12 +67,14 @@ def start_query(
 ) -> StreamingQuery:
     """Begin with what is saved, and with the reports behind that. Raises NotLeaderError, KafkaConfError.
 
-    The checkpoint is one of this run: those before are removed, and whoever still uses one fails.
+    The checkpoint is one of this run. Those before are removed once Kafka has taken a commit, so that this instance
+    still leads; whoever still uses one fails.
     """
     pause.begin()
     term, topic, checkpoints = leadership.term, plan.topic.name, settings.spark_checkpoints.rstrip("/")
     positions = leadership.positions(topic, settings.partitions)
     begin = {partition: positions.get(partition, 0) for partition in range(settings.partitions)}
+    leadership.commit(term, topic, begin)
     for old in names(session, checkpoints):
         if old.startswith(f"{plan.name}-"):
             remove(session, checkpoints, old)
