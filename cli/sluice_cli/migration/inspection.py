@@ -128,7 +128,8 @@ class Inspector:
         if thing is not None:
             for what, number in counts(thing):
                 self._counts[what] += number
-            self._unfinished += unfinished(thing)
+            if not any(problem.stops for problem in problems):
+                self._unfinished += unfinished(thing)
 
     def _verdicts(self) -> Iterator[Invariant]:
         count = Counter(problem.invariant for problem in self._problems)

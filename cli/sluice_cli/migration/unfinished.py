@@ -23,7 +23,7 @@ class Unfinished(msgspec.Struct, frozen=True):
 
 
 def unfinished(thing: Thing) -> Iterator[Unfinished]:
-    """What is under way of a thing."""
+    """What is under way of a thing of which `invariants.py` finds nothing that stops."""
     if not isinstance(thing, Stream):
         yield from _of_other(thing)
     elif not is_created(thing):

@@ -217,6 +217,13 @@ async def test_what_does_not_hold_is_named_and_stops_if_it_must(
     assert not next(one for one in found.invariants if one.number == number).holds
 
 
+async def test_what_is_under_way_of_a_stream_with_a_missing_epoch_is_not_guessed(tmp_path: Path) -> None:
+    scaled = replaced(transition=r.EpochTransition(0, T, (WHOLE.id,), NEW))
+    found = await inspected(Original(), tmp_path, scaled, without("epochRecord-1"))
+    assert "epochRecord-1 is missing" in [one.what for one in found.problems if one.stops]
+    assert found.unfinished == ()
+
+
 async def test_an_entry_that_cannot_be_read_stops_and_is_named(tmp_path: Path) -> None:
     async def break_state(original: Original) -> None:
         name = t.of_stream("metadata", SCOPE, "orders", id_of("orders"))
