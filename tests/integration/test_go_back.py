@@ -46,7 +46,7 @@ async def test_the_original_goes_on_with_what_happened_while_sluice_was_in_its_p
             await resting.live_on()
             new = f"new{uuid4().hex[:6]}"
             await client.streams.create_stream(resting.scope, new)
-            transaction = await client.begin_transaction(resting.scope, new, lease_s=60)
+            transaction = await client.begin_transaction(resting.scope, new, lease_s=600)
             with pytest.raises(AssertionError, match=f"{new}: 1 transactions have not ended"):
                 await asyncio.to_thread(cluster.sluice, "migrate", "export", "--dry-run")
             await transaction.abort()

@@ -1,9 +1,10 @@
 """A cut-over from an original in memory into a journal in memory. Servers where controllers listen are real ones."""
 
 import asyncio
+import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ import msgspec
 import pytest
 from grpc_health.v1 import health, health_pb2_grpc
 from support.certificates import Authority, Pair
-from support.ports import free_port
 from unit.cli.conftest import Cli, Run
 from unit.cli.memory import MemorySource
 from unit.migration.original import CONTROLLER, REQUESTS_CREATED, RIGHT, SCOPE, MemoryNodes, Original, T, id_of, orders
@@ -28,6 +28,8 @@ from sluice_cli.migration.dump import Dump
 from sluice_cli.records.holding import Stage, stage
 
 ANSWERS_NOT = "no gateway of Sluice answers at"
+SOON_S = 60
+"""How long a slow machine may take until a server here answers."""
 
 
 @contextmanager
@@ -56,13 +58,19 @@ class System:
         self.original = original
         self.source = source
         self.folder = folder
-        self.port = free_port()
+        # Held, and not listening: no other process is given it, and a server of the test can listen there all the same.
+        self._held = socket.socket()
+        self._held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._held.bind(("127.0.0.1", 0))
+        self.port: int = self._held.getsockname()[1]
         original.nodes.all[CONTROLLER] = encode_host(Controller("127.0.0.1", self.port, "one"))
 
-    def cut_over(self, *options: object, clients_call: str = "tcp://127.0.0.1") -> Run:
-        """At once, or not at all."""
+    def close(self) -> None:
+        self._held.close()
+
+    def cut_over(self, *options: object, clients_call: str = "tcp://127.0.0.1", wait_s: int = 0) -> Run:
         at = ("--zookeeper", "zk:2181", "--cluster", "theirs", "--controller", f"{clients_call}:{self.port}")
-        return self._cli("migrate", "cut-over", self.folder, "--partitions", 3, *at, "--wait", 0, *options)
+        return self._cli("migrate", "cut-over", self.folder, "--partitions", 3, *at, "--wait", wait_s, *options)
 
     def stop_original(self) -> None:
         del self.original.nodes.all[CONTROLLER]
@@ -74,8 +82,9 @@ class System:
 
 
 @pytest.fixture
-def system(cli: Cli, original: Original, source: MemorySource, tmp_path: Path) -> System:
-    return System(cli, original, source, tmp_path / "dump")
+def system(cli: Cli, original: Original, source: MemorySource, tmp_path: Path) -> Iterator[System]:
+    with closing(System(cli, original, source, tmp_path / "dump")) as found:
+        yield found
 
 
 def test_a_cut_over_that_is_run_again_goes_on_until_services_begin(system: System) -> None:
@@ -90,7 +99,7 @@ def test_a_cut_over_that_is_run_again_goes_on_until_services_begin(system: Syste
         assert "is registered" not in refused.err and system.records == [HELD] * 3
     assert ANSWERS_NOT in system.cut_over().err
     with server(system.port, is_sluice=True):
-        done = system.cut_over()
+        done = system.cut_over(wait_s=SOON_S)
         assert done.code == 0 and "1 of 6" not in done.out and "it was held already" in done.out
         assert "The journal has what the original knew" in done.out and "services begin now" in done.out
         released = system.records
@@ -112,7 +121,7 @@ def test_a_release_that_was_broken_off_goes_on(system: System, monkeypatch: pyte
 
     with server(system.port, is_sluice=True), monkeypatch.context() as patch:
         patch.setattr(system.source, "append", breaks_off)
-        assert "Kafka is away" in system.cut_over().err and stage(system.source) is Stage.RELEASING
+        assert "Kafka is away" in system.cut_over(wait_s=SOON_S).err and stage(system.source) is Stage.RELEASING
     rehearsed = system.cut_over("--dry-run")
     assert rehearsed.code == 0 and rehearsed.out.count("was done") == 5
     done = system.cut_over("--json")
@@ -149,9 +158,9 @@ def test_what_cannot_be_brought_along_is_refused_before_anything_is_made(system:
     assert refused.code == 1 and "stream shop/orders: " in refused.err and system.records == []
     system.stop_original()
     with server(system.port, is_sluice=True):
-        refused = system.cut_over()
+        refused = system.cut_over(wait_s=SOON_S)
         assert refused.code == 1 and "4 of 6" in refused.out and system.records == [HELD] * 3
-        assert system.cut_over("--except", "stream shop/orders").code == 0
+        assert system.cut_over("--except", "stream shop/orders", wait_s=SOON_S).code == 0
 
 
 def test_an_entry_that_cannot_be_read_is_left_out_with_its_thing_alone(system: System) -> None:
@@ -171,7 +180,7 @@ def test_with_tls_a_gateway_is_known_by_the_name_that_clients_use(
     monkeypatch.setenv("SLUICE_CA", str(authority.file))
     with server(system.port, is_sluice=True, tls=authority.issue("gateway", "DNS:localhost")):
         assert "answers, where" in system.cut_over().err
-        assert system.cut_over(clients_call="tls://localhost").code == 0
+        assert system.cut_over(clients_call="tls://localhost", wait_s=SOON_S).code == 0
 
 
 class Counting(MemoryNodes):
@@ -187,7 +196,7 @@ def test_an_original_that_goes_on_to_change_is_not_imported(system: System, monk
     system.stop_original()
     monkeypatch.setattr(system.original, "nodes", Counting(system.original.nodes.all))
     with server(system.port, is_sluice=True):
-        refused = system.cut_over()
+        refused = system.cut_over(wait_s=SOON_S)
     assert refused.code == 1 and "changed between its last two readings" in refused.err
     assert system.records == [HELD] * 3
 
@@ -208,11 +217,11 @@ def test_a_controller_that_comes_back_before_the_release_stops_it(
     with server(system.port, is_sluice=True):
         with monkeypatch.context() as patch:
             patch.setattr(system.original, "nodes", ComingBack(system.original.nodes.all))
-            refused = system.cut_over()
+            refused = system.cut_over(wait_s=SOON_S)
         assert refused.code == 1 and "5 of 6" in refused.out and "controller one is registered" in refused.err
         assert stage(system.source) is Stage.HELD
         system.stop_original()
-        assert "all is the same" in system.cut_over().out and stage(system.source) is Stage.RELEASED
+        assert "all is the same" in system.cut_over(wait_s=SOON_S).out and stage(system.source) is Stage.RELEASED
 
 
 def test_a_controller_that_came_and_went_before_the_release_stops_it(
@@ -228,10 +237,10 @@ def test_a_controller_that_came_and_went_before_the_release_stops_it(
     with server(system.port, is_sluice=True):
         with monkeypatch.context() as patch:
             patch.setattr(system.source, "append", comes_and_goes)
-            refused = system.cut_over()
+            refused = system.cut_over(wait_s=SOON_S)
         assert refused.code == 1 and "5 of 6" in refused.out and "changed between its last two readings" in refused.err
         assert stage(system.source) is Stage.HELD
-        assert system.cut_over().code == 0
+        assert system.cut_over(wait_s=SOON_S).code == 0
 
 
 def test_a_look_at_an_original_that_runs_judges_what_it_says_now(system: System) -> None:
