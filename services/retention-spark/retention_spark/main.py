@@ -2,7 +2,8 @@
 
 The main thread runs the loop that serves health and waits for signals; Spark runs in a JVM beside it, each query in a
 thread that watches over it. No decision follows the journal: what it needs to know comes in the reports. The queries
-run while this instance leads. Its JVM waits for that, and is there when it comes; but executors are for who leads.
+run while this instance leads. Its JVM waits for that; on a cluster it begins when the instance leads for the first
+time, for executors are for who leads.
 """
 
 import asyncio
