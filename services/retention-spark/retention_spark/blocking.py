@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any, TypeVar
 
-from sluice.exceptions import in_words
+from sluice.exceptions import EndedError, in_words
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +31,15 @@ def in_daemon(call: Callable[..., T], *arguments: Any) -> "asyncio.Future[T]":
 
     threading.Thread(target=run, name=getattr(call, "__name__", "call"), daemon=True).start()
     return asyncio.wrap_future(future)
+
+
+async def within(seconds: float, what: str, call: Callable[..., T], *arguments: Any) -> T:
+    """What the call returns or raises. Raises EndedError if it takes longer: it is left to the end of the process."""
+    made = in_daemon(call, *arguments)
+    done, _ = await asyncio.wait([made], timeout=seconds)
+    if not done:
+        raise EndedError(f"{what}: not done within {seconds:g} s")
+    return made.result()
 
 
 async def at_most(seconds: float, what: str, *calls: Callable[[], None]) -> None:

@@ -19,7 +19,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from retention_spark.archive_query import NAME as ARCHIVE
 from retention_spark.archive_query import checkpoint_of, start_archive
 from retention_spark.batch_pause import BatchPause
-from retention_spark.blocking import at_most, in_daemon
+from retention_spark.blocking import at_most, in_daemon, within
 from retention_spark.checkpoint_compatibility import look_at_topics, mend
 from retention_spark.compaction import compact
 from retention_spark.leadership import Leadership
@@ -47,6 +47,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 LOOK_AGAIN_S = 0.5
+OPENED_S = 300.0
 JOIN_S = 600.0
 DRAIN_S = 3.0
 QUERIES_END_S = 5.0
@@ -86,7 +87,7 @@ async def _start(settings: SparkSettings, process: Process) -> SparkSession:
         while not leadership.term:  # noqa: ASYNC110 - it is the thread of a consumer that learns of it
             await asyncio.sleep(LOOK_AGAIN_S)
     checks["started"] = lambda: "starting Spark"
-    session = await in_daemon(open_session, SERVICE, settings)
+    session = await within(OPENED_S, "the session of Spark", open_session, SERVICE, settings)
     stack.push_async_callback(at_most, SESSION_ENDS_S, "session", session.stop)
     queries = plans(settings)
     pauses = {plan.name: pause_of(plan, settings) for plan in queries}

@@ -56,7 +56,11 @@ logger.client.level = error
 
 
 def open_session(name: str, settings: SparkSettings) -> SparkSession:
-    """Start the JVM; blocking, takes some seconds. Raises as `configuration`."""
+    """Start the JVM; blocking, takes some seconds. Raises as `configuration`.
+
+    PySpark has the copy of this process run Python before the JVM begins, which may hang: see `sluice.child_process`.
+    So a service needs a deadline for it.
+    """
     # Otherwise workers run under whatever `python3` is, and end without saying why.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     # Each thread of the JVM that allocates would get 64 MiB of addresses of its own, which it hardly gives back.
