@@ -24,7 +24,7 @@ class TableWriter:
     async def make(self, name: str, wanted: Mapping[str, bytes], there: RawTable | None) -> None:
         """Have a table with these entries and no others, written in their order; `there` is what was read of it.
 
-        Raises CommandError if something else writes to it.
+        Raises CommandError if something else writes to it, or a reply got lost.
         """
         if there is None:
             await patiently(lambda: self._store.create_table_segment(name, 0), PATIENCE_S, (TryLater,))
@@ -40,24 +40,22 @@ class TableWriter:
         self.changes += len(new) + len(gone)
         try:
             for batch in _batches(new):
-                await self._update(name, batch)
+                await self._store.update_table_entries(name, batch)
             for at in range(0, len(gone), BATCH_ENTRIES):
-                await self._remove(name, gone[at : at + BATCH_ENTRIES])
+                await self._store.remove_table_keys(name, gone[at : at + BATCH_ENTRIES])
         except (KeyMissing, KeyVersionDiffers) as error:
             raise CommandError(
                 f"{name} was changed meanwhile: {error}", "see that no controller runs, and repeat it"
             ) from error
 
+        except TryLater as error:
+            # The same request would be refused if its first try took effect.
+            raise CommandError(f"{error}", "repeat the command: it writes what is left") from error
+
     async def delete(self, name: str) -> None:
         """Delete a table that is there."""
         await patiently(lambda: self._store.delete_table_segment(name), PATIENCE_S, (TryLater,))
         self.changes += 1
-
-    async def _update(self, name: str, batch: list[TableEntry]) -> None:
-        await patiently(lambda: self._store.update_table_entries(name, batch), PATIENCE_S, (TryLater,))
-
-    async def _remove(self, name: str, keys: list[TableKey]) -> None:
-        await patiently(lambda: self._store.remove_table_keys(name, keys), PATIENCE_S, (TryLater,))
 
 
 def _batches(entries: Iterable[TableEntry]) -> Iterator[list[TableEntry]]:

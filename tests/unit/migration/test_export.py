@@ -23,6 +23,7 @@ from sluice.domain.table.state import DeletedTable
 from sluice.domain.transaction.index import StreamTransactions
 from sluice.domain.workflow import WorkflowKind
 from sluice.lookback.progress import unseen
+from sluice.pravega.errors import ConnectionClosed
 from sluice_cli.errors import CommandError, RefusedError
 from sluice_cli.migration import model, tables
 from sluice_cli.migration import records as r
@@ -283,6 +284,21 @@ async def test_it_waits_for_all_controllers_to_have_ended(tmp_path: Path) -> Non
     cluster.original.nodes.all[CONTROLLER] = b""
     with pytest.raises(RefusedError, match="controllers are registered in ZooKeeper: one"):
         await cluster.export()
+
+
+async def test_a_lost_reply_is_no_other_writer_and_the_export_goes_on_when_repeated(tmp_path: Path) -> None:
+    cluster = await taken_over(tmp_path)
+
+    async def lose(moment: str, request: str, segment: str) -> None:
+        if (moment, request, segment) == ("after", "UpdateTableEntries", METADATA):
+            cluster.original.store.fault = None
+            raise ConnectionClosed(request, segment, "store")
+
+    cluster.original.store.fault = lose
+    with pytest.raises(CommandError, match="closed the connection") as failed:
+        await cluster.export()
+    assert "repeat the command" in failed.value.hint
+    await cluster.export()
 
 
 async def test_another_writer_is_noticed(tmp_path: Path) -> None:
