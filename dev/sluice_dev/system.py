@@ -6,6 +6,7 @@ broker in memory. Concurrency: one event loop for all.
 
 import asyncio
 import gc
+import logging
 import random
 import socket
 import sys
@@ -23,11 +24,13 @@ from api_gateway.main import start as start_gateway
 from api_gateway.settings import GatewaySettings
 from cluster_manager.main import ClusterManager
 from cluster_manager.settings import ClusterManagerSettings
+from sluice.addresses import EVERYWHERE, bare
 from sluice.domain.config import ScalingPolicy, StreamConfig
 from sluice.domain.host import Host
 from sluice.domain.scope.commands import CreateScope
 from sluice.domain.status import Status
 from sluice.domain.stream.commands import CreateStream
+from sluice.exceptions import CannotStartError
 from sluice.insight.streams import DECIDES
 from sluice.kafka.topics import TOPICS
 from sluice.lookback.memory import MemoryLookback
@@ -51,8 +54,11 @@ from txn_manager.main import start as start_transactions
 from txn_manager.settings import TxnSettings
 from txn_manager.wheel.memory_redis import MemoryRedis, MemoryRedisAccess
 
+log = logging.getLogger(__name__)
+
 PARTITIONS = 4
 LOOK_S = 0.01
+REPORT_S = 2.0
 S = TypeVar("S", bound=ServiceSettings)
 
 UNUSED = "127.0.0.1:1"
@@ -78,10 +84,13 @@ class DevSystem:
         self._requests: Requests | None = None
 
     async def start(self) -> None:
-        """Return when all is ready. Raises OSError if a port is taken, NotMadeError."""
+        """Return when all is ready. Raises OSError if a port is taken, CannotStartError, NotMadeError."""
         gc.set_threshold(*COLLECTOR_THRESHOLDS)
         sys.setswitchinterval(SWITCH_S)
         options = self.options
+        if not options.published and bare(options.host) in ("0.0.0.0", EVERYWHERE):
+            raise CannotStartError(f"no client can come to {options.host}: say with --published where they come to")
+        self._works.append(asyncio.get_running_loop().create_task(self._report_problems(), name="problems"))
         await self.store_server.start(options.host, options.store_port)
         self._stack.push_async_callback(self.store_server.stop)
         self._begin("cluster-manager", ClusterManagerSettings, self._start_cluster_manager, settle_s=0)
@@ -133,9 +142,19 @@ class DevSystem:
         return Host(self.options.published or self.options.host, self.store_server.host.port)
 
     def problems(self) -> Problems:
-        """What is not ready yet, by service and check."""
+        """What is not ready, by service and check."""
         found = ((r.name, name, wrong) for r in self.runtimes for name, wrong in problems(r.checks).items())
         return {f"{service}: {name}": wrong for service, name, wrong in found}
+
+    async def _report_problems(self) -> None:
+        """A start that does not come to its end says what it waits for, and what ends later does not do so unseen."""
+        reported: set[tuple[str, str]] = set()
+        while True:
+            await asyncio.sleep(REPORT_S)
+            found = set(self.problems().items())
+            for name, wrong in sorted(found - reported):
+                log.warning("not ready", extra={"check": name, "problem": wrong})
+            reported = found
 
     # The services.
 

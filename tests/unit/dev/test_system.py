@@ -8,6 +8,7 @@ import pytest
 from support.wait import SOON_S, eventually_async
 
 from sluice.domain.segment import segment_name
+from sluice.exceptions import CannotStartError
 from sluice.pravega.event_frames import split_events
 from sluice_client import open_client
 from sluice_dev.options import DevOptions, NotMadeError, StreamToBegin
@@ -31,6 +32,26 @@ async def test_a_stream_that_is_refused_ends_the_start() -> None:
     with pytest.raises(NotMadeError, match="demo/orders: STREAM_EXISTS"):
         async with running(streams=(ORDERS, ORDERS)):
             pass
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+async def test_all_addresses_are_listened_on_only_with_one_that_clients_are_told(host: str) -> None:
+    with pytest.raises(CannotStartError, match="--published"):
+        async with running(host=host):
+            pass
+
+
+async def test_what_ends_after_the_start_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async def end() -> None:
+        raise ValueError("no reason")
+
+    async with running() as system:
+        system.runtimes[-1].spawn(end(), "scaling")
+
+        def is_logged() -> bool:
+            return any(vars(record).get("check") == "api-gateway: scaling" for record in caplog.records)
+
+        await eventually_async(is_logged, SOON_S, "it is logged")
 
 
 async def test_operators_see_the_members_the_streams_and_how_far_requests_are() -> None:
