@@ -128,7 +128,7 @@ class Inspector:
         if thing is not None:
             for what, number in counts(thing):
                 self._counts[what] += number
-            if not any(problem.stops for problem in problems):
+            if not any(one.stops and one.invariant not in OF_SEGMENTS for one in problems):
                 self._unfinished += unfinished(thing)
 
     def _verdicts(self) -> Iterator[Invariant]:
