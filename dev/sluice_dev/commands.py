@@ -16,6 +16,7 @@ from sluice_dev.options import DevOptions, NotMadeError, StreamToBegin
 if TYPE_CHECKING:
     from sluice_dev.system import DevSystem
 
+MAX_PORT = 65_535
 FORGETS = "sluice dev: all is in memory, and FORGOTTEN when this process ends. For tests only.\n"
 
 app = typer.Typer(
@@ -26,15 +27,21 @@ app = typer.Typer(
 @app.callback(invoke_without_command=True)
 def dev(
     host: Annotated[str, typer.Option(help="Where it listens.")] = "127.0.0.1",
-    grpc_port: Annotated[int, typer.Option(help="Of the controller, for clients; 0: a free one.")] = 9090,
-    rest_port: Annotated[int, typer.Option(help="Of REST and the page; 0: a free one.")] = 10080,
-    store_port: Annotated[int, typer.Option(help="Of the segment store; 0: a free one.")] = 12345,
+    grpc_port: Annotated[
+        int, typer.Option(help="Of the controller, for clients; 0: a free one.", min=0, max=MAX_PORT)
+    ] = 9090,
+    rest_port: Annotated[int, typer.Option(help="Of REST and the page; 0: a free one.", min=0, max=MAX_PORT)] = 10080,
+    store_port: Annotated[int, typer.Option(help="Of the segment store; 0: a free one.", min=0, max=MAX_PORT)] = 12345,
     scope: Annotated[list[str] | None, typer.Option(help="A scope to begin with.")] = None,
     stream: Annotated[
         list[str] | None, typer.Option(help="A stream to begin with: SCOPE/NAME, or SCOPE/NAME:SEGMENTS.")
     ] = None,
-    load_interval: Annotated[float, typer.Option(help="How often load is looked at, for scaling, in seconds.")] = 5.0,
-    cooldown: Annotated[float, typer.Option(help="How long a stream is left alone after a scale, in seconds.")] = 10.0,
+    load_interval: Annotated[
+        float, typer.Option(help="How often load is looked at, for scaling, in seconds.", min=0.1)
+    ] = 5.0,
+    cooldown: Annotated[
+        float, typer.Option(help="How long a stream is left alone after a scale, in seconds.", min=0)
+    ] = 10.0,
     published: Annotated[str, typer.Option(help="The host that clients are told, if it is another one.")] = "",
     fail: Annotated[
         float, typer.Option(help="At this share of requests the segment store hangs up.", min=0, max=1)

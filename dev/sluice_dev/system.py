@@ -40,7 +40,7 @@ from sluice.policies.rules import Rules
 from sluice.pravega.memory import InMemorySegmentStore
 from sluice.pravega.memory_server import MemoryStoreServer
 from sluice.runtime import COLLECTOR_THRESHOLDS, SWITCH_S, Runtime, Start, work
-from sluice.settings import PolicySettings, ServiceSettings
+from sluice.settings import PolicySettings, ServiceSettings, settings_of
 from sluice.telemetry.health import HttpServer, Problems, problems
 from sluice.telemetry.http_connections import HttpBounds
 from sluice_dev.faults import Faults
@@ -162,7 +162,8 @@ class DevSystem:
         self, name: str, kind: type[S], start: Callable[[Runtime, S], Coroutine[Any, Any, None]], **more: Any
     ) -> S:
         """Members of the cluster are told apart by their instance alone."""
-        settings = kind(
+        settings = settings_of(
+            kind,
             host=self.options.host,
             instance=f"{name}-dev",
             partitions=PARTITIONS,

@@ -217,11 +217,14 @@ def _kafka_validity(conf: Conf, contents: Mapping[Path, bytes]) -> Validity | No
     return counting(KAFKA_CONF)(certificates) if certificates else None
 
 
-def settings_of(kind: type[S]) -> S:
-    """The settings of the environment. Ends the process with exit code 2 and a line on stderr for each wrong one."""
+def settings_of(kind: type[S], **given: Any) -> S:
+    """The settings of the environment, behind those that are given.
+
+    Ends the process with exit code 2 and a line on stderr for each wrong one.
+    """
     prefix = str(kind.model_config.get("env_prefix", ""))
     try:
-        return kind()
+        return kind(**given)
     except ValidationError as error:
         wrongs = [
             sentence(dict(one), f"{prefix}{'_'.join(str(part) for part in one['loc'])}".upper())

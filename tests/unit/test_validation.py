@@ -13,7 +13,7 @@ from api_gateway.edge.rest.failures import failure_of
 from api_gateway.settings import GatewaySettings
 from at_least_once.main import main as at_least_once
 from retention_spark.settings import SparkSettings
-from sluice.settings import settings_of
+from sluice.settings import PolicySettings, settings_of
 from sluice.validation import form, sentence, sentences
 from sluice_local.cli import main as sluice_local
 
@@ -92,6 +92,9 @@ def test_a_wrong_setting_ends_a_service_with_its_name_and_what_is_allowed(
         "setting SLUICE_GRPC_PORT is 'http': it must be a whole number",
         "setting SLUICE_MAX_CALLS is 'all': it must be a whole number",
     ]
+    with pytest.raises(SystemExit, match="2"):
+        settings_of(PolicySettings, scale_cooldown_s=-1)
+    assert capsys.readouterr().err == "setting SLUICE_SCALE_COOLDOWN_S is -1: it must be at least 0.0\n"
     monkeypatch.setenv("SLUICE_SPARK_CONF", "{")
     with pytest.raises(SystemExit, match="2"):
         settings_of(SparkSettings)
