@@ -8,7 +8,6 @@ import asyncio
 import gc
 import logging
 import random
-import socket
 import sys
 import time
 from collections.abc import Callable, Coroutine, Mapping
@@ -43,6 +42,7 @@ from sluice.runtime import COLLECTOR_THRESHOLDS, SWITCH_S, Runtime, Start, work
 from sluice.settings import PolicySettings, ServiceSettings, settings_of
 from sluice.telemetry.health import HttpServer, Problems, problems
 from sluice.telemetry.http_connections import HttpBounds
+from sluice.telemetry.listening import listen
 from sluice_dev.faults import Faults
 from sluice_dev.load_reports import LoadReports
 from sluice_dev.nodes import MemoryNodes
@@ -231,6 +231,9 @@ async def _start_policies(runtime: Runtime, settings: PolicySettings) -> None:
 
 
 def free_port(host: str) -> int:
-    with socket.create_server((host, 0)) as found:
-        port: int = found.getsockname()[1]
+    found = listen(bare(host), 0)
+    for one in found[1:]:
+        one.close()
+    with found[0] as first:
+        port: int = first.getsockname()[1]
         return port

@@ -20,6 +20,7 @@ from sluice.pravega.wire import appends, others, refusals, segments
 from sluice.pravega.wire.command import Command, Numbered
 from sluice.pravega.wire.frame import HEADER, MalformedFrame, UnknownCommand, decode, encode, payload_size
 from sluice.pravega.wire.hello import OLDEST_COMPATIBLE_VERSION, WIRE_VERSION, Hello, KeepAlive
+from sluice.telemetry.listening import listen
 
 log = logging.getLogger(__name__)
 
@@ -33,17 +34,19 @@ class MemoryStoreServer:
         self.store = store
         self.host = Host("", 0)
         self._serving: set[asyncio.Task[None]] = set()
-        self._server: asyncio.Server | None = None
+        self._servers: list[asyncio.Server] = []
 
     async def start(self, address: str, port: int = 0, tls: ssl.SSLContext | None = None) -> None:
         """Listen; port 0 leaves it to the system. Raises OSError if the port is taken."""
-        self._server = await asyncio.start_server(self._serve, bare(address), port, ssl=tls, backlog=_BACKLOG)
-        self.host = Host(address, self._server.sockets[0].getsockname()[1])
+        sockets = listen(bare(address), port)
+        self.host = Host(address, sockets[0].getsockname()[1])
+        for one in sockets:
+            self._servers.append(await asyncio.start_server(self._serve, sock=one, ssl=tls, backlog=_BACKLOG))
 
     async def stop(self) -> None:
         """Listen no more, and hang up."""
-        if self._server is not None:
-            self._server.close()
+        for server in self._servers:
+            server.close()
         for serving in self._serving:
             serving.cancel()
         await asyncio.gather(*self._serving, return_exceptions=True)

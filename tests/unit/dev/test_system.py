@@ -41,6 +41,12 @@ async def test_all_addresses_are_listened_on_only_with_one_that_clients_are_told
             pass
 
 
+async def test_a_store_on_all_addresses_is_reached_at_a_published_one_of_ipv4() -> None:
+    async with running(host="::", published="127.0.0.1", streams=(ORDERS,)) as system:
+        assert system.addresses["segment_store"] == f"127.0.0.1:{system.store_server.host.port}"
+        assert segment_name("demo", "orders", 0) in system.store.segments
+
+
 async def test_what_ends_after_the_start_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     async def end() -> None:
         raise ValueError("no reason")
