@@ -53,6 +53,9 @@ class DirectContext:
     def reader(self, key: str) -> PartitionView:
         return self._world.history.view(key)
 
+    def now_ms(self) -> int:
+        return self._world.history.now
+
     async def catch_up(self, _keys: Iterable[str]) -> None:
         """The views here are never behind."""
 
