@@ -4,7 +4,7 @@ import {inParts, uncovered} from 'page/pictures/topology/cover.js';
 import {cutIn, stairs} from 'page/pictures/topology/cuts.js';
 import {containerOf, keyPosition} from 'page/pictures/topology/key_position.js';
 import {active, modelOf} from 'page/pictures/topology/model.js';
-import {fromAddress, toAddress} from 'page/pictures/topology/view.js';
+import {fromAddress, toAddress, toX, toY, whole, zoomed} from 'page/pictures/topology/view.js';
 import {Grown, HOUR, NOW, rolled} from './grown.js';
 /** @import {Model} from 'page/pictures/types.d.ts' */
 
@@ -217,4 +217,15 @@ test('a view in the address comes back as it was', () => {
   ];
   for (const address of kept) assert.deepEqual(again(address), address);
   assert.deepEqual(again({x: '', view: '9..1,nonsense'}), plain);
+});
+
+test('what is drawn from the address is what was drawn before it was written', () => {
+  const model = modelOf(rolled().answer());
+  const box = {left: 40, top: 30, width: 800, height: 300};
+  for (const axis of /** @type {const} */ (['time', 'epoch'])) {
+    const view = zoomed(whole(model, axis, box), model, {x: 1 / 7, y: 1 / 3, px: 333, py: 111});
+    const again = fromAddress(toAddress(view, model), model, box);
+    for (const at of [view.x0, view.x1]) assert.ok(Math.abs(toX(view, at) - toX(again, at)) < 1e-6);
+    for (const key of [view.y0, view.y1]) assert.ok(Math.abs(toY(view, key) - toY(again, key)) < 1e-6);
+  }
 });

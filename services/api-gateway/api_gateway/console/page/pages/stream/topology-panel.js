@@ -58,7 +58,7 @@ export function TopologyPanel({scope, stream, description, query, at}) {
  * @param {Filters} query
  */
 function partOf({x, view}) {
-  const found = /^(\d+)\.\.(\d*)/.exec(x === 'epoch' ? '' : (view ?? ''));
+  const found = /^(\d+(?:\.\d+)?)\.\.(\d*(?:\.\d+)?)/.exec(x === 'epoch' ? '' : (view ?? ''));
   if (!found) return null;
   const [from, to] = [Number(found[1]), Number(found[2] || Date.now())];
   const raster = 2 ** Math.ceil(Math.log2(Math.max(to - from, 1000)));

@@ -127,7 +127,7 @@ export function spanOf(model, axis, rect) {
 export function toAddress(view, model) {
   const [from, to] = extent(model, view.axis);
   const isWhole = view.x0 <= from && view.x1 >= to && view.y0 <= 0 && view.y1 >= 1;
-  const x = (/** @type {number} */ at) => (view.axis === 'time' ? String(Math.round(at)) : trimmed(at));
+  const x = (/** @type {number} */ at) => (view.axis === 'time' ? String(Number(at.toFixed(3))) : trimmed(at));
   const keys = view.y0 <= 0 && view.y1 >= 1 ? '' : `,${trimmed(view.y0)}..${trimmed(view.y1)}`;
   return {
     x: view.axis === 'epoch' ? 'epoch' : null,
@@ -135,7 +135,8 @@ export function toAddress(view, model) {
   };
 }
 
-const trimmed = (/** @type {number} */ value) => String(Number(value.toPrecision(7)));
+// So exactly that the same picture is drawn from it: a difference too small to see still changes how edges are smoothed.
+const trimmed = (/** @type {number} */ value) => String(Number(value.toPrecision(12)));
 const ADDRESS = /^(-?[\d.]+)\.\.(-?[\d.]*?)(?:,([\d.e-]+?)\.\.([\d.e-]+))?$/;
 
 /**
