@@ -135,7 +135,7 @@ export function toAddress(view, model) {
   };
 }
 
-// So exactly that the same picture is drawn from it: a difference too small to see still changes how edges are smoothed.
+// Exactly enough for the same picture: what is too small to be seen still changes how edges are smoothed.
 const trimmed = (/** @type {number} */ value) => String(Number(value.toPrecision(12)));
 const ADDRESS = /^(-?[\d.]+)\.\.(-?[\d.]*?)(?:,([\d.e-]+?)\.\.([\d.e-]+))?$/;
 
