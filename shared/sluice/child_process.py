@@ -2,7 +2,7 @@
 
 uvloop forks. What Python does in the copy, before the program begins there, destroys what other threads held; a Kafka
 client that is destroyed there waits for threads that the copy does not have, and the event loop here waits for the
-copy: for a second, or for ever. `subprocess` has nothing of Python run in the copy (vfork).
+copy, for a second. `subprocess` has nothing of Python run in the copy (vfork).
 """
 
 import asyncio
