@@ -29,6 +29,7 @@ from sluice.domain.config import RetentionPolicy, RetentionType
 from sluice.domain.model import JournalEntry, JournalRecord, decode_record, encode_record
 from sluice.domain.scope.events import ScopeCreated
 from sluice.kafka.archive_progress import archived_offsets, recorded_progress
+from sluice.kafka.deleting import request_deletion
 from sluice.kafka.topics import JOURNAL, RETENTION, ensure_topics
 from sluice_cli.main import app
 
@@ -196,7 +197,7 @@ def trim(system: System, topic: str) -> None:
     """Delete all that Kafka has of a topic."""
     there = [TopicPartition(topic, p, end) for p, end in ends(system, topic).items()]
     admin = AdminClient(client(system))
-    for deleted in admin.delete_records(there).values():
+    for deleted in request_deletion(admin, there, 30.0).values():
         deleted.result()
 
 

@@ -35,6 +35,7 @@ from support.processes import stands_still
 from support.rabbitmq import private_rabbitmq
 
 from harness import System, eventually, eventually_async
+from sluice.kafka.deleting import request_deletion
 from sluice_coordination import open_store
 
 pytestmark = pytest.mark.integration
@@ -406,7 +407,7 @@ def test_the_partitions_of_a_topic_go_to_who_is_there(shell: Shell) -> None:
     # What is next to be read in one partition is deleted before it is: a log says so, and the reading goes on.
     send(1_000, 1_010)
     first = TopicPartition(topic, 2, 1_005)
-    assert admin.delete_records([first])[first].result(STARTS_S).low_watermark == 1_005
+    assert request_deletion(admin, [first], STARTS_S)[first].result(STARTS_S).low_watermark == 1_005
     with shell.running(*arguments, "--once") as behind:
         summary = behind.summary(code=1)
     assert summary["finished"] and (summary["records"], summary["skipped"]) == (35, 1)

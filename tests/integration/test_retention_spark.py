@@ -35,6 +35,7 @@ from sluice.domain.ids import StreamId
 from sluice.domain.stream.commands import DecisionKind, RecordDecision, ScaleStream, TruncateStream
 from sluice.domain.stream.traffic import Direction
 from sluice.engine.partition import partition_of
+from sluice.kafka.deleting import request_deletion
 from sluice.kafka.topics import DEAD_LETTERS, RETENTION, RETENTION_MEMORY, SCALE, SCALE_MEMORY, Topic, ensure_topics
 from sluice.lookback.jobs import run_job
 from sluice.lookback.kafka import KafkaSource
@@ -116,7 +117,7 @@ def have_remembered(bootstrap: str, stream: str) -> None:
     partition = partition_of(f"s/{stream}", PARTITIONS)
     assert partition != partition_of("s/aged", PARTITIONS), "others need those reports"
     admin, whole = AdminClient({"bootstrap.servers": bootstrap}), TopicPartition(RETENTION.name, partition, OFFSET_END)
-    for deleted in admin.delete_records([whole]).values():
+    for deleted in request_deletion(admin, [whole], DECIDED_S).values():
         deleted.result(DECIDED_S)
 
 

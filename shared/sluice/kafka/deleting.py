@@ -1,6 +1,9 @@
 """Removes records from the begin of a topic's partitions (DeleteRecords). Blocking; belongs to any thread."""
 
+import ctypes
+import sys
 from collections.abc import Mapping
+from concurrent.futures import Future
 from typing import Any
 
 from confluent_kafka import TopicPartition
@@ -11,6 +14,23 @@ from sluice.kafka.offsets import NONE_SO_LATE, first_since
 from sluice.kafka_config import clients
 
 TIMEOUT_S = 30.0
+
+
+def request_deletion(
+    admin: AdminClient, before: list[TopicPartition], timeout_s: float
+) -> Mapping[TopicPartition, Future[Any]]:
+    """As `AdminClient.delete_records`, which takes a reference to its list away that is not its own.
+
+    It would be freed while it is used, and other objects be made in its place: processes ended by that, or went on with
+    what was not theirs. That is a fault of confluent-kafka (its issue 2275).
+    """
+    held = [before, before]
+    counted = sys.getrefcount(before)
+    answers: Mapping[TopicPartition, Future[Any]] = admin.delete_records(before, request_timeout=timeout_s)
+    for _ in range(counted - sys.getrefcount(before)):
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(before))
+    held.clear()
+    return answers
 
 
 class RecordDeleter:
@@ -38,5 +58,5 @@ class RecordDeleter:
             # To Kafka -1 means all of it.
             raise ValueError(f"{topic}: no offsets to remove records below: {wrong}")
         wanted = [TopicPartition(topic, partition, offset) for partition, offset in bounds.items()]
-        answers = admin.delete_records(wanted, request_timeout=TIMEOUT_S)
+        answers = request_deletion(admin, wanted, TIMEOUT_S)
         return {one.partition: result_of(answer, TIMEOUT_S).low_watermark for one, answer in answers.items()}
