@@ -16,7 +16,7 @@ from sluice_cli.output import Output
 
 if TYPE_CHECKING:
     from sluice.domain.host import Host
-    from sluice.lookback.source import Source
+    from sluice.lookback.source import FollowedSource
     from sluice.pravega.client import SegmentStoreClient
     from sluice.pravega.store import SegmentStore
     from sluice_cli.api import Answer, Api
@@ -66,7 +66,7 @@ def open_api(base: str, read_s: float | None = None) -> Api:
     )
 
 
-def open_source(bootstrap: str) -> Source:
+def open_source(bootstrap: str) -> FollowedSource:
     """A reader of Kafka's topics. Raises UnreachableError, UsageError."""
     from sluice.lookback.kafka import KafkaSource
     from sluice_cli.records.clients import client_of, quiet
@@ -81,7 +81,7 @@ def open_topics(bootstrap: str) -> Topics:
     return KafkaTopics(bootstrap)
 
 
-def with_archive(source: Source, target: str) -> Source:
+def with_archive(source: FollowedSource, target: str) -> FollowedSource:
     """The same topics, as far back as the archive goes. Raises UsageError if pyarrow is not installed."""
     from sluice_cli.errors import UsageError
 
@@ -216,13 +216,13 @@ class Session:
         return open_api(self.api, read_s=read_s)
 
     @cached_property
-    def records(self) -> Source:
+    def records(self) -> FollowedSource:
         """What Kafka has, and before that what the archive has, if there is one."""
         archive = find(Address.ARCHIVE, self.given).value
         return with_archive(self.present, archive) if archive else self.present
 
     @cached_property
-    def present(self) -> Source:
+    def present(self) -> FollowedSource:
         """What Kafka has: enough for what is so now, which is folded from a snapshot on."""
         return open_source(self.kafka)
 

@@ -42,7 +42,7 @@ def dev(
     cooldown: Annotated[
         float, typer.Option(help="How long a stream is left alone after a scale, in seconds.", min=0)
     ] = 10.0,
-    published: Annotated[str, typer.Option(help="The host that clients are told, if it is another one.")] = "",
+    published: Annotated[str, typer.Option(help="The host that clients are given, if it is another one.")] = "",
     fail: Annotated[
         float, typer.Option(help="At this share of requests the segment store hangs up.", min=0, max=1)
     ] = 0.0,

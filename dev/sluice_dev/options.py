@@ -16,7 +16,7 @@ class StreamToBegin(msgspec.Struct, frozen=True):
 class DevOptions(msgspec.Struct, frozen=True):
     """Port 0 is a free one. Scopes and streams are there to begin with; a stream's scope is, too.
 
-    Clients are told to come to the `published` host, without one to the `host` that is listened on; all addresses need
+    Clients come to the `published` host, without one to the `host` that is listened on; all addresses need
     one. Of the requests to the segment store a share of `failing` ends with its connection, and each takes up to
     `slow_s`, once all is ready. The load of a segment is looked at every `load_interval_s`; a stream is not scaled
     within `cooldown_s` of its last scale.

@@ -161,7 +161,7 @@ class DevSystem:
     def _begin(
         self, name: str, kind: type[S], start: Callable[[Runtime, S], Coroutine[Any, Any, None]], **more: Any
     ) -> S:
-        """Members of the cluster are told apart by their instance alone."""
+        """Members of the cluster differ by their instance alone."""
         settings = settings_of(
             kind,
             host=self.options.host,

@@ -55,6 +55,15 @@ class GrowingStream:
         bounds = [low + (high - low) * i / count for i in range(count)] + [high]
         return [r.SegmentRecord(first + i, T + 10 * epoch, epoch, bounds[i], bounds[i + 1]) for i in range(count)]
 
+    def grow(self, steps: Iterable[tuple[Any, ...]]) -> None:
+        """Each is `scale` with its arguments, or `roll` with the number of an epoch that is no duplicate, modulo."""
+        for step, *arguments in steps:
+            if step == "roll":
+                originals = [e.epoch for e in self.epochs if e.reference == e.epoch]
+                self.roll(originals[arguments[0] % len(originals)])
+            else:
+                self.scale(*arguments)
+
     def scale(self, at: int, sealed: int, count: int) -> None:
         """Put `count` segments in the place of `sealed` ones, from the one at an index on."""
         gone = self.active[at % len(self.active) :][:sealed]

@@ -8,7 +8,7 @@ import msgspec
 
 from sluice.kafka.topics import TOPICS
 from sluice.lookback.decoding import Decoded, decode
-from sluice.lookback.source import KafkaRecord, Source, TopicFacts, by_time
+from sluice.lookback.source import FollowedSource, KafkaRecord, Source, TopicFacts, by_time
 from sluice.lookback.times import show_time, time_of
 from sluice.lookback.wording import line
 
@@ -48,14 +48,14 @@ def full_name(topic: str, source: Source) -> str:
 
 
 def tailed(
-    source: Source, topic: str, begin: str, now_ms: int, wanted: Filter, count: int | None, *, follow: bool
+    source: FollowedSource, topic: str, begin: str, now_ms: int, wanted: Filter, count: int | None, *, follow: bool
 ) -> Iterator[Decoded]:
     """The topic's records from `begin` on ("start", "end" or a time): those there are by time, then as they come."""
     found = (decode(record) for record in _records(source, topic, begin, now_ms, follow=follow))
     return islice((one for one in found if wanted.takes(one)), count)
 
 
-def _records(source: Source, topic: str, begin: str, now_ms: int, *, follow: bool) -> Iterator[KafkaRecord]:
+def _records(source: FollowedSource, topic: str, begin: str, now_ms: int, *, follow: bool) -> Iterator[KafkaRecord]:
     since = None if begin in ("start", "end") else time_of(begin, now_ms)
     spans = source.spans([topic], since_ms=since)
     if begin != "end":

@@ -11,7 +11,7 @@ from sluice.archive.layout import ArchiveFile
 from sluice.archive.reading import Archive, ArchiveUnreadableError
 from sluice.kafka.topics import JOURNAL, RETENTION, SCALE
 from sluice.lookback.errors import UnreachableError
-from sluice.lookback.source import KafkaRecord, Source, Span, TopicFacts
+from sluice.lookback.source import FollowedSource, KafkaRecord, Span, TopicFacts
 
 ARCHIVED = frozenset((JOURNAL.name, SCALE.name, RETENTION.name))
 
@@ -19,7 +19,7 @@ ARCHIVED = frozenset((JOURNAL.name, SCALE.name, RETENTION.name))
 class ArchivedSource:
     """See Source; `target` is where the archive is. Raises UnreachableError for an archive that cannot be read, too."""
 
-    def __init__(self, kafka: Source, target: str) -> None:
+    def __init__(self, kafka: FollowedSource, target: str) -> None:
         self._kafka = kafka
         self._target = target
         self._archives: dict[str, Archive] = {}

@@ -29,7 +29,7 @@ from sluice.lookback.folded import FoldedPartitions
 from sluice.lookback.frames import LENGTH_BYTES, Cancel, Done, Failed, Submit, frame, length_of, question_of
 from sluice.lookback.jobs import Job, JobContext, JobLimit
 from sluice.lookback.kafka import KafkaSource
-from sluice.lookback.source import Source
+from sluice.lookback.source import FollowedSource, Source
 from sluice.settings import ServiceSettings, settings_of
 from sluice.telemetry.logs import set_up_logs
 
@@ -79,7 +79,7 @@ class KafkaReading:
             kafka.__exit__()
 
 
-def _with_archive(kafka: Source, target: str) -> Source:
+def _with_archive(kafka: FollowedSource, target: str) -> Source:
     if not target:
         return kafka
     try:

@@ -105,11 +105,6 @@ class LimitedSource:
             self._limit.check()
             yield item
 
-    def follow(self, spans: Sequence[Span]) -> Iterator[KafkaRecord | None]:
-        for item in self._source.follow(spans):
-            self._limit.check()
-            yield item
-
 
 class JobContext:
     """What a job is run with: the topics, the journal's partitions folded to any offset, and the time it is now.

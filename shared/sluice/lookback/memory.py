@@ -59,9 +59,6 @@ class BrokerSource:
             yield from map(_record, self._broker.log(span.topic, span.partition)[span.start : span.end])
             yield span
 
-    def follow(self, spans: Sequence[Span]) -> Iterator[KafkaRecord | None]:
-        raise NotImplementedError("no job follows a topic")
-
 
 def _first(log: list[MemoryMessage], at_ms: int | None, otherwise: int) -> int:
     if at_ms is None:

@@ -75,11 +75,15 @@ class Source(Protocol):
         """The records of the spans, side by side, each partition in order; a span itself when it is at its end."""
         ...
 
+    def __exit__(self, *error: object) -> None: ...
+
+
+class FollowedSource(Source, Protocol):
+    """One that what comes can be read from, too."""
+
     def follow(self, spans: Sequence[Span]) -> Iterator[KafkaRecord | None]:
         """What comes from the ends of the spans on, for ever; None now and then while nothing comes."""
         ...
-
-    def __exit__(self, *error: object) -> None: ...
 
 
 def by_time(found: Iterable[KafkaRecord | Span], spans: Sequence[Span]) -> Iterator[KafkaRecord]:

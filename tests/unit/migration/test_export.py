@@ -120,12 +120,7 @@ def test_a_stream_that_goes_and_comes_back_is_the_same(
     steps: list[tuple[Any, ...]], segments: int, first: int, head: int
 ) -> None:
     growing = GrowingStream(segments=segments, first=first)
-    for step, *arguments in steps:
-        if step == "roll":
-            originals = [e.epoch for e in growing.epochs if e.reference == e.epoch]
-            growing.roll(originals[arguments[0] % len(originals)])
-        else:
-            growing.scale(*arguments)
+    growing.grow(steps)
     begin = growing.epochs[head % len(growing.epochs)]
     growing.fields["truncation"] = growing.truncation({s.id: 10 for s in begin.segments}, size_till=1234)
     original = growing.stream()

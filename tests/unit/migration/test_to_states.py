@@ -109,12 +109,7 @@ def test_an_imported_stream_answers_what_the_records_say(
     steps: list[tuple[Any, ...]], segments: int, first: int, head: int
 ) -> None:
     growing = GrowingStream(segments=segments, first=first)
-    for step, *arguments in steps:
-        if step == "roll":
-            originals = [e.epoch for e in growing.epochs if e.reference == e.epoch]
-            growing.roll(originals[arguments[0] % len(originals)])
-        else:
-            growing.scale(*arguments)
+    growing.grow(steps)
     begin = growing.epochs[head % len(growing.epochs)]
     cut = {s.id: 10 for s in begin.segments}
     growing.fields["truncation"] = growing.truncation(cut, size_till=1234)
