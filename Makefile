@@ -31,10 +31,10 @@ SPARK = $(if $(SECURED),SLUICE_KAFKA_CONF=$${SLUICE_KAFKA_CONF:-$(SLUICE_HOME)/s
 	SLUICE_SPARK_HISTORY=$${SLUICE_SPARK_HISTORY:-$(DATA)/retention-spark/history} \
 	SLUICE_SPARK_JARS=$${SLUICE_SPARK_JARS:-$${SLUICE_JARS:-$(SLUICE_HOME)/jars}/spark} \
 	SLUICE_SPARK_LOCAL=$${SLUICE_SPARK_LOCAL:-$(SLUICE_HOME)/run/what-if}
-CODE := shared services cli dev deploy/local deploy/images deploy/k8s examples/at_least_once examples/distributed_ingest tests bench
+CODE := shared services cli dev deploy/local deploy/images deploy/k8s deploy/release examples/at_least_once examples/distributed_ingest examples/testing tests bench
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run up down status decisions what-if questions check generate test contract contract-images soak lint format bench growth chaos fuzz docs golden images k8s-render k8s-check k8s-up k8s-down k8s-test page-check page-vendor lock clean
+.PHONY: help setup run up down status decisions what-if questions check generate test contract contract-images soak lint format bench growth chaos fuzz docs golden images k8s-render k8s-check k8s-up k8s-down k8s-test page-check page-vendor release reference lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -42,6 +42,11 @@ help: ## show this list
 setup: ## environment, locked packages and jars; only what has changed
 	@command -v $(PYTHON) >/dev/null || { echo "Python is missing: there is no $(PYTHON) on the path; install Python 3.11 or name another one: make PYTHON=..." >&2; exit 1; }
 	@PYTHONPATH=deploy/local PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m sluice_local.setup
+
+# The segment stores of a system to try report load after two minutes, and an idle segment after two and a half, not after
+# ten and twenty: so a stream is seen to scale. A variable that is set already is left as it is.
+run up: export SLUICE_SEGMENT_STORE_OPTIONS ?= {"autoScale.cooldown.time.seconds": 60, "autoScale.mute.time.seconds": 60, \
+	"autoScale.cache.expiry.seconds": 150, "autoScale.cache.cleanUp.interval.seconds": 10}
 
 run: setup ## the whole system in the foreground; Ctrl-C stops it; SECURE=1: with TLS, passwords and permissions
 	@exec $(LOCAL) run --with-parent
@@ -140,11 +145,18 @@ page-check: setup ## style, types and units of the page's modules; fetches Node 
 page-vendor: setup ## write the page's libraries anew, in the versions that .ci/page/package.json names
 	@$(BIN)/python .ci/page vendor
 
-lock: setup ## write requirements.lock anew from requirements.in
-	@$(BIN)/pip-compile --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras --no-header \
-		--no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
-		--output-file requirements.lock requirements.in
-	@if grep -nE '://|^-|file:' requirements.lock; then echo "requirements.lock names an address: see above" >&2; exit 1; fi
+release: setup ## all that is released, of the last commit, tried as a stranger would, into dist
+	@PYTHONPATH=deploy/release:deploy/images $(BIN)/python -m sluice_release make
+
+reference: setup ## pages on the interfaces of the libraries for users, into dist/reference
+	@PYTHONPATH=deploy/release:deploy/images $(BIN)/python -m sluice_release reference
+
+LOCKED = $(BIN)/pip-compile --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras --no-header \
+	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
+lock: setup ## write requirements.lock anew from requirements.in, and the lock of what only a release needs
+	@$(LOCKED) --output-file requirements.lock requirements.in
+	@$(LOCKED) --constraint requirements.lock --output-file deploy/release/tools.lock deploy/release/tools.in
+	@if grep -nE '://|^-|file:' requirements.lock deploy/release/tools.lock; then echo "a lock names an address: see above" >&2; exit 1; fi
 
 clean: ## remove the state folder, data included; refused while the system is up
 	$(call BARE,clean)

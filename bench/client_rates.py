@@ -71,28 +71,29 @@ def _measure(address: str, rounds: int) -> None:
     print(f"{'PyPI: events/s':>16}{'MB/s':>7}{'CPU us':>8}{'ratio':>7}")
     for size, segments in CASES:
         stream = f"s{secrets.token_hex(4)}"
-        asyncio.run(_create(address, stream, segments))
+        asyncio.run(create(address, stream, segments))
         count = _BYTES[size] // size
         for what in ("write", "read", "batch"):
-            turns = [[_apart(address, side, what, stream, size, count) for side in _SIDES] for _ in range(rounds)]
-            ours, theirs = (max(rates, key=_events_per_s) for rates in zip(*turns, strict=True))
+            turns = [[apart(address, side, what, stream, size, count) for side in _SIDES] for _ in range(rounds)]
+            ours, theirs = (max(rates, key=events_per_s) for rates in zip(*turns, strict=True))
             shown = f"{_shown(ours, size)}{_shown(theirs, size)}"
-            ratio = f"{_events_per_s(ours) / _events_per_s(theirs):>7.2f}" if theirs is not None else ""
+            ratio = f"{events_per_s(ours) / events_per_s(theirs):>7.2f}" if theirs is not None else ""
             print(f"{size:>7}{segments:>9}  {what:6}{shown}{ratio}", flush=True)
 
 
-def _events_per_s(rate: Rate | None) -> float:
+def events_per_s(rate: Rate | None) -> float:
+    """0 if the process died."""
     return rate.events / rate.took_s if rate is not None else 0.0
 
 
 def _shown(rate: Rate | None, size: int) -> str:
     if rate is None:
         return f"{'died':>16}{'':15}"
-    per_s = _events_per_s(rate)
+    per_s = events_per_s(rate)
     return f"{per_s:>16,.0f}{per_s * size / 1e6:>7.1f}{rate.cpu_s / rate.events * 1e6:>8.1f}"
 
 
-def _apart(address: str, side: str, what: str, stream: str, size: int, count: int) -> Rate | None:
+def apart(address: str, side: str, what: str, stream: str, size: int, count: int) -> Rate | None:
     """What one side did in a process of its own; None if the process died, as the package's does of a panic."""
     command = [sys.executable, "-m", "bench.client_rates", "--address", address]
     command += ["--side", side, what, stream, str(size), str(count)]
@@ -103,7 +104,8 @@ def _apart(address: str, side: str, what: str, stream: str, size: int, count: in
     return msgspec.json.decode(done.stdout.splitlines()[-1], type=Rate)
 
 
-async def _create(address: str, stream: str, segments: int) -> None:
+async def create(address: str, stream: str, segments: int) -> None:
+    """A stream for `apart`."""
     async with open_client(address) as client:
         await client.streams.create_scope(_SCOPE)
         await client.streams.create_stream(_SCOPE, stream, StreamConfig(ScalingPolicy(min_segments=segments)))

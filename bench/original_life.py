@@ -13,11 +13,12 @@ import secrets
 import signal
 import tempfile
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from bench import secured
@@ -67,7 +68,7 @@ class Life:
     def call(self, rpc: str, request: Any) -> Any:
         return getattr(self._stub, rpc)(request, timeout=_CALL_S)
 
-    def begin(self, rpc: str, request: Any) -> Any:
+    def begin(self, rpc: str, request: Any) -> Future[Any]:
         """Ask, and let the controller die over it."""
         return self._answers.submit(self.call, rpc, request)
 
@@ -96,8 +97,10 @@ class Life:
 
     def scale(self, stream: str) -> None:
         """Split and wait until that is done."""
-        answer = self.call("scale", self.split(stream))
-        status = pb.ScaleStatusRequest(streamInfo=info(stream), epoch=answer.epoch)
+        self.until_scaled(stream, self.call("scale", self.split(stream)).epoch)
+
+    def until_scaled(self, stream: str, epoch: int) -> None:
+        status = pb.ScaleStatusRequest(streamInfo=info(stream), epoch=epoch)
         until(lambda: self.call("checkScale", status).status == pb.ScaleStatusResponse.SUCCESS, f"{stream} is scaled")
 
     def transaction(self, stream: str) -> Any:
@@ -107,7 +110,10 @@ class Life:
         """Commit and wait until that is done."""
         request = pb.TxnRequest(streamInfo=info(stream), txnId=id, writerId="w", timestamp=7)
         self.call("commitTransaction", request)
-        until(lambda: self.call("checkTransactionState", request).state == pb.TxnState.COMMITTED, "it is committed")
+        self.until_ended(request, pb.TxnState.COMMITTED)
+
+    def until_ended(self, request: pb.TxnRequest, state: pb.TxnState.State) -> None:
+        until(lambda: self.call("checkTransactionState", request).state == state, f"{request} is {state}")
 
     def head(self, stream: str) -> pb.StreamCut:
         """A cut at the beginning of what is active now."""
@@ -146,8 +152,12 @@ def until(condition: Callable[[], bool], what: str, limit_s: float = _CALL_S) ->
         time.sleep(0.1)
 
 
-def grow_up(life: Life, append: Callable[[str, list[int]], None]) -> None:
+def grow_up(life: Life, system: System) -> None:
     """All that is finished before the controller is killed."""
+
+    def append(stream: str, ids: list[int]) -> None:
+        asyncio.run(_append(system, stream, ids))
+
     life.call("createScope", pb.ScopeInfo(scope=_SCOPE))
     life.call("createScope", pb.ScopeInfo(scope="empty"))
     rate = pb.ScalingPolicy(scaleType="BY_RATE_IN_EVENTS_PER_SEC", targetRate=1000, scaleFactor=2, minNumSegments=2)
@@ -194,8 +204,16 @@ def grow_up(life: Life, append: Callable[[str, list[int]], None]) -> None:
         life.transaction("busy")
 
 
-def begin_the_end(life: Life) -> None:
-    """Everything begins at once."""
+class Begun(NamedTuple):
+    """A call that may not have been answered."""
+
+    rpc: str
+    request: Any
+    answer: Future[Any]
+
+
+def last_calls(life: Life) -> list[tuple[str, Any]]:
+    """What is to begin at once, prepared."""
     for name in _TRUNCATED:
         life.scale(name)
     opened = {name: [life.transaction(name) for _ in range(4)] for name in _ROLLED}
@@ -206,8 +224,34 @@ def begin_the_end(life: Life) -> None:
     requests += [("scale", life.split(name)) for name in _SCALED]
     requests += [("truncateStream", life.head(name)) for name in _TRUNCATED]
     requests += [("commitTransaction", _request(name, id)) for name, ids in opened.items() for id in ids]
-    for rpc, request in requests:
-        life.begin(rpc, request)
+    return requests
+
+
+def begin_all(life: Life, calls: Iterable[tuple[str, Any]]) -> list[Begun]:
+    return [Begun(rpc, request, life.begin(rpc, request)) for rpc, request in calls]
+
+
+def come_to_the_end(life: Life, begun: Iterable[Begun]) -> Counter[str]:
+    """All that began ends, as far as it was answered as the answers said; then the scope is deleted with all in it.
+
+    That waits for what is under way. Returns how many calls of each kind were answered.
+    """
+    answered: Counter[str] = Counter()
+    for rpc, request, answer in begun:
+        if answer.exception() is not None:
+            continue
+        answered[rpc] += 1
+        if rpc == "scale":
+            life.until_scaled(request.streamInfo.stream, answer.result().epoch)
+        elif rpc in _ENDS:
+            life.until_ended(request, _ENDS[rpc])
+    scope = pb.ScopeInfo(scope=_SCOPE)
+    life.call("deleteScopeRecursive", scope)
+    until(lambda: not life.call("checkScopeExists", scope).exists, "all is deleted")
+    return answered
+
+
+_ENDS = {"commitTransaction": pb.TxnState.COMMITTED, "abortTransaction": pb.TxnState.ABORTED}
 
 
 def _request(stream: str, id: Any) -> pb.TxnRequest:
@@ -275,9 +319,9 @@ def _lives(system: System, folder: Path, file: Path) -> None:
         life = Life(peer.address)
         try:
             if not number:
-                grow_up(life, lambda stream, ids: asyncio.run(_append(system, stream, ids)))
+                grow_up(life, system)
             until(lambda: "a retention cut" not in missing(_read(system, folder).things()), "retention", _RETENTION_S)
-            begin_the_end(life)
+            begin_all(life, last_calls(life))
             asyncio.run(_freeze_in_the_middle(system, peer.pid))
         finally:
             peer.kill()

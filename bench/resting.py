@@ -148,9 +148,9 @@ class Resting:
         groups = await side_by_side(self._of_group(f"g{number}") for number in range(self._size.groups))
         return {"streams": dict(zip(names, found, strict=True)), "groups": groups}
 
-    async def live_on(self) -> None:
-        """Some streams are scaled, truncated, and rolled by a commit."""
-        await side_by_side(self._live_on(name) for name in self._streams[:_LIVE_ON])
+    async def live_on(self, times: int = 1) -> None:
+        """Some streams are rolled by a commit, truncated, and scaled twice, one after the other so many times."""
+        await side_by_side(self._live_on(name, times) for name in self._streams[:_LIVE_ON])
 
     async def end_exactly_once(self) -> None:
         await side_by_side(reading.end_exactly_once() for reading in self._readings)
@@ -159,14 +159,15 @@ class Resting:
         for _ in range(times):
             await scale(self._client, self.scope, name)
 
-    async def _live_on(self, name: str) -> None:
+    async def _live_on(self, name: str, times: int) -> None:
         streams = self._client.streams
-        async with await self._client.begin_transaction(self.scope, name) as transaction:
-            transaction.add("key", b"event")
+        for _ in range(times):
+            async with await self._client.begin_transaction(self.scope, name) as transaction:
+                transaction.add("key", b"event")
+                await scale(self._client, self.scope, name)
+            await _await_end(transaction, TransactionStatus.COMMITTED)
+            await streams.truncate_stream(await streams.tail(self.scope, name))
             await scale(self._client, self.scope, name)
-        await _await_end(transaction, TransactionStatus.COMMITTED)
-        await streams.truncate_stream(await streams.tail(self.scope, name))
-        await scale(self._client, self.scope, name)
 
     async def _of_stream(self, name: str) -> dict[str, Any]:
         call, stream = self._client.controller.call, pb.StreamInfo(scope=self.scope, stream=name)

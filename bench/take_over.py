@@ -6,7 +6,7 @@ Sluice's gateway as soon as the original is to go. How long each client was sile
 
 What has to hold: all questions about streams and groups that rest are answered as before; every acknowledged event is
 read once, in the order of its key; every transaction ends as its writer was told; `sluice verify` finds nothing, also
-when Sluice has scaled, rolled and truncated streams.
+when Sluice has scaled, rolled and truncated streams. An original that is killed is so in the middle of all of that.
 """
 
 import argparse
@@ -20,7 +20,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +35,9 @@ from support.txn_traffic import TxnTraffic
 from support.writer import WriterProcess
 from support.writing_process import longest_silence
 
-from bench import secured
+from bench import original_life, secured
 from bench.balancer import Balancer
+from bench.original_life import Begun, Life
 from bench.peer import PeerController
 from bench.resting import Resting, Size
 from bench.systems import SERVICES, Say
@@ -56,7 +57,7 @@ LARGE = Size(streams=1000, epochs=5000, groups=20, transactions=200)
 _PARTS = ("zookeeper", "bookie", "segment-store-0", "segment-store-1", "kafka", "redis")
 _DEADLINE_S = 180.0
 _COMMAND_S = 600.0
-_SCALES_S = 1.0
+_KILLED_WITHIN_S = 1.0
 _SLUICE = (str(Path(sys.executable).with_name("sluice")),)
 _OF_ORIGINAL = 1 << 32
 """No id of a transaction of the original comes so far."""
@@ -68,11 +69,12 @@ class Original:
     def __init__(self, system: System, peer: PeerController, balancer: Balancer) -> None:
         self.system, self.peer = system, peer
         self._balancer = balancer
-        self.uri = self._uri(host_and_port(balancer.address)[1])
+        self.address = self._published(host_and_port(balancer.address)[1])
+        self.uri = self._uri(self.address)
 
     @property
     def uri_of_sluice(self) -> str:
-        return self._uri(self.system.settings.grpc_port)
+        return self._uri(self._published(self.system.settings.grpc_port))
 
     @property
     def java_options(self) -> Sequence[str]:
@@ -80,9 +82,11 @@ class Original:
         settings = self.system.settings
         return [f"-Djavax.net.ssl.trustStore={settings.security_dir / File.TRUST_STORE}"] if settings.secure else []
 
-    def _uri(self, port: int) -> str:
-        settings = self.system.settings
-        return f"{'tls' if settings.secure else 'tcp'}://{settings.published(port)}"
+    def _published(self, port: int) -> str:
+        return self.system.settings.published(port)
+
+    def _uri(self, address: str) -> str:
+        return f"{'tls' if self.system.settings.secure else 'tcp'}://{address}"
 
     def sluice(self, *words: object, may_differ: bool = False) -> str:
         """What a command prints; it must end with 0, or may with 1."""
@@ -92,20 +96,27 @@ class Original:
         return found.stdout
 
     def verify(self, say: Say) -> None:
-        """Journal and stores agree, but for what the original has left over of transactions; that is removed.
+        """Journal and stores agree, but for transactions of the original, whose ids count from 0; ours begin anywhere.
 
-        Whoever writes to a transaction while it is aborted may have a store keep a segment of it. The original's ids
-        count from 0, ours begin anywhere.
+        Whoever writes to one while it is aborted may have a store keep a segment of it; that is removed. And of one
+        that was being created when the original was killed, no store has segments: no client knows of it, and it is
+        aborted when its lease has run out.
         """
+        found = self._left()
+        if found:
+            say(f"left by the original: {found}")
+            self.sluice("verify", "--repair", may_differ=True)
+            assert {problem for problem, _ in self._left()} <= {"missing"}
+
+    def _left(self) -> list[tuple[str, str]]:
+        """What is not as the journal says, with the segments."""
         *found, _ = map(json.loads, self.sluice("verify", "--json", may_differ=True).splitlines())
         findings = [one for one in found if one["type"] == "finding"]
         for one in findings:
             number = int(one["segment"].partition("#transaction.")[2][-24:] or "f" * 24, 16)
-            assert one["problem"] == "left-over" and number < _OF_ORIGINAL, one
-        if findings:
-            say(f"left over by the original: {[one['segment'] for one in findings]}")
-            self.sluice("verify", "--repair", may_differ=True)
-            self.sluice("verify")
+            is_unmade = (one["problem"], one["journal"]) == ("missing", "of an open transaction")
+            assert number < _OF_ORIGINAL and (is_unmade or one["problem"] == "left-over"), one
+        return [(one["problem"], one["segment"]) for one in findings]
 
     def cut_over(self, dump: Path, end: Callable[[], None], say: Say) -> float:
         """Put Sluice in its place; the monotonic time at which the original was ended, which `end` does."""
@@ -252,19 +263,11 @@ async def take_over(cluster: Original, size: Size, is_killed: bool, folder: Path
                 await asyncio.to_thread(clients.go_on)
                 await asyncio.to_thread(clients.scale)
                 await asyncio.to_thread(clients.go_on)
-                with ThreadPoolExecutor() as aside:
-                    scaled: list[Future[None]] = []
-
-                    def kill() -> None:
-                        # Somewhere in the middle of scaling, which goes on until Sluice has done it.
-                        scaled.append(aside.submit(clients.scale))
-                        time.sleep(random.uniform(0.0, _SCALES_S))
-                        cluster.peer.kill()
-
-                    end = kill if is_killed else cluster.peer.stop
-                    began = await asyncio.to_thread(cluster.cut_over, folder / "dump", end, say)
-                    for one in scaled:
-                        await asyncio.wrap_future(one)
+                dump = folder / "dump"
+                if is_killed:
+                    began = await asyncio.to_thread(_killed, cluster, clients, dump, say)
+                else:
+                    began = await asyncio.to_thread(cluster.cut_over, dump, cluster.peer.stop, say)
                 await asyncio.to_thread(clients.go_on)
                 for name, silence_s in clients.silences(began).items():
                     say(f"longest silence of {name}: {silence_s:.1f} s")
@@ -277,6 +280,28 @@ async def take_over(cluster: Original, size: Size, is_killed: bool, folder: Path
                 await resting.live_on()
                 say(f"read once: {await clients.end_exactly_once()}")
             await asyncio.to_thread(cluster.verify, say)
+
+
+def _killed(cluster: Original, clients: Clients, dump: Path, say: Say) -> float:
+    """See `Original.cut_over`. It dies while it scales, truncates, commits and aborts; all that ends."""
+    at_first, later = Life(cluster.peer.address), Life(cluster.address)
+    with closing(at_first), closing(later), ThreadPoolExecutor() as aside:
+        original_life.grow_up(at_first, cluster.system)
+        calls = original_life.last_calls(at_first)
+        begun: list[Begun] = []
+        scaled: list[Future[None]] = []
+
+        def kill() -> None:
+            scaled.append(aside.submit(clients.scale))
+            begun.extend(original_life.begin_all(at_first, calls))
+            time.sleep(random.uniform(0.0, _KILLED_WITHIN_S))
+            cluster.peer.kill()
+
+        began = cluster.cut_over(dump, kill, say)
+        for one in scaled:
+            one.result()
+        say(f"answered before it was killed: {dict(original_life.come_to_the_end(later, begun))} of {len(begun)}")
+    return began
 
 
 def main() -> None:

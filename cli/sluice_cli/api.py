@@ -201,7 +201,11 @@ class Api:
         parameters: dict[str, object],
         headers: Mapping[str, str] | None,
     ) -> httpx.Response:
-        sent = {name: _text(value) for name, value in parameters.items() if value is not None}
+        sent = {
+            name: [_text(one) for one in value] if isinstance(value, list) else _text(value)
+            for name, value in parameters.items()
+            if value is not None
+        }
         with _as_sentences(self.base, is_change=method != "GET"), _notice_after(PATIENCE_S, self._waiting):
             return self._client.request(method, path, params=sent, json=body, headers=headers)
 

@@ -24,6 +24,7 @@ from sluice_cli.commands import (
     migrate,
     overview,
     reader_group,
+    request,
     scaling,
     scope,
     search,
@@ -84,6 +85,7 @@ app.add_typer(table.app, name="table")
 app.add_typer(transaction.app, name="transaction")
 app.add_typer(workflow.app, name="workflow")
 app.add_typer(decision.app, name="decision")
+app.add_typer(request.app, name="request")
 app.add_typer(cluster.containers, name="container")
 app.add_typer(cluster.members, name="member")
 app.add_typer(overview.partitions, name="partition")

@@ -35,10 +35,11 @@ def draw_reported(out: Output, found: dict[str, Any]) -> None:
     times = cuts["at"]
     reach = f"{len(times)} cuts, from {show_time(times[0])} to {show_time(times[-1])}" if times else "no cuts"
     sizes = f"{show_size(cuts['bytes'][0])} to {show_size(cuts['bytes'][-1])}" if times else ""
+    none = "none in 7 days" if found["complete"] else f"none since {show_time(found['searchedTo'])}"
     out.fields(
         (
-            ("last report on load", show_time(found.get("loadReportedAt")) or "none in 7 days"),
-            ("last report on retention", show_time(found.get("retentionReportedAt")) or "none in 7 days"),
+            ("last report on load", show_time(found.get("loadReportedAt")) or none),
+            ("last report on retention", show_time(found.get("retentionReportedAt")) or none),
             ("retention set", reach),
             ("bytes behind the head", sizes),
         )

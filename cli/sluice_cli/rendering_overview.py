@@ -23,10 +23,35 @@ def draw_overview(out: Output, found: dict[str, Any]) -> None:
             ("dead letters", found.get("deadLetters")),
             ("overdue leases", found["overdueLeases"]),
             ("hot streams", ", ".join(found["hotStreams"])),
+            ("parts", ", ".join(map(_part, found.get("parts", ())))),
             ("problems", "; ".join(found["problems"])),
             ("as of", show_time(found["at"])),
         )
     )
+
+
+def _part(part: dict[str, Any]) -> str:
+    up = part.get("up")
+    return part["name"] if up else f"{part['name']} ({'not known' if up is None else 'not well'})"
+
+
+def draw_hour(out: Output, found: dict[str, Any]) -> None:
+    """A line for each minute."""
+    columns = ("from", ">changes", ">commits", ">aborts", ">open", ">waiting commits", ">silent containers", ">bytes")
+    rows = (
+        (
+            show_time(one["at"]),
+            one["changes"],
+            one["commits"],
+            one["aborts"],
+            one.get("open"),
+            one.get("waiting"),
+            one["silent"],
+            one.get("bytes"),
+        )
+        for one in found["items"]
+    )
+    out.table(columns, rows, empty="nothing has happened yet")
 
 
 def _transactions(counts: dict[str, Any]) -> str | None:

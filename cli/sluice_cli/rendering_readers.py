@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from sluice.lookback.times import show_time
 from sluice_cli.output import Output
 from sluice_cli.units import segment_text, show_duration, show_size
 
@@ -18,6 +19,7 @@ def draw_readers(out: Output, found: dict[str, Any]) -> None:
         (
             ("yet to be read", f"{at_least}{show_size(lag['bytes'])}" if "bytes" in lag else "unknown"),
             ("the oldest of it", f"{show_duration(age)} old" if age else ""),
+            ("last checkpoint", show_time(found.get("checkpointAt"))),
         )
     )
 

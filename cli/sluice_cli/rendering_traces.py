@@ -1,4 +1,6 @@
-"""How the history of a request is shown."""
+"""How requests with their replies are shown, and the history of one."""
+
+from typing import Any
 
 from sluice.lookback.times import show_time
 from sluice.lookback.tracing import Trace
@@ -6,6 +8,18 @@ from sluice.lookback.wording import answer
 from sluice_cli.output import Output
 
 _LONGEST = 200
+REQUEST_COLUMNS = ("at", "status", "about", "reason or events", "caller", "request")
+
+
+def request_row(one: dict[str, Any]) -> tuple[object, ...]:
+    return (
+        show_time(one["at"]),
+        one["status"],
+        ", ".join(one["aggregates"]),
+        one.get("reason") or ", ".join(one["types"]),
+        one.get("principal"),
+        one["request"],
+    )
 
 
 def draw_trace(out: Output, trace: Trace) -> None:

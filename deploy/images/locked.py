@@ -83,14 +83,18 @@ def closure(wanted: Iterable[str], packages: Mapping[str, Locked]) -> set[str]:
     return needed
 
 
+def text(names: Iterable[str], packages: Mapping[str, Locked]) -> str:
+    """The part of the lock that has these packages, as pip reads it."""
+    return "".join("\n".join(packages[name].lines).rstrip(" \\") + "\n" for name in sorted(names))
+
+
 def main(arguments: list[str]) -> int:
     """`locked.py LOCK PROJECT... [-- PROJECT...]`: what the first projects need and those behind the dashes do not."""
     lock, *rest = arguments
     split = rest.index("--") if "--" in rest else len(rest)
     packages = parse(Path(lock).read_text())
     wanted, there = (closure(set().union(*map(direct, part)), packages) for part in (rest[:split], rest[split + 1 :]))
-    for name in sorted(wanted - there):
-        print("\n".join(packages[name].lines).rstrip(" \\"))
+    sys.stdout.write(text(wanted - there, packages))
     return 0
 
 

@@ -9,7 +9,7 @@ COPY requirements.lock deploy/images/locked.py deploy/images/assemble ./
 COPY shared/pyproject.toml shared/
 COPY services/txn-manager/pyproject.toml services/txn-manager/
 RUN --mount=type=secret,id=ca --mount=type=secret,id=pip \
-    ./assemble packages services/txn-manager -- "shared[journal,service]"
+    ./assemble packages "services/txn-manager[statistics]" -- "shared[journal,service]"
 COPY services/txn-manager/txn_manager services/txn-manager/txn_manager
 RUN ./assemble code services/txn-manager txn_manager
 

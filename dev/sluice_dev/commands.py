@@ -1,22 +1,29 @@
-"""The command `sluice dev`. It prints where it serves as one line of JSON, and serves until SIGINT or SIGTERM."""
+"""The command `sluice dev`. It prints where it serves as one line of JSON, and serves until SIGINT or SIGTERM.
+
+Windows has no SIGTERM; there, as everywhere, its standard input may end it.
+"""
 
 import asyncio
+import os
 import signal
 import sys
+from contextlib import suppress
+from threading import Thread
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
-import uvloop
 
+from sluice import event_loop
 from sluice.exceptions import CannotStartError
 from sluice.telemetry.logs import set_up_logs
-from sluice_dev.options import DevOptions, NotMadeError, StreamToBegin
+from sluice_dev.options import HOST, DevOptions, NotMadeError, StreamToBegin
 
 if TYPE_CHECKING:
     from sluice_dev.system import DevSystem
 
 MAX_PORT = 65_535
+_INPUT = 0
 FORGETS = "sluice dev: all is in memory, and FORGOTTEN when this process ends. For tests only.\n"
 
 app = typer.Typer(
@@ -26,7 +33,7 @@ app = typer.Typer(
 
 @app.callback(invoke_without_command=True)
 def dev(
-    host: Annotated[str, typer.Option(help="Where it listens.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="Where it listens.")] = HOST,
     grpc_port: Annotated[
         int, typer.Option(help="Of the controller, for clients; 0: a free one.", min=0, max=MAX_PORT)
     ] = 9090,
@@ -49,6 +56,13 @@ def dev(
     slow: Annotated[
         float, typer.Option(help="Each request to the segment store takes up to so many seconds.", min=0)
     ] = 0.0,
+    move: Annotated[
+        float, typer.Option(help="Again and again a container is away for up to so many seconds.", min=0)
+    ] = 0.0,
+    secure: Annotated[bool, typer.Option("--secure", help="With TLS, users and tokens.")] = False,
+    until_input_ends: Annotated[
+        bool, typer.Option("--until-input-ends", help="It ends with its standard input, a pipe of whoever started it.")
+    ] = False,
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "warning",
 ) -> None:
     """A whole Pravega in this process, in memory, for tests. It forgets all when it ends."""
@@ -65,11 +79,13 @@ def dev(
         published=published,
         failing=fail,
         slow_s=slow,
+        moving_s=move,
+        secure=secure,
     )
     set_up_logs("sluice-dev", "dev", log_level)
     sys.stderr.write(FORGETS)
     try:
-        uvloop.run(_serve(options))
+        event_loop.run(_serve(options, until_input_ends))
     except (CannotStartError, NotMadeError, OSError) as error:
         sys.stderr.write(f"Error: {error}\n")
         raise typer.Exit(2) from error
@@ -83,21 +99,34 @@ def _stream(text: str) -> StreamToBegin:
     return StreamToBegin(scope, name, int(segments or 1))
 
 
-async def _serve(options: DevOptions) -> None:
+async def _serve(options: DevOptions, until_input_ends: bool) -> None:
     # Imported here: the help of the command line waits for no service.
     from sluice_dev.system import DevSystem
 
     system = DevSystem(options)
     loop = asyncio.get_running_loop()
     serving = loop.create_task(_until_failed(system))
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, serving.cancel)
+    # On Windows Ctrl-C cancels this coroutine.
+    if sys.platform != "win32":
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, serving.cancel)
+    if until_input_ends:
+        Thread(target=_end_with_input, args=(loop, serving), name="input", daemon=True).start()
     try:
         await serving
     except asyncio.CancelledError:
         return
     finally:
         await system.stop()
+
+
+def _end_with_input(loop: asyncio.AbstractEventLoop, serving: asyncio.Task[None]) -> None:
+    """In a thread: on Windows an event loop does not see the end of a pipe."""
+    while os.read(_INPUT, 4096):
+        pass
+    # A loop that is closed has ended for another reason.
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(serving.cancel)
 
 
 async def _until_failed(system: "DevSystem") -> None:

@@ -2,6 +2,8 @@
 
 import msgspec
 
+HOST = "127.0.0.1"
+
 
 class NotMadeError(Exception):
     """A scope or a stream to begin with was refused."""
@@ -18,11 +20,12 @@ class DevOptions(msgspec.Struct, frozen=True):
 
     Clients come to the `published` host, without one to the `host` that is listened on; all addresses need
     one. Of the requests to the segment store a share of `failing` ends with its connection, and each takes up to
-    `slow_s`, once all is ready. The load of a segment is looked at every `load_interval_s`; a stream is not scaled
-    within `cooldown_s` of its last scale.
+    `slow_s`; one container after another is away for up to `moving_s`; all of that once all is ready. The load of a
+    segment is looked at every `load_interval_s`; a stream is not scaled within `cooldown_s` of its last scale. A
+    `secure` one has TLS, users and tokens.
     """
 
-    host: str = "127.0.0.1"
+    host: str = HOST
     grpc_port: int = 9090
     rest_port: int = 10080
     store_port: int = 12345
@@ -33,3 +36,5 @@ class DevOptions(msgspec.Struct, frozen=True):
     published: str = ""
     failing: float = 0.0
     slow_s: float = 0.0
+    moving_s: float = 0.0
+    secure: bool = False

@@ -9,10 +9,12 @@ import gc
 import logging
 import random
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 from api_gateway.app import build_app
@@ -23,31 +25,29 @@ from api_gateway.main import start as start_gateway
 from api_gateway.settings import GatewaySettings
 from cluster_manager.main import ClusterManager
 from cluster_manager.settings import ClusterManagerSettings
-from sluice.addresses import EVERYWHERE, bare
+from sluice.addresses import EVERYWHERE, LOOPBACK, bare
 from sluice.domain.config import ScalingPolicy, StreamConfig
 from sluice.domain.host import Host
 from sluice.domain.scope.commands import CreateScope
 from sluice.domain.status import Status
 from sluice.domain.stream.commands import CreateStream
 from sluice.exceptions import CannotStartError
-from sluice.insight.streams import DECIDES
 from sluice.kafka.topics import TOPICS
 from sluice.lookback.memory import MemoryLookback
 from sluice.memory.broker import MemoryBroker
 from sluice.memory.connections import MemoryConnections, MemoryGroups
-from sluice.policies.rules import Rules
 from sluice.pravega.memory import InMemorySegmentStore
 from sluice.pravega.memory_server import MemoryStoreServer
 from sluice.runtime import COLLECTOR_THRESHOLDS, SWITCH_S, Runtime, Start, work
-from sluice.settings import PolicySettings, ServiceSettings, settings_of
+from sluice.settings import ServiceSettings, settings_of
 from sluice.telemetry.health import HttpServer, Problems, problems
 from sluice.telemetry.http_connections import HttpBounds
-from sluice.telemetry.listening import listen
+from sluice_dev import security
+from sluice_dev.addresses import Addresses
 from sluice_dev.faults import Faults
 from sluice_dev.load_reports import LoadReports
 from sluice_dev.nodes import MemoryNodes
-from sluice_dev.options import DevOptions, NotMadeError
-from sluice_dev.policies import decide_policies
+from sluice_dev.options import HOST, DevOptions, NotMadeError
 from stream_workflows.main import start as start_workflows
 from stream_workflows.settings import WorkflowSettings
 from txn_manager.main import start as start_transactions
@@ -82,6 +82,7 @@ class DevSystem:
         self._stack = AsyncExitStack()
         self._works: list[asyncio.Task[None]] = []
         self._requests: Requests | None = None
+        self._security: Path | None = None
 
     async def start(self) -> None:
         """Return when all is ready. Raises OSError if a port is taken, CannotStartError, NotMadeError."""
@@ -91,29 +92,39 @@ class DevSystem:
         if not options.published and bare(options.host) in ("0.0.0.0", EVERYWHERE):
             raise CannotStartError(f"no client can come to {options.host}: say with --published where they come to")
         self._works.append(asyncio.get_running_loop().create_task(self._report_problems(), name="problems"))
-        await self.store_server.start(options.host, options.store_port)
+        if options.secure:
+            self._security = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="sluice-dev-")))
+            security.make(self._security, bare(self._published))
+        tls, verifier = security.store_tls(self._security), security.store_verifier(self._security)
+        await self.store_server.start(options.host, options.store_port, tls, verifier)
         self._stack.push_async_callback(self.store_server.stop)
         self._begin("cluster-manager", ClusterManagerSettings, self._start_cluster_manager, settle_s=0)
         # The others would find no store until the containers have one, and try again.
         await self._until_ready()
-        self._begin("stream-workflows", WorkflowSettings, start_workflows)
+        self._begin(
+            "stream-workflows",
+            WorkflowSettings,
+            start_workflows,
+            decides_policies=True,
+            scale_cooldown_s=options.cooldown_s,
+        )
         self._begin("txn-manager", TxnSettings, self._start_transactions)
-        self._begin(DECIDES, PolicySettings, _start_policies, scale_cooldown_s=options.cooldown_s)
         self._gateway = self._begin(
             "api-gateway",
             GatewaySettings,
             self._start_gateway,
-            grpc_port=options.grpc_port or free_port(options.host),
-            health_port=options.rest_port or free_port(options.host),
-            grpc_published_host=options.published or options.host,
+            grpc_port=options.grpc_port,
+            health_port=options.rest_port,
+            grpc_published_host=self._published,
             scale_cooldown_s=options.cooldown_s,
+            **security.gateway_settings(self._security),
         )
         await self._until_ready()
         reports = LoadReports(self.store, self.broker, options.load_interval_s)
         self._works.append(asyncio.get_running_loop().create_task(reports.run(), name="load reports"))
         await self._make()
-        if options.failing or options.slow_s:
-            self.store.fault = Faults(self.broker.random, options.failing, options.slow_s)
+        if options.failing or options.slow_s or options.moving_s:
+            self.store.fault = Faults(self.broker.random, self._gateway.container_count, options)
 
     async def stop(self) -> None:
         for one in reversed(self._works):
@@ -128,18 +139,28 @@ class DevSystem:
             one.result()
 
     @property
-    def addresses(self) -> Mapping[str, str]:
+    def addresses(self) -> Addresses:
         """Where clients and people find it."""
-        return {
-            "controller": self._gateway.grpc_endpoint,
-            "rest": f"http://{self._gateway.rest_endpoint}",
-            "segment_store": str(self._store_host),
-        }
+        scheme, folder = "https" if self.options.secure else "http", self._security
+        return Addresses(
+            self._gateway.grpc_endpoint,
+            f"{scheme}://{self._gateway.rest_endpoint}",
+            str(self._store_host),
+            security.authority(folder),
+            security.passwords(folder),
+        )
+
+    @property
+    def _published(self) -> str:
+        """The host that clients are given. Those written in Rust find no addresses in certificates."""
+        options = self.options
+        own = LOOPBACK if options.secure and options.host == HOST else options.host
+        return options.published or own
 
     @property
     def _store_host(self) -> Host:
         """Where clients find the segment store."""
-        return Host(self.options.published or self.options.host, self.store_server.host.port)
+        return Host(self._published, self.store_server.host.port)
 
     def problems(self) -> Problems:
         """What is not ready, by service and check."""
@@ -170,7 +191,7 @@ class DevSystem:
             kafka_bootstrap=UNUSED,
             zookeeper=UNUSED,
             archive="",
-            **more,
+            **{**security.service_settings(self._security), **more},
         )
         runtime = Runtime(name, settings, MemoryConnections(self._groups, settings.instance))
         runtime.checks["started"] = lambda: "starting"
@@ -192,7 +213,7 @@ class DevSystem:
         app = build_app(runtime, connections, guard, browsers_of(settings), sessions, settings.serves)
         bounds = HttpBounds(connections, settings.max_header_bytes)
         server = HttpServer(app, settings.host, *settings.http_ports, identity=runtime.identity, bounds=bounds)
-        await server.start()
+        settings.health_port = await server.start()
         runtime.stack.push_async_callback(server.stop)
         await start_gateway(runtime, settings, app, MemoryLookback(self.broker))
         self._requests = app.state.parts[Requests]
@@ -223,17 +244,3 @@ class DevSystem:
 async def _live(runtime: Runtime, start: Start) -> None:
     async with runtime.stack:
         await work(start, False, runtime)
-
-
-async def _start_policies(runtime: Runtime, settings: PolicySettings) -> None:
-    rules = Rules.of(settings.scale_cooldown_s, settings.retention_tick_s, settings.retention_pause_s)
-    decide_policies(runtime, rules)
-
-
-def free_port(host: str) -> int:
-    found = listen(bare(host), 0)
-    for one in found[1:]:
-        one.close()
-    with found[0] as first:
-        port: int = first.getsockname()[1]
-        return port

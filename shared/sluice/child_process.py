@@ -34,13 +34,14 @@ class ChildProcess:
     ) -> Self:
         """`output` has its standard output; with `says_errors` its standard error, and the former is dropped.
 
-        Raises OSError.
+        Raises OSError. Cancelled, it has ended the program.
         """
         child = cls(command, environment, says_errors)
         try:
             await child._connect()
         except BaseException:
             child.kill()
+            await child.wait()
             raise
         return child
 

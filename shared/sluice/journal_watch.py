@@ -43,10 +43,14 @@ class JournalWatch:
 
     async def watch(self) -> None:
         """Read for ever where the journal ends; the last ends hold of what does not answer."""
-        while True:
-            with suppress(EndsUnknownError):
-                self.observe(await self._journal.ends(), time.monotonic())
-            await asyncio.sleep(POLL_S)
+        _running.add(self)
+        try:
+            while True:
+                with suppress(EndsUnknownError):
+                    self.observe(await self._journal.ends(), time.monotonic())
+                await asyncio.sleep(POLL_S)
+        finally:
+            _running.discard(self)
 
     def observe(self, ends: Ends, now_s: float) -> None:
         """The partitions ended there at `now_s`, on a monotonic clock."""
@@ -67,11 +71,17 @@ class JournalWatch:
         return 0.0 if self._folded(partition) >= goal else now_s - since_s
 
     def publish_lag(self) -> None:
-        now_s = time.monotonic()
+        """Of all services that share the process, the one that is furthest behind."""
+        now_s, watches = time.monotonic(), {self, *_running}
         for partition in range(self._journal.partitions):
-            metrics.JOURNAL_LAG.labels(partition).set(self.lag(partition))
-            metrics.JOURNAL_BEHIND.labels(partition).set(self.behind_s(partition, now_s))
-        metrics.JOURNAL_STOPPED.set(len(self._journal.failed))
+            metrics.JOURNAL_LAG.labels(partition).set(max(one.lag(partition) for one in watches))
+            metrics.JOURNAL_BEHIND.labels(partition).set(max(one.behind_s(partition, now_s) for one in watches))
+        metrics.JOURNAL_STOPPED.set(max(one.stopped for one in watches))
+
+    @property
+    def stopped(self) -> int:
+        """Partitions with a record that cannot be applied."""
+        return len(self._journal.failed)
 
     def publish_workflows(self) -> None:
         now = self._journal.clock.now_ms()
@@ -110,3 +120,7 @@ class JournalWatch:
 
     def _folded(self, partition: int) -> int:
         return self._journal.views()[partition].next_offset
+
+
+_running: set[JournalWatch] = set()
+"""Those of this process: each service that shares it has one."""

@@ -14,9 +14,9 @@ from contextlib import AsyncExitStack
 from functools import partial
 from typing import Any, Never, TypeVar
 
-import uvloop
 from starlette.applications import Starlette
 
+from sluice import event_loop
 from sluice.exceptions import CannotStartError, EndedError
 from sluice.security.watched import Watched, keep_watching
 from sluice.settings import ServiceSettings
@@ -51,7 +51,7 @@ class Process:
         self.security = settings.security()
         self.identity = settings.identity()
         self.watch(self.identity, settings.kafka_files(), tracing.files_of_tls(settings.otlp_endpoint))
-        report_certificates(self.watched)
+        report_certificates(name, self.watched)
         self.stack = AsyncExitStack()
 
     def watch(self, *watched: Watched[Any] | None) -> None:
@@ -109,7 +109,7 @@ def run_process(
     describe_process(name, settings.instance)
     try:
         tracing.set_up(name, settings.instance, settings.otlp_endpoint)
-        uvloop.run(_live(partial(kind, name, settings), work, serve))
+        event_loop.run(_live(partial(kind, name, settings), work, serve))
     except (CannotStartError, OSError) as error:
         log.critical("cannot start", extra={"error": str(error)})
         sys.exit(2)
@@ -131,7 +131,7 @@ async def _live(make: Callable[[], P], work: Work[P], serve: Serve[P]) -> None:
         app = serve(process)
         server = HttpServer(app, settings.host, *settings.http_ports, identity=process.identity, bounds=bounds)
         log.info("security", extra=process.security)
-        await server.start()
+        settings.health_port = await server.start()
         stack.push_async_callback(server.stop)
         loop = asyncio.get_running_loop()
         working = loop.create_task(work(process))

@@ -8,9 +8,11 @@ import asyncio
 import gc
 import logging
 import sys
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Never
+from importlib import import_module
+from typing import Any, Never
 
 from confluent_kafka import KafkaException
 
@@ -25,9 +27,11 @@ from sluice.kafka.connections import Connections, KafkaConnections
 from sluice.kafka.sending import RequestSender
 from sluice.kafka.topics import Topic
 from sluice.process import Process, Serve, run_process, serve_health
+from sluice.security.watched import keep_watching
+from sluice.service_context import begin_service
 from sluice.settings import ServiceSettings
 from sluice.telemetry.disk import disk_problem
-from sluice.telemetry.health import problems
+from sluice.telemetry.health import Checks, problems
 
 log = logging.getLogger(__name__)
 
@@ -98,18 +102,95 @@ class Runtime(Process):
 Start = Callable[[Runtime], Awaitable[None]]
 
 
-def run_service(
-    name: str, settings: ServiceSettings, start: Start, serve: Serve[Runtime] = serve_health, *, holds: bool = False
-) -> None:
-    """See `run_process`. `start(runtime)` is called once the journal is loaded.
+@dataclass(frozen=True, slots=True)
+class Service:
+    """One instance of a service. `start(runtime)` is called once the journal is loaded; for `serve` see `run_process`.
 
     One that `holds` is started even while the journal is restored or held, and waits itself until it is loaded.
+    """
+
+    name: str
+    settings: ServiceSettings
+    start: Start
+    serve: Serve[Runtime] = serve_health
+    holds: bool = False
+
+
+def run_service(service: Service) -> None:
+    """See `run_process`. The services that its settings name `beside` it run in the same process.
+
     It cannot start if the topics that exist do not fit the settings, and has ended if the journal was trimmed before
     this process had followed it there: it loads a snapshot when it is started again.
     """
+    packages = (package.strip() for package in service.settings.beside.split(","))
+    others = [_beside(service, package) for package in packages if package]
     gc.set_threshold(*COLLECTOR_THRESHOLDS)
     sys.setswitchinterval(SWITCH_S)
-    run_process(Runtime, name, settings, partial(work, start, holds), serve)
+    run_process(Runtime, service.name, service.settings, partial(_work_all, service, others), service.serve)
+
+
+def _beside(host: Service, package: str) -> Service:
+    """A service by its package, whose `__main__` describes it: services know each other by name only."""
+    instance = f"{host.settings.instance}-{package.replace('_', '-')}"
+    module = f"{package}.__main__"
+    try:
+        found: Service = import_module(module).service(instance=instance)
+    except ModuleNotFoundError as error:
+        if error.name not in (package, module):
+            raise
+        sys.stderr.write(f"setting SLUICE_BESIDE: no service is installed here as package {package}\n")
+        raise SystemExit(2) from None
+    if found.serve is not serve_health:
+        sys.stderr.write(f"setting SLUICE_BESIDE: {found.name} serves by itself and is for no other's process\n")
+        raise SystemExit(2)
+    return found
+
+
+async def _work_all(host: Service, others: Sequence[Service], runtime: Runtime) -> Never:
+    """What ends one of them ends all: they are started again together."""
+    loop = asyncio.get_running_loop()
+    tasks = [loop.create_task(_work_beside(other, runtime), name=other.name) for other in others]
+    own = loop.create_task(work(host.start, host.holds, runtime), name=host.name)
+    runtime.stack.push_async_callback(_end, tasks)
+    try:
+        done, _ = await asyncio.wait([own, *tasks], return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        await _end([own])
+    raise next((error for one in done if (error := one.exception()) is not None), EndedError("a service has ended"))
+
+
+async def _work_beside(service: Service, host: Runtime) -> None:
+    """Its health is part of the host's, under its name."""
+    begin_service(service.name, service.settings.instance)
+    runtime = Runtime(service.name, service.settings)
+    runtime.checks["started"] = lambda: "starting"
+    runtime.facts = host.facts
+    host.checks[service.name] = partial(lack_of, runtime)
+    host.degraded[service.name] = partial(_in_words, runtime.degraded)
+    host.outages[service.name] = partial(_in_words, runtime.outages)
+    async with runtime.stack:
+        runtime.spawn(keep_watching(runtime.watched), "watched files")
+        await work(service.start, service.holds, runtime)
+
+
+def lack_of(beside: Runtime) -> str | None:
+    """What keeps the host of a service from being ready, in words.
+
+    That the journal is restored or held does not: a host that holds calls is ready then, any other says so itself.
+    """
+    journal = beside.journal
+    is_held = journal.caught_up.is_set() and not journal.loaded.is_set() and not journal.failure
+    return None if is_held else _in_words(beside.checks)
+
+
+def _in_words(checks: Checks) -> str | None:
+    return "; ".join(f"{name}: {problem}" for name, problem in problems(checks).items()) or None
+
+
+async def _end(tasks: Sequence[asyncio.Task[Any]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def work(start: Start, holds: bool, runtime: Runtime) -> Never:

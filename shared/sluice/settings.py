@@ -75,6 +75,7 @@ class ServiceSettings(BaseSettings):
 
     With the `host` localhost it listens where only this machine reaches it, with :: everywhere; both are of IPv4 and of
     IPv6, where the machine has them.
+    The services `beside`, packages with commas between them, run in the same process, with its settings.
     `kafka_conf` is more of librdkafka's configuration, as JSON or as the path of a file with JSON; it may hold
     passwords. A member of a group that is gone is missed after `kafka_session_timeout_s`, or after 6 s if the broker
     allows no session as short as that.
@@ -109,6 +110,7 @@ class ServiceSettings(BaseSettings):
     partitions: Count = 16
     warm_aggregates: int = Field(default=10_000, ge=0)
     instance: str = ""
+    beside: str = ""
     host: HostName = LOOPBACK
     health_port: Port = 10100
     log_level: Annotated[str, AfterValidator(_level)] = "info"

@@ -9,9 +9,9 @@ import logging
 import os
 import sys
 
-import uvloop
 from confluent_kafka import KafkaException
 
+from sluice import event_loop
 from sluice.domain.model import DomainModel
 from sluice.engine.errors import JournalError
 from sluice.engine.ports import EndsUnknownError, SnapshotStoreError
@@ -47,7 +47,7 @@ def main(arguments: list[str]) -> int:
     os.nice(NICENESS)
     settings = settings_of(ServiceSettings)
     set_up_logs(NAME, settings.instance, settings.log_level)
-    problem = uvloop.run(run(settings, int(partition), int(offset), by))
+    problem = event_loop.run(run(settings, int(partition), int(offset), by))
     if problem is not None:
         log.warning("not done", extra={"partition": int(partition), "offset": int(offset), "reason": problem})
         sys.stdout.write(f"{problem}\n")

@@ -7,6 +7,7 @@ from typing import Any
 from kazoo.handlers.threading import SequentialThreadingHandler
 
 from sluice.security.watched import Watched
+from sluice.service_context import as_this_service
 
 
 class ZooKeeperAccess(SequentialThreadingHandler):  # type: ignore[misc]
@@ -20,6 +21,10 @@ class ZooKeeperAccess(SequentialThreadingHandler):  # type: ignore[misc]
             {"mechanism": "DIGEST-MD5", "username": user} if password is not None else None
         )
         """What kazoo logs in with, right after it connected."""
+
+    def spawn(self, func: Any, *args: Any, **kwargs: Any) -> Any:
+        """See SequentialThreadingHandler: all threads of a client begin here."""
+        return super().spawn(as_this_service(func), *args, **kwargs)
 
     def create_connection(
         self, address: Any, hostname: str | None = None, timeout: float | None = None, **_: Any

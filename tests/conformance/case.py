@@ -22,6 +22,9 @@ TARGETS = (PEER, SLUICE)
 # where changes are judged it is not.
 CALLED_TARGETS = effort(TARGETS, (SLUICE,))
 
+DEV = "dev"
+"""`sluice dev`, which must answer all that SLUICE does."""
+
 _NO_REFUSALS = ("SUCCESS", "STARTED", "IN_PROGRESS", "OK", "OPEN", "COMMITTING", "COMMITTED", "ABORTING", "ABORTED")
 
 

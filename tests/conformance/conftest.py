@@ -1,4 +1,4 @@
-"""The targets of the cases: Pravega's own controller first, and when it is gone the system under test."""
+"""The targets of the cases, one after the other: Pravega's own controller, `sluice dev`, the system under test."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,19 +6,22 @@ from typing import Any
 
 import pytest
 
-from conformance.case import PEER, TARGETS, Case
+from conformance.case import DEV, PEER, SLUICE, Case
 from conformance.peer import Peer
 from conformance.running import Runner
 from harness import System
+from sluice_dev.process import dev_process
 from sluice_local import jars, setup
 from sluice_local.settings import LocalSettings
+
+_IN_TURN = (PEER, DEV, SLUICE)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """One target after the other, in all files: each is started once."""
-    indices = [index for index, item in enumerate(items) if _target(item) in TARGETS]
-    in_order = sorted((items[index] for index in indices), key=lambda item: TARGETS.index(_target(item)))
+    indices = [index for index, item in enumerate(items) if _target(item) in _IN_TURN]
+    in_order = sorted((items[index] for index in indices), key=lambda item: _IN_TURN.index(_target(item)))
     for index, item in zip(indices, in_order, strict=True):
         items[index] = item
 
@@ -32,13 +35,16 @@ def runner(request: pytest.FixtureRequest, runs_folder: Path) -> Iterator[Runner
         jars.fetch_besides(jars.PEER, settings.jars_dir, setup.say)
         with Peer(settings.jars_dir, runs_folder / PEER) as peer:
             yield from _running(request, target, peer.address, peer.rest_url)
+    elif target == DEV:
+        with dev_process() as dev:
+            yield from _running(request, target, dev.controller, dev.rest)
     else:
         with System(runs_folder / "conformance") as system:
             yield from _running(request, target, system.grpc_address, system.rest_url)
 
 
 def _running(request: pytest.FixtureRequest, target: str, address: str, rest_url: str) -> Iterator[Runner]:
-    runner = Runner(target, address, rest_url)
+    runner = Runner(SLUICE if target == DEV else target, address, rest_url)
     runner.begin(_selected(request, target))
     yield runner
     runner.close()

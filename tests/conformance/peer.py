@@ -4,7 +4,7 @@ Ends with the test runner, even if that is killed. Blocking.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Self
@@ -36,11 +36,17 @@ _MAIN = "io.pravega.local.LocalPravegaEmulator"
 class Peer:
     """As a context it is up inside and gone after.
 
-    `more` are settings beside the usual ones; `authorization` is what a caller sends who may do everything.
+    `more` are settings beside the usual ones; `authorization` is what a caller sends who may do everything; `options`
+    are of the Java runtime.
     """
 
     def __init__(
-        self, jars_dir: Path, folder: Path, more: Mapping[str, object] = MappingProxyType({}), authorization: str = ""
+        self,
+        jars_dir: Path,
+        folder: Path,
+        more: Mapping[str, object] = MappingProxyType({}),
+        authorization: str = "",
+        options: Sequence[str] = _OPTIONS,
     ) -> None:
         self._folder = folder
         self._metadata = (("authorization", authorization),) if authorization else ()
@@ -59,22 +65,33 @@ class Peer:
             "admin.gateway.port": admin,
             **more,
         }
-        options = [*_OPTIONS, *(f"-Dsinglenode.{name}={value}" for name, value in settings.items())]
+        options = [*options, *(f"-Dsinglenode.{name}={value}" for name, value in settings.items())]
+        # The REST server of its segment store has one port, whoever else runs.
+        options.append("-Dpravegaservice.rest.listener.enable=false")
         options.append(f"-Dlogback.configurationFile={folder / 'logback.xml'}")
         self._command = (java.executable(), *options, "-cp", _classpath(jars_dir), _MAIN)
         self._spawner = Spawner()
 
-    def __enter__(self) -> Self:
+    def begin(self) -> int:
+        """Start it and do not wait for it; its process number. `close` ends it."""
         self._folder.mkdir(parents=True)
         (self._folder / "standalone.properties").touch()
         (self._folder / "logback.xml").write_text(java.logback())
         self._child = self._spawner.spawn(self._command, os.environ, self._folder, self._log)
+        return self._child.pid
+
+    def close(self) -> None:
+        self._child.kill()
+        self._spawner.close()
+
+    def __enter__(self) -> Self:
+        self.begin()
         try:
             with grpc.insecure_channel(self.address) as channel:
                 stub, scope = ControllerServiceStub(channel), f"ready-{uuid4().hex[:8]}"
                 eventually(lambda: self._is_ready(stub, scope), _READY_S, f"{_MAIN} is ready; see {self._log}")
         except BaseException:
-            self.__exit__(None, None, None)
+            self.close()
             raise
         return self
 
@@ -92,8 +109,7 @@ class Peer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._child.kill()
-        self._spawner.close()
+        self.close()
 
 
 def _classpath(jars_dir: Path) -> str:

@@ -1,8 +1,8 @@
-"""Every case on every target: `peer-create_stream-empty_name` and `sluice-create_stream-empty_name`."""
+"""Every case on every target, such as `peer-create_stream-empty_name` and `sluice-create_stream-empty_name`."""
 
 import pytest
 
-from conformance.case import CALLED_TARGETS, PEER, Case
+from conformance.case import CALLED_TARGETS, DEV, PEER, Case
 from conformance.rest.table import CASES as REST_CASES
 from conformance.running import Runner
 from conformance.table import CASES
@@ -18,7 +18,7 @@ pytestmark = [
     ("runner", "case"),
     [
         pytest.param(target, case, id=f"{target}-{case.name}")
-        for target in CALLED_TARGETS
+        for target in (*CALLED_TARGETS, DEV)
         for case in (*CASES, *REST_CASES)
         if not (target == PEER and case.peer_not_called)
     ],

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 
 from containers import images
-from containers.service_images import SERVICES, service_images
+from containers.service_images import IMAGES, service_images
 from containers.surroundings import NoEngineError, engine
 from sluice_local.settings import LocalSettings
 
@@ -25,7 +25,7 @@ def main() -> int:
     settings = LocalSettings()
     for recipe in (images.kafka_image, images.zookeeper_image, images.redis_image):
         _timed(lambda recipe=recipe: [images.built(recipe(settings), settings.home / "run")])  # type: ignore[misc]
-    _timed(lambda: list(service_images(SERVICES).values()))
+    _timed(lambda: list(service_images(IMAGES).values()))
     return 0
 
 

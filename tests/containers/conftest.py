@@ -12,7 +12,7 @@ from testcontainers.core.network import Network
 from containers import images
 from containers.backing import KafkaContainer, RedisContainer, ZooKeeperContainer
 from containers.neighbours import Neighbours
-from containers.service_images import SERVICES, service_images
+from containers.service_images import IMAGES, service_images
 from containers.store_server import SegmentStoreServer
 from containers.surroundings import NETWORK, PARTITIONS, NoEngineError, Surroundings, engine, gateway, is_there
 from sluice_local.settings import LocalSettings
@@ -95,7 +95,7 @@ def neighbours(kafka: KafkaContainer) -> Iterator[Neighbours]:
 def built(network: Network, request: pytest.FixtureRequest) -> Mapping[str, str]:
     """The images of the services whose tests are part of this run. Without an engine there is no network either."""
     tested = {item.path.stem for item in request.session.items if item.path.is_relative_to(_HERE)}
-    return service_images(tuple(name for name in SERVICES if f"test_{name.replace('-', '_')}" in tested))
+    return service_images(tuple(name for name in IMAGES if f"test_{name.replace('-', '_')}" in tested))
 
 
 @pytest.fixture(scope="module")

@@ -20,11 +20,22 @@ from sluice_local.home import CLONE
 log = logging.getLogger(__name__)
 
 _BUILD = CLONE / "deploy" / "images" / "build"
-_MADE_FROM = ("deploy/images", "shared/pyproject.toml", "shared/sluice", "services", "requirements.lock")
+_MADE_FROM = (
+    "deploy/images",
+    "shared/pyproject.toml",
+    "shared/sluice",
+    "services",
+    "shared/client",
+    "cli",
+    "dev",
+    "requirements.lock",
+)
 _CODE = {".py", ".toml", ".lock", ".Dockerfile", ""}
 _BUILT_S = 900.0
 
 SERVICES = ("api-gateway", "stream-workflows", "txn-manager", "cluster-manager", "retention-spark")
+IMAGES = (*SERVICES, "dev")
+"""All that have tests here."""
 
 
 @cache

@@ -1,16 +1,19 @@
-"""Golden journals: every release folds what the releases before it wrote, and comes to the same."""
+"""Golden journals and requests: every release understands what the releases before it wrote, and comes to the same."""
 
 from functools import cache
 
 import pytest
 from golden.__main__ import version_made
 from golden.journals import Folded, Golden, all_golden, snapshot_in, without_outcomes
-from msgspec import inspect
+from golden.requests import all_golden_requests
+from msgspec import inspect, json
 
+from sluice.catalog.schemas import COMMANDS
 from sluice.domain.model import JournalRecord
 from sluice.domain.workflow import WorkflowKind
 from sluice.engine.fold import Outcome
 from sluice.engine.snapshots import FORMAT, READABLE
+from sluice.kafka.requests import decode_request, encode_request
 
 AGAIN = "see docs/releasing.md; for the version that is being made: make golden"
 
@@ -80,3 +83,15 @@ def test_golden_journals_have_markers_at_which_this_fold_agrees_with_the_writers
     markers = [(id_of(golden), each) for golden in all_golden() for each in folded(golden).markers]
     assert [(name, each.difference) for name, each in markers if each.difference is not None] == []
     assert any(each.agreed >= 0 for _, each in markers), AGAIN
+
+
+@pytest.mark.parametrize("version", all_golden_requests())
+def test_golden_requests_say_to_this_release_all_that_they_were_written_to_say(version: str) -> None:
+    values = all_golden_requests()[version]
+    read = [encode_request(decode_request(value)) for value in values]
+    assert [json.decode(each) for each in read] == [json.decode(each) for each in values]
+
+
+def test_the_version_that_is_being_made_has_a_golden_request_of_every_command() -> None:
+    made = all_golden_requests()[version_made()]
+    assert {type(decode_request(value).command) for value in made} == set(COMMANDS), AGAIN

@@ -1,8 +1,9 @@
 """Record the golden journals of the version that is being made: `python -m golden`.
 
-Two stories cover every event and every workflow; the simulated faults add entries that are void. With `--results`
-only what the journals come to is written anew, for a change of how states are stored; the journals, and the snapshots
-of releases, stay as they are. `--show` prints the states that they come to, to compare two trees by.
+Two stories cover every event and every workflow; the simulated faults add entries that are void. Requests are those of
+the documents. With `--results` only what the journals come to is written anew, for a change of how states are stored;
+the journals, and the snapshots of releases, stay as they are. `--show` prints the states that they come to, to compare
+two trees by.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from simulation.scopes import run as scopes_run
 from simulation.seeds import quiet
 from simulation.txn import run as txn_run
 
+from golden import requests
 from golden.journals import FOLDER, Folded, Golden, Line, all_golden, lines_of
 from golden.restored import BEGIN_S, restored
 from golden.stage import Stage
@@ -101,6 +103,7 @@ def main() -> None:
         golden.journal.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
         _write_results(golden)
         print(f"{golden.journal.relative_to(FOLDER)}: {len(lines)} records")
+    (FOLDER / version / requests.NAME).write_bytes(requests.written())
 
 
 if __name__ == "__main__":

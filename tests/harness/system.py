@@ -88,6 +88,12 @@ class System:
         self._local.start()
         return self
 
+    def change(self, **settings: Any) -> None:
+        """End every process; the next `up` starts those of the changed settings, on the same data and ports."""
+        self._local.close()
+        self.settings = self.settings.model_copy(update=settings)
+        self._local = LocalSystem(self.settings)
+
     def down(self) -> None:
         """End every process and remove the data; the logs stay."""
         self._local.close()

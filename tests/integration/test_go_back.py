@@ -1,14 +1,13 @@
-"""Pravega's own controller, Sluice in its place, and Pravega's own again: all that was said stays so, and goes on.
-
-Only by hand: it takes minutes.
-"""
+"""Pravega's own controller, Sluice in its place, and Pravega's own again: all that was said stays so, and goes on."""
 
 import asyncio
 import json
+import time
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from support.effort import by_hand
 
 from bench.peer import PeerController
 from bench.resting import Resting, Size
@@ -19,9 +18,12 @@ from sluice.pravega.container_map import CONTROLLERS_NODE
 from sluice_cli.session import open_zookeeper
 from sluice_client import Transaction, TransactionStatus, open_client
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800), by_hand("the original's controller")]
 
 SMALL = Size(streams=6, epochs=18, groups=2, transactions=0)
+AN_HOUR = 25
+"""Each time a stream is scaled twice, rolled and truncated: four epochs more."""
+GOES_ON = 3
 SOON_S = 120.0
 
 
@@ -43,7 +45,11 @@ async def test_the_original_goes_on_with_what_happened_while_sluice_was_in_its_p
             resting = Resting(client, SMALL)
             await resting.grow_up(print)
             await asyncio.to_thread(cluster.cut_over, tmp_path / "dump", cluster.peer.stop, print)
-            await resting.live_on()
+            began = time.monotonic()
+            await resting.live_on(AN_HOUR)
+            print(
+                f"{AN_HOUR * SMALL.streams} times scaled twice, rolled and truncated: {time.monotonic() - began:.0f} s"
+            )
             new = f"new{uuid4().hex[:6]}"
             await client.streams.create_stream(resting.scope, new)
             transaction = await client.begin_transaction(resting.scope, new, lease_s=600)
@@ -51,6 +57,7 @@ async def test_the_original_goes_on_with_what_happened_while_sluice_was_in_its_p
                 await asyncio.to_thread(cluster.sluice, "migrate", "export", "--dry-run")
             await transaction.abort()
             await eventually_async(lambda: has_ended(transaction), SOON_S, "it is aborted")
+            await asyncio.to_thread(cluster.verify, print)
             before = await resting.answers()
             for service in SERVICES:
                 system.stop(service)
@@ -67,6 +74,6 @@ async def test_the_original_goes_on_with_what_happened_while_sluice_was_in_its_p
                 await asyncio.to_thread(peer.start)
                 assert await resting.answers() == before
                 await resting.end_exactly_once()
-                await resting.live_on()
+                await resting.live_on(GOES_ON)
                 inspected = json.loads(await asyncio.to_thread(cluster.sluice, "migrate", "inspect", "--json"))
                 assert not [problem for problem in inspected["problems"] if problem["stops"]]

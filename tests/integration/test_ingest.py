@@ -27,6 +27,7 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
+from support.effort import by_hand
 from support.kafka import produce
 from support.objects import ACCESS, private_objects
 from support.ports import free_ports
@@ -280,6 +281,7 @@ def _recorded(body: dict[str, Any]) -> int:
     return int(done + max(0, offset - slices[number][1]) if number < len(slices) else done)
 
 
+@by_hand("nodes on an object store")
 @pytest.mark.timeout(1800 if FULL else 300)
 def test_objects_are_copied_once_by_nodes_of_which_some_die_and_one_joins_by_the_jobs_name(shell: Shell) -> None:
     """Two of four nodes die; a fifth, which knows nothing but the store and the job, shares the second half."""
@@ -375,6 +377,7 @@ def test_a_queue_of_rabbitmq_is_moved_by_nodes_of_which_one_dies(shell: Shell) -
     assert set(events) == wanted
 
 
+@by_hand("nodes of which some die; those on a queue hold the same")
 def test_the_partitions_of_a_topic_go_to_who_is_there(shell: Shell) -> None:
     topic, bootstrap = f"source-{shell.scope}", shell.system.kafka_bootstrap
     admin = AdminClient({"bootstrap.servers": bootstrap})
@@ -431,12 +434,16 @@ def test_once_waits_for_a_transaction_of_kafka_that_is_open(shell: Shell) -> Non
     assert open_one.flush(STARTS_S) == 0
     produce(bootstrap, topic, "k", b"behind")
     arguments = ["kafka", topic, "demo/payments", "--once", "--json", "--lease", "2s"]
+    said = f"{topic}/0: what follows offset 1 is in a transaction that its producer has not ended; waiting for that"
+    with shell.running(*arguments) as stopped:
+        stopped.until(lambda: said in stopped.said, "it says what it waits for")
+        stopped.process.terminate()
+        assert not stopped.summary(128 + signal.SIGTERM)["finished"]
     with shell.running(*arguments, "--patience", "3s") as impatient:
         missed = impatient.summary(code=3)["missed"]
     assert missed == ["nothing has moved for 3 s, with 1 of 3 offsets through"]
-    said = f"{topic}/0: what follows offset 1 is in a transaction that its producer has not ended; waiting for that"
     with shell.running(*arguments) as patient:
-        patient.until(lambda: said in patient.said, "it says what it waits for")
+        patient.until(lambda: said in patient.said, "it waits again")
         open_one.commit_transaction(STARTS_S)
         assert patient.summary()["finished"]
     assert shell.events("payments", wanted := {"before", "within", "behind"}) == Counter(wanted)

@@ -6,6 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 from support.controller import controller, unique
+from support.effort import by_hand
 from support.pravega import WriterThread, check_exactly_once, manager, read_all
 from typer.testing import CliRunner
 
@@ -14,7 +15,7 @@ from sluice.addresses import address_of, host_and_port
 from sluice.controller_api import controller_pb2 as pb
 from sluice_cli.main import app
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, by_hand("a system of its own")]
 
 HOST = "::1"
 DEADLINE_S = 60.0

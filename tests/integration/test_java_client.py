@@ -8,18 +8,15 @@ started.
 import fcntl
 import os
 import shutil
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import pytest
+from support.scenario_client import ScenarioClient
 
 from harness import System
 from sluice_local import java, progress, stamp
 from sluice_local.home import CLONE
-from sluice_local.process import log_tail
 from sluice_local.settings import LocalSettings
 
 # The first test waits for the client's jars to be fetched where they are not there yet.
@@ -34,11 +31,10 @@ SCENARIOS = sorted({path.stem for path in (SOURCES / "io/sluice/client/scenarios
 _MAIN = "io.sluice.client.Main"
 _OPTIONS = ("-XX:+UseSerialGC", "-Xmx512m", *java.SHORT_LIVED, "-Djava.net.preferIPv4Stack=true")
 LOG_OPTIONS = ("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.showDateTime=true")
-_END = "=== "
 
 
-class JavaClient:
-    """The process with the client. As a context it runs inside and is gone after; it ends with the test runner too."""
+class JavaClient(ScenarioClient):
+    """The process with the client. `controller` is a URI."""
 
     def __init__(
         self,
@@ -48,41 +44,8 @@ class JavaClient:
         options: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """`controller` is a URI; `environment` is added to that of the tests."""
-        self._command = (java.executable(), *_OPTIONS, *LOG_OPTIONS, *options, "-cp", classpath, _MAIN, controller)
-        self._environment = {**os.environ, **(environment or {})}
-        self._log = log
-
-    def __enter__(self) -> Self:
-        with self._log.open("wb") as log:
-            self._process = subprocess.Popen(
-                self._command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-                bufsize=1,
-                env=self._environment,
-            )
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._process.kill()
-        self._process.communicate()
-
-    def problem(self, scenario: str) -> str | None:
-        """Run a scenario; return what it says if it failed. It gives itself up in time."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(f"{scenario}\n")
-        lines: list[str] = []
-        for line in self._process.stdout:
-            if line.startswith(_END):
-                return None if line.startswith(f"{_END}passed") else "".join(lines)
-            lines.append(line)
-        return f"the client ended:\n{log_tail(self._log)}"
+        command = (java.executable(), *_OPTIONS, *LOG_OPTIONS, *options, "-cp", classpath, _MAIN, controller)
+        super().__init__(command, log, environment or {})
 
 
 @pytest.fixture(scope="module")

@@ -20,6 +20,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
 from support.auto_scale import auto_scale_event
 from support.controller import Controller, controller, info
+from support.effort import by_hand
 from support.guarded_kafka import GuardedKafka, Used
 from support.kafka import produce, read
 from support.secured_kafka import shows_password
@@ -36,7 +37,7 @@ from sluice.kafka_config import clients
 from sluice.kafka_config.conf import read_conf
 from sluice_cli.main import app
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(900), by_hand("a Kafka that knows rights, and a Spark")]
 
 GATEWAY, CONSOLE = "api-gateway-0", "api-gateway-1"
 PARTITIONS = 2

@@ -80,7 +80,7 @@ def test_a_stream_of_the_client_appears_within_a_second_and_deleted_leaves_a_tom
     with Pace(lambda: httpx.get(f"{system.rest_url}/readyz", timeout=COMES_S, trust_env=False)) as pace:
         assert streams.create_stream(scope, "st", 2)
         began = time.monotonic()
-        expect(page.locator("main tbody").get_by_text("st", exact=True)).to_be_visible(timeout=COMES_S * 1000)
+        expect(page.get_by_role("link", name=f"{scope}/st", exact=True)).to_be_visible(timeout=COMES_S * 1000)
         took_s = time.monotonic() - began
     assert took_s <= SHOWS_S * slowness() + 2 * pace.longest_s
     opened = visit(url(system))

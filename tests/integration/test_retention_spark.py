@@ -17,7 +17,7 @@ import pytest
 from confluent_kafka import OFFSET_END, TopicPartition
 from confluent_kafka.admin import AdminClient
 from support.decisions import SentRequest, halves, hot, requests_of, sampled, tell
-from support.effort import effort
+from support.effort import by_hand
 from support.health import metric, readiness
 from support.kafka import produce, read
 from support.processes import stands_still
@@ -27,7 +27,6 @@ from support.wait import eventually, eventually_async
 
 from harness import System
 from retention_spark.history import last_decisions, line_of
-from retention_spark.leadership import Leadership, NotLeaderError
 from retention_spark.query import rules_of
 from retention_spark.settings import SparkSettings
 from sluice.domain.config import RetentionPolicy, RetentionType
@@ -35,7 +34,9 @@ from sluice.domain.ids import StreamId
 from sluice.domain.stream.commands import DecisionKind, RecordDecision, ScaleStream, TruncateStream
 from sluice.domain.stream.traffic import Direction
 from sluice.engine.partition import partition_of
+from sluice.engine.ports import NotLeaderError
 from sluice.kafka.deleting import request_deletion
+from sluice.kafka.leadership import Leadership
 from sluice.kafka.topics import DEAD_LETTERS, RETENTION, RETENTION_MEMORY, SCALE, SCALE_MEMORY, Topic, ensure_topics
 from sluice.lookback.jobs import run_job
 from sluice.lookback.kafka import KafkaSource
@@ -43,14 +44,14 @@ from sluice.lookback.what_if import WHAT_IF, WhatIfQuestion
 from sluice.policies.policy_parser import retention_of
 from sluice.policies.reported import HistoryRow
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(900), by_hand("it starts Spark eight times")]
 
 PARTITIONS = 4
 READY_S = 300.0
 DECIDED_S = 120.0
 EXIT_UNFIT = 2
 EXIT_ENDED = 3
-AWAY_S = effort(20.0, 8.0)
+AWAY_S = 20.0
 TICK_S = 2.0
 SESSION_S = 6.0
 DAY_MS = 24 * 3600 * 1000
@@ -197,10 +198,9 @@ def test_a_stream_is_truncated_by_time_on_a_tick_without_another_report(spark_sy
     assert [r.command.cut for r in cut] == [{0: 500}]
     late_s = (cut[0].at - aged.due) / 1000
     assert late_s >= 0
-    if effort(whole=True, judged=False):
-        longest_s = aged.batches.longest_s(DECIDED_S)
-        print(f"\ntruncated {late_s} s after it was due; the longest batch took at most {longest_s} s")
-        assert late_s <= 2 * TICK_S + 2 * longest_s
+    longest_s = aged.batches.longest_s(DECIDED_S)
+    print(f"\ntruncated {late_s} s after it was due; the longest batch took at most {longest_s} s")
+    assert late_s <= 2 * TICK_S + 2 * longest_s
 
 
 def test_what_cannot_be_read_is_a_dead_letter_and_its_key_goes_on(spark_system: System) -> None:
@@ -284,10 +284,9 @@ def test_a_second_driver_takes_over_from_a_frozen_one_which_does_nothing_when_it
     eventually(lambda: refused in spark_system.log(SPARK).read_text(), DECIDED_S, "it may not send what it decided")
     assert {request.by for request in requests_of(bootstrap, ScaleStream, ["frozen"])} == {f"retention-spark/{SECOND}"}
     assert {one.by for one in await_truncation(bootstrap, "handed-on")} == {f"retention-spark/{SECOND}"}
-    if effort(whole=True, judged=False):
-        spark_system.kill(SECOND)
-        tell(bootstrap, hot("back", now_ms()))
-        eventually(lambda: requests_of(bootstrap, ScaleStream, ["back"]), READY_S, "the first one decides again")
+    spark_system.kill(SECOND)
+    tell(bootstrap, hot("back", now_ms()))
+    eventually(lambda: requests_of(bootstrap, ScaleStream, ["back"]), READY_S, "the first one decides again")
 
 
 def test_neither_its_log_nor_a_command_line_shows_the_password(spark_system: System) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from integration.test_java_client import build
+from support.effort import by_hand
 from support.instances import have_instances
 from support.ports import free_port
 
@@ -16,7 +17,7 @@ from sluice_local.ports import PortClaim
 from sluice_local.probes import Probe, ProbeKind
 from sluice_local.settings import LocalSettings
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600), by_hand("the registry of others")]
 
 PROJECT = CLONE / "examples" / "schema_registry"
 REGISTRY = "schema-registry"

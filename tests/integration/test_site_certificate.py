@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from integration.test_java_client import JavaClient, build
 from pravega_client import StreamScalingPolicy
+from support.effort import by_hand
 from support.pravega import read_all
 from support.secured_system import Secured
 from support.wait import SOON_S, eventually
@@ -18,7 +19,7 @@ from sluice.security.authority import make_authority, make_certificate, trust_st
 from sluice_local.security import SITE
 from sluice_local.settings import LocalSettings
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600), by_hand("a system of its own")]
 
 SITE_NAME = socket.gethostname().lower()
 """A name that leads here."""

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient
 from support.decisions import hot, requests_of, sampled, tell
-from support.effort import JUDGED
+from support.effort import by_hand
 from support.health import readiness
 from support.kafka import read
 from support.objects import ACCESS, Objects, private_objects
@@ -31,7 +31,7 @@ from sluice.kafka.topics import RETENTION, ensure_topics
 pytestmark = [
     pytest.mark.integration,
     pytest.mark.timeout(1800),
-    pytest.mark.skipif(JUDGED, reason="a cluster of Spark takes too long for .ci/run; `make test` runs it"),
+    by_hand("a cluster of Spark"),
 ]
 
 PARTITIONS = 4

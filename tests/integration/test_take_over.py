@@ -1,16 +1,17 @@
 """Pravega's own controller serves clients that never rest; Sluice takes its place, and every event is read once.
 
-`python -m bench.take_over` does the same with a large cluster. Only by hand: it takes minutes.
+`python -m bench.take_over` does the same with a large cluster.
 """
 
 from pathlib import Path
 
 import pytest
+from support.effort import by_hand
 
 from bench.resting import Size
 from bench.take_over import original, take_over
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(900), by_hand("the original's controller")]
 
 SMALL = Size(streams=6, epochs=18, groups=2, transactions=8)
 

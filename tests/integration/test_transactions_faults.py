@@ -16,7 +16,7 @@ import pytest
 from integration.test_java_client import WITH_FAULTS, JavaClient, build
 from redis import Redis
 from support.controller import Controller, controller
-from support.effort import effort
+from support.effort import by_hand, effort
 from support.instances import have_instances
 from support.kafka import events, fold
 from support.scaling import scale_request
@@ -186,6 +186,7 @@ def ask_for_scale(gateway: Controller, traffic: TxnTraffic) -> None:
     gateway.status("scale", scale_request(traffic.scope, traffic.stream, present, count), 2.0)
 
 
+@by_hand("Java, for what the test before it holds of Python")
 def test_the_java_client_commits_exactly_once_though_txn_manager_is_killed(
     single: System, gateway: Controller, runs_folder: Path
 ) -> None:

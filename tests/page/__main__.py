@@ -11,6 +11,8 @@
     python -m page --screenshot '#/streams' out.png
     python -m page --screenshot '#/streams/demo/orders' --theme dark --width 1280 --height 900 out.png
     python -m page --at http://127.0.0.1:10099/ui/ --screenshot '#/' out.png    of a gateway that runs already
+    python -m page --pictures FOLDER        of every page, and of a stream's tabs, in both themes at 1440 x 900
+    python -m page --at … --stream demonstration/heartbeats --pictures FOLDER
 
 A screenshot is taken when the page has been silent for a moment; what the console said and which calls failed is
 printed, so this is also the quickest way to see why a page stays empty. The files are read anew with each request:
@@ -25,8 +27,9 @@ import signal
 import sys
 from pathlib import Path
 
-from page.browser import browser, look
+from page.browser import THEMES, browser, look
 from page.gateway import PageGateway, in_thread
+from page.routes import PAGES, TABS
 from page.sample_data import LARGE, Size
 
 
@@ -41,6 +44,8 @@ def main() -> None:
     parser.add_argument("--scales", type=int, default=Size().scales)
     parser.add_argument("--at", help="the address of a page that is served already")
     parser.add_argument("--screenshot", metavar="ROUTE", help="such as '#/streams'")
+    parser.add_argument("--pictures", metavar="FOLDER", type=Path)
+    parser.add_argument("--stream", default="demo/orders", help="whose pictures are taken")
     parser.add_argument("--theme", choices=("light", "dark"), default="light")
     parser.add_argument("--width", type=int, default=1280)
     parser.add_argument("--height", type=int, default=800)
@@ -50,7 +55,7 @@ def main() -> None:
     logging.getLogger("sluice.engine.runner").setLevel(logging.ERROR)
     size = LARGE if given.large else Size(given.streams, given.segments, given.scales)
     wanted = None if given.empty else size
-    if given.screenshot is None:
+    if given.screenshot is None and given.pictures is None:
         asyncio.run(_serve(wanted, given.port))
     elif given.at:
         _shoot(given.at, given)
@@ -61,10 +66,21 @@ def main() -> None:
 
 def _shoot(url: str, given: argparse.Namespace) -> None:
     with browser() as chromium:
-        seen = look(chromium, url, given.screenshot, given.out, given.theme, given.width, given.height)
+        if given.pictures is None:
+            _show(look(chromium, url, given.screenshot, given.out, given.theme, given.width, given.height), given.out)
+            return
+        stream = f"#/streams/{given.stream}"
+        routes = PAGES | {"stream": stream} | {f"stream-{tab}": f"{stream}?tab={tab}" for tab in TABS}
+        for name, route in routes.items():
+            for theme in THEMES:
+                out = given.pictures / f"{name}-{theme}.png"
+                _show(look(chromium, url, route, out, theme, 1440, 900), out)
+
+
+def _show(seen: list[str], out: Path) -> None:
     for line in seen:
         print(line, file=sys.stderr)
-    print(given.out)
+    print(out)
 
 
 async def _serve(size: Size | None, port: int) -> None:

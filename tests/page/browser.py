@@ -22,8 +22,11 @@ _HARMLESS = "Autofocus processing was blocked because a document already has a f
 """Chromium's note when a dialog opens: the dialog gives its own element the focus a moment later."""
 _QUIET_S = 0.5
 _LOADS_S = 20.0
+_MEASURES_MS = 6000
+"""Rates and sizes take two measurements: a picture shows them."""
 
 Theme = Literal["light", "dark"]
+THEMES: tuple[Theme, ...] = ("light", "dark")
 
 
 class NoBrowserError(Exception):
@@ -110,7 +113,10 @@ class Watch:
 def look(
     chromium: Browser, url: str, route: str, out: Path, theme: Theme = "light", width: int = 1280, height: int = 800
 ) -> list[str]:
-    """Take a picture of a route of the page; what the console said, and which requests left the origin."""
+    """Take a picture of a route of the page; what the console said, and which requests left the origin.
+
+    Of a stream's tab that is chosen, the picture begins with the tabs.
+    """
     parts = urlsplit(url)
     context = chromium.new_context(color_scheme=theme, viewport={"width": width, "height": height}, locale="en-GB")
     try:
@@ -118,6 +124,11 @@ def look(
         page = context.new_page()
         page.goto(url + route)
         watch.settle(page)
+        page.wait_for_timeout(_MEASURES_MS)
+        watch.settle(page)
+        if "tab=" in route:
+            page.locator("nav.tabs").evaluate("(tabs) => tabs.scrollIntoView()")
+            watch.settle(page)
         out.parent.mkdir(parents=True, exist_ok=True)
         page.screenshot(path=out)
         waits = [f"still waits for {request.url}" for request in watch.pending]

@@ -15,3 +15,12 @@ PAGES = {
     "requests": "#/requests",
 }
 OF_AN_EMPTY_SYSTEM = {name: route for name, route in PAGES.items() if name != "stream"}
+TABS = ("transactions", "readers", "events", "segments", "configuration")
+"""Of a stream's page, besides the first."""
+OF_ONE = {
+    **{f"stream-{tab}": f"{PAGES['stream']}?tab={tab}" for tab in TABS},
+    "group": "#/groups/demo/billing",
+    "table": "#/tables/shop/prices",
+    "scope": "#/scopes/demo",
+}
+"""Pages of one thing, and the tabs of a stream."""

@@ -87,6 +87,8 @@ def write(log: SampleLog, now: int, size: Size, containers: int) -> None:
     _wide(log, now, size)
     _orders(log, now)
     _payments(log, now)
+    log.at(now - 10 * HOUR)
+    log.ask(SealStream("shop", "refunds"), "bob", refused=True)
     log.at(now)
 
 

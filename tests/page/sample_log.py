@@ -84,8 +84,11 @@ class SampleLog:
         name = (topic or topic_of(command)).name
         return request, self.broker.land(name, command.key, encode_request(request), headers)
 
-    def ask(self, command: Command, principal: str = "") -> tuple[str, Reply | None]:
-        """Send a command and have it decided; the id of the request and the reply, if there is one at once."""
+    def ask(self, command: Command, principal: str = "", refused: bool = False) -> tuple[str, Reply | None]:
+        """Send a command and have it decided; the id of the request and the reply, if there is one at once.
+
+        Only what is meant to be `refused` may be.
+        """
         request, message = self.send(command, principal)
         self.later(3)
         source = Source(f"{message.topic()}@{self.broker.topic_id(message.topic())}", 0, message.offset())
@@ -98,7 +101,7 @@ class SampleLog:
             principal,
         )
         reply = decision.reply
-        assert reply is None or reply.status not in _REFUSED, (command, reply)
+        assert refused == (reply is not None and reply.status in _REFUSED), (command, reply)
         return request.id, reply
 
     def decide(

@@ -16,7 +16,7 @@ def test_filters_stand_in_the_address_and_survive_back_forward_reload_and_sharin
     opened = visit(sample.url)
     page = opened.go("#/streams?q=order")
     rows = page.locator("main table tbody tr:not(.space)")
-    expect(page.locator("main").get_by_text("orders", exact=True).first).to_be_visible()
+    expect(page.get_by_role("link", name="demo/orders", exact=True)).to_be_visible()
     shown = rows.count()
     assert shown > 0
     page.goto(f"{sample.url}#/workflows?state=failing")

@@ -37,7 +37,7 @@ def test_names_that_no_address_can_have_break_no_list(sample: InThread, visit: O
         expect(rows.filter(has_text=known)).to_be_visible()
         expect(opened.page.get_by_role("alert")).to_have_count(0)
     rows = opened.go("#/groups").locator("main tbody tr:not(.space)")
-    expect(rows.filter(has_text="demo/..").get_by_title("cannot address")).to_have_count(2)
+    expect(rows.filter(has_text="demo/..").get_by_title("cannot address")).to_have_count(3)
 
 
 def test_the_list_of_groups_has_nothing_looked_up_in_the_past(sample: InThread, visit: Open) -> None:

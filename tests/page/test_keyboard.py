@@ -5,11 +5,28 @@ from collections.abc import Iterator
 import pytest
 from page.fixtures import Open
 from page.gateway import SILENT, InThread, in_thread
+from page.routes import TABS
 from page.sample_data import Size
 from playwright.sync_api import Page, Route, expect
 
 FOCUSED = "document.activeElement"
 MAX_TABS = 12
+TABS_BEFORE_TABS = 60
+"""What can have the focus before the tabs of a stream."""
+KEYS = {
+    "w": "Workflows",
+    "l": "Dead letters",
+    "s": "Streams",
+    "x": "Transactions",
+    "r": "Reader groups",
+    "t": "Tables",
+    "d": "Decisions",
+    "j": "Journal",
+    "q": "Requests",
+    "c": "Cluster",
+    "o": "Overview",
+}
+"""After `g`."""
 ENDS_MS = 60_000
 """A workflow that has failed for a while waits that long for its next attempt, and then takes its steps."""
 
@@ -28,6 +45,30 @@ def tab_to(page: Page, name: str) -> None:
         if page.evaluate(f"{FOCUSED}.tagName === 'BUTTON' && {FOCUSED}.textContent.trim()") == name:
             return
     raise AssertionError(f"no button {name!r} within {MAX_TABS} presses of Tab")
+
+
+def test_each_page_and_each_tab_of_a_stream_is_opened_by_keys_alone(sample: InThread, visit: Open) -> None:
+    page = visit(sample.url).go("#/")
+    pages = page.get_by_role("navigation", name="Pages").get_by_role("link")
+    assert pages.count() == len(KEYS)
+    for key, heading in KEYS.items():
+        page.keyboard.press("g")
+        page.keyboard.press(key)
+        expect(page.get_by_role("heading", level=1)).to_have_text(heading)
+    page.keyboard.press("/")
+    page.get_by_role("combobox", name="Search").fill("demo/orders")
+    expect(page.get_by_role("option").first).to_contain_text("demo/orders")
+    page.keyboard.press("Enter")
+    tabs = page.get_by_role("navigation", name="About the stream")
+    expect(tabs).to_be_visible()
+    for _ in range(TABS_BEFORE_TABS):
+        page.keyboard.press("Tab")
+        if page.evaluate(f"{FOCUSED}.closest('nav.tabs') !== null"):
+            break
+    for tab in TABS:
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        expect(tabs.locator("[aria-current]")).to_have_text(tab.capitalize())
 
 
 def test_no_key_offers_a_retry_while_a_past_moment_is_shown(sample: InThread, visit: Open) -> None:

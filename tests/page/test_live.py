@@ -112,3 +112,18 @@ def test_a_name_that_is_none_keeps_no_tab_from_being_live(sample: InThread, visi
     opened.expected = ["404"]
     page = opened.go("#/streams/demo/no%20name")
     expect(page.locator("header .live")).to_contain_text("live")
+
+
+def test_the_overview_begins_with_what_happened_before_it_was_opened(sample: InThread, visit: Open) -> None:
+    path = f"{sample.origin}/sluice/v1/scopes/demo/streams"
+    assert httpx.put(f"{path}/before-the-page", json={}).status_code == 201
+    page = visit(sample.url).go()
+    changes = page.locator(".changes li")
+    expect(changes.filter(has_text="before-the-page").first).to_be_visible()
+    shown = changes.filter(has_text="before-the-page").count()
+    # The system is a day old, so the line is as wide as its hour.
+    drawn = page.get_by_role("img", name="changes:")
+    assert drawn.evaluate("(svg) => svg.querySelector('path').getBBox().width") > 0.95 * 600
+    assert httpx.put(f"{path}/after-the-page", json={}).status_code == 201
+    expect(changes.filter(has_text="after-the-page").first).to_be_visible()
+    expect(changes.filter(has_text="before-the-page")).to_have_count(shown)

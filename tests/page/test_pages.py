@@ -9,7 +9,7 @@ from page.browser import Theme
 from page.fixtures import Open
 from page.gateway import InThread
 from page.proxy import stripping
-from page.routes import OF_AN_EMPTY_SYSTEM, PAGES
+from page.routes import OF_AN_EMPTY_SYSTEM, OF_ONE, PAGES
 from playwright.sync_api import Page, expect
 
 AXE = Axe()
@@ -17,6 +17,7 @@ _RULES = {
     "runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
 }
 THEMES: tuple[Theme, ...] = ("light", "dark")
+ALL = PAGES | OF_ONE
 
 
 @pytest.mark.parametrize("name", OF_AN_EMPTY_SYSTEM)
@@ -27,12 +28,12 @@ def test_a_page_of_an_empty_system_is_drawn_and_says_what_would_be_there(
     check_drawn(page)
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", ALL)
 def test_a_page_has_no_barrier_that_axe_knows_in_either_theme(
     name: str, sample: InThread, visit: Open, screenshots: Path
 ) -> None:
     opened = visit(sample.url)
-    page = opened.go(PAGES[name])
+    page = opened.go(ALL[name])
     check_drawn(page)
     for theme in THEMES:
         page.emulate_media(color_scheme=theme, reduced_motion="reduce")

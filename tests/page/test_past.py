@@ -48,7 +48,10 @@ def test_a_search_goes_on_where_an_answer_ends_and_asks_the_reader_once_enough_i
 
 def test_the_picture_of_outcomes_says_its_counts_to_the_keyboard_and_as_a_table(sample: InThread, visit: Open) -> None:
     page = visit(sample.url).go("#/transactions?stream=demo/payments")
+    expect(page.get_by_text("None has ended in the last hour")).to_be_visible()
+    page.get_by_role("button", name="a day, by 5 min").click()
     picture = page.get_by_role("application", name="How transactions ended")
+    expect(picture.locator("i.stack")).not_to_have_count(0)
     picture.focus()
     page.keyboard.press("Home")
     caption = page.locator("figure", has=picture).locator("figcaption")

@@ -91,7 +91,7 @@ def test_the_stream_that_is_shown_stays_while_it_is_listed(bank: Bank, visit: Op
     listed = ["bank/transfers", "bank/second"]
 
     def answer(route: Route) -> None:
-        counts = {"open": 1, "aborting": 0, "oldestWaitingAt": 1_763_899_000_000}
+        counts = {"open": 1, "aborting": 0, "ended": 0, "oldestWaitingAt": 1_763_899_000_000}
         route.fulfill(json={"items": [{"stream": name, "waiting": 2, **counts} for name in listed]})
 
     opened.page.route("**/sluice/v1/transactions?*", answer)
@@ -118,6 +118,7 @@ def shows_queue(page: Page, expected: list[str]) -> bool:
 
 def shown_outcomes(page: Page) -> Counter[str]:
     """What the table beside the picture adds up to, which the legend must say, too."""
+    page.get_by_role("button", name="a day, by 5 min").click()
     figure = page.locator("figure", has=page.get_by_role("application", name="How transactions ended"))
     figure.get_by_text("As a table").click()
     names = {label: name for name, label in LABELS.items()}

@@ -3,6 +3,7 @@
 import os
 from typing import TypeVar
 
+import pytest
 from hypothesis import settings
 
 T = TypeVar("T")
@@ -13,6 +14,11 @@ JUDGED = bool(os.environ.get("CI"))
 def effort(whole: T, judged: T) -> T:
     """The whole, or what is done of it where changes are judged (`CI` is set)."""
     return judged if JUDGED else whole
+
+
+def by_hand(why: str) -> pytest.MarkDecorator:
+    """Of tests that `make test` runs, and that are skipped where changes are judged; the summary shows how many."""
+    return pytest.mark.skipif(JUDGED, reason=f"not in .ci/run: {why}")
 
 
 def load_profile() -> None:

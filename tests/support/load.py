@@ -28,7 +28,6 @@ PAUSES_S = (0.05, 0.2, 0.5)
 UNDISTURBED = 200
 CALM_AFTER_S = 120.0
 ENDS_S = 300.0
-RECORDED_LATE = "deletion of what a commit has skipped"
 LEFT_OVER = "left-over"
 """The problem of a segment that should be gone: a store that ends right behind a merge keeps the source's name."""
 _ENDLESS = 1 << 62
@@ -106,20 +105,16 @@ class Load:
         self._transactions.goes_on()
         self._transactions.scale()
 
-    async def ends(self, *, rests: bool = True) -> Verdict:
-        """All that was acknowledged is there once, nothing is left half done, nothing differs; what the judge says.
-
-        If it need not rest, what is recorded a minute after it was done may be missing.
-        """
+    async def ends(self) -> Verdict:
+        """All that was acknowledged is there once, nothing is left half done, nothing differs; what the judge says."""
         await self._stop()
         count = await self._events.ends_exactly_once(ENDS_S)
         ended = await self._transactions.ends_exactly_once(ENDS_S)
         print(f"{count} events and transactions, {dict(ended)}, are read exactly once")
-        late = set() if rests else {RECORDED_LATE}
-        await eventually_async(lambda: self._is_whole(late), ENDS_S, "nothing is under way")
+        await eventually_async(self._is_whole, ENDS_S, "nothing is under way")
         return await asyncio.to_thread(verdict, self._paths, self._folder)
 
-    async def _is_whole(self, late: set[str]) -> bool:
+    async def _is_whole(self) -> bool:
         *found, summary = await asyncio.to_thread(verified, self._system)
         assert summary["notAnswered"] == 0
         differences = [line for line in found if line["type"] == "finding"]
@@ -129,7 +124,7 @@ class Load:
             print(f"left by a segment store, and removed: {[line['segment'] for line in differences]}")
             await asyncio.to_thread(verified, self._system, "--repair")
             return False
-        return all(line["workflow"] in late for line in found)
+        return not found
 
     async def _stop(self) -> None:
         for task in self._running:

@@ -59,6 +59,7 @@ _ON_THEIR_OWN = (
     "test_site_certificate",
     "test_ipv6",
     "test_take_over",
+    "test_small_profile",
 )
 """The files of `integration` that share none."""
 _LAST = ("test_feed",)

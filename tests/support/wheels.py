@@ -14,7 +14,7 @@ from packaging.requirements import Requirement
 CLONE = Path(__file__).resolve().parents[2]
 PROJECTS = tuple(
     path.parent.relative_to(CLONE).as_posix()
-    for pattern in ("shared", "shared/*", "services/*", "cli", "deploy/*", "examples/*")
+    for pattern in ("shared", "shared/*", "services/*", "cli", "dev", "deploy/*", "examples/*")
     for path in sorted(CLONE.glob(f"{pattern}/pyproject.toml"))
 )
 """The folders of all distributions."""

@@ -49,7 +49,7 @@ _HELD = "they write and read on; their calls wait at Sluice's gateways"
 LOOK = Step("look", "reads the original while it runs, and judges whether it can be brought along", _SERVED, _NOTHING)
 HOLD = Step("hold", "makes Sluice's topics, and holds their journal: services wait that start now", _SERVED, _FORGET)
 STOP = Step("stop", "waits: start Sluice's services, and stop the original's controllers for good", _HELD, _FORGET)
-READ = Step("read", "reads the original until nothing changes, and judges it", _HELD, _FORGET)
+READ = Step("read", "reads the original until nothing changes, and judges what did", _HELD, _FORGET)
 IMPORT = Step("import", "brings what was read into the journal", _HELD, _FORGET)
 RELEASE = Step(
     "release",
@@ -104,6 +104,8 @@ class _CutOver:
     cluster: str
     concurrency: int
     wait_s: int
+    judged: int = 0
+    """How far the dump had come when this run judged it: what changes later gets a new line."""
 
     def run(self) -> None:
         """Do what is left to be done. Raises CommandError."""
@@ -240,15 +242,19 @@ class _CutOver:
         raise RefusedError(f"the dump in {self.folder} {flaw}", "a controller of the original runs, or ran: find it")
 
     def _judge(self) -> None:
+        """Refuse what cannot be brought along; what this run has judged before, and did not change, is as it was."""
         from sluice_cli.migration.dump import Dump
         from sluice_cli.migration.inspection import Inspector
         from sluice_cli.migration.segments import SegmentJudge
 
+        dump = Dump(self.folder)
+
         def work(source: "Source") -> "Awaitable[Inspection]":
-            inspector = Inspector(Dump(self.folder), SegmentJudge(source.store, self.concurrency), source.thing)
-            return inspector.run(self.session.out.progress)
+            judge = SegmentJudge(source.store, self.concurrency)
+            return Inspector(dump, judge, source.thing, self.judged).run(self.session.out.progress)
 
         found = self._stopping(migrate.reading(self.zookeeper, self.cluster, self.concurrency, work))
+        self.judged = dump.end
         if found:
             more = f", and {len(found) - 1} more: `sluice migrate inspect`" if found[1:] else ""
             raise RefusedError(f"{found[0]}{more}", '--except "KIND SCOPE/NAME" leaves a thing out')

@@ -30,6 +30,9 @@ def list_decisions(
     end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="Recorded before; now unless given.")] = None,
     kind: Annotated[str | None, typer.Option("--kind", metavar="|".join(_KINDS), help="Only those of a kind.")] = None,
     code: Annotated[str | None, typer.Option("--code", metavar="CODE", help="Only those of a case, as split.")] = None,
+    acts: Annotated[
+        bool | None, typer.Option("--acts/--rests", help="Only those that change the stream, or that do not.")
+    ] = None,
     limit: Limit = None,
 ) -> None:
     """List decisions with their reasons, the latest first."""
@@ -41,7 +44,7 @@ def list_decisions(
 
     if kind not in (None, *_KINDS):
         raise UsageError(f"{kind!r} is no kind of decision", f"use {' or '.join(_KINDS)}")
-    chosen: dict[str, Any] = {"kind": kind, "code": code}
+    chosen: dict[str, Any] = {"kind": kind, "code": code, "acts": acts}
     chosen |= {
         name: moment_of(text, session.now_ms) for name, text in (("from", begin), ("to", end)) if text is not None
     }
@@ -52,7 +55,7 @@ def list_decisions(
         path = path_of("decisions")
     if stream is not None and begin is None:
         if any(value is not None for value in chosen.values()):
-            raise UsageError("--to, --kind and --code need --from", "without it the last decisions are listed")
+            raise UsageError("--to, --kind, --code and --acts need --from", "without it the last decisions are listed")
         items = session.rest.get(path)["items"][:limit]
     else:
         items = session.rest.pages(path, limit, **chosen)

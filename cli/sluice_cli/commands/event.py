@@ -1,7 +1,7 @@
-"""`sluice stream write` and `sluice stream read`: the events of a stream."""
+"""`sluice stream write`, `read` and `events`: the events of a stream."""
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -65,3 +65,41 @@ def read(
         asyncio.run(print_events(session, opened, address, selection, count, follow=follow))
     except KeyboardInterrupt:
         return
+
+
+@command(app, "events")
+def events(
+    session: Session,
+    stream: Stream,
+    segment: Annotated[
+        str | None,
+        typer.Option("--segment", metavar="SEGMENT", help="Only this segment, of any epoch.", show_default=False),
+    ] = None,
+    key: Annotated[
+        str | None, typer.Option("--key", metavar="KEY", help="Only the segment that events of this key go to.")
+    ] = None,
+    begin: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--from", metavar="CUT", help="From this cut on, as in `truncate`: 0=1024,1=0.", show_default=False
+        ),
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=100, metavar="N", help="How many events.")] = 20,
+) -> None:
+    """Show the last events of a stream, by segment, with offsets and sizes: their beginnings, 16 KiB at most.
+
+    `stream read` prints whole events, all of them.
+    """
+    from sluice_cli.api import path_of
+    from sluice_cli.rendering_events import draw_events
+    from sluice_cli.units import cut_of, scoped, segment_of
+
+    query: dict[str, Any] = {"limit": limit}
+    if segment is not None:
+        query["segment"] = segment_of(segment)
+    if key is not None:
+        query["key"] = key
+    if begin:
+        query["from"] = ",".join(f"{id}={offset}" for id, offset in cut_of(begin).items())
+    scope, name = scoped(stream)
+    session.show(session.rest.get(path_of("scopes", scope, "streams", name, "events"), **query), draw_events)

@@ -54,6 +54,7 @@ def dump(
         return dumps.dump(source, folder, rounds, lambda: session.now_ms, session.out.progress)
 
     manifest = reading(zookeeper, cluster, concurrency, work)
+    dumps.write_decoded(folder, session.out.progress)
     session.show(manifest, lambda out, _: _draw(out, folder, manifest))
     if manifest.changed:
         raise typer.Exit(1)
@@ -178,6 +179,8 @@ def reading(zookeeper: str, cluster: str, concurrency: int, work: "Callable[[Sou
     """What comes of reading a live original. Raises CommandError."""
     import asyncio
 
+    import uvloop
+
     from sluice.pravega.errors import SegmentStoreError
     from sluice_cli.errors import UnreachableError
     from sluice_cli.migration.source import Containers, Source
@@ -194,7 +197,8 @@ def reading(zookeeper: str, cluster: str, concurrency: int, work: "Callable[[Sou
                 following.cancel()
 
     try:
-        return asyncio.run(read())
+        # Nearly all that there is to do is to send and to receive: it takes two thirds of asyncio's time.
+        return uvloop.run(read())
     except SegmentStoreError as error:
         raise UnreachableError(
             str(error), "do the segment stores run, and are their key and TLS settings given?"

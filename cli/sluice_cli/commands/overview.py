@@ -10,11 +10,17 @@ from sluice_cli.session import Session
 partitions = group("Partitions of requests: who owns each, and what waits there.")
 
 
-def overview(session: Session) -> None:
+def overview(
+    session: Session,
+    hour: Annotated[bool, typer.Option("--hour", help="What happened in each minute of the last hour.")] = False,
+) -> None:
     """Say whether anything is wrong, in one sentence and in numbers."""
     from sluice_cli.api import path_of
-    from sluice_cli.rendering_overview import draw_overview
+    from sluice_cli.rendering_overview import draw_hour, draw_overview
 
+    if hour:
+        session.show(session.rest.get(path_of("overview", "hour")), draw_hour)
+        return
     session.show(session.rest.get(path_of("overview")), draw_overview)
 
 

@@ -172,7 +172,7 @@ def rates(
         str | None, typer.Option("--bucket", metavar="TIME", help="Of the past: the mean of such a time, 1m to 1d.")
     ] = None,
 ) -> None:
-    """Show what is written to each segment now; with --from, what was, where the stream has a retention policy."""
+    """Show what is written to each segment now; with --from, what was, where it has a policy."""
     from sluice_cli.rates import RATE_COLUMNS, measured, rate_row, show_past
 
     if begin is None and end is None and bucket is None:

@@ -91,6 +91,22 @@ def find_streams(
     session.items(items, FOUND_STREAM_COLUMNS, found_stream_row, empty="there are no such streams")
 
 
+@command(app, "loads")
+def loads(
+    session: Session,
+    streams: Annotated[
+        list[str], typer.Argument(metavar="SCOPE/STREAM…", help="A hundred at most.", show_default=False)
+    ],
+) -> None:
+    """Measure what is written to streams a second, what they hold, and which reader group is slowest."""
+    from sluice_cli.rates import LOAD_COLUMNS, load_row, measured_loads
+
+    for stream in streams:
+        path(stream)
+    found = measured_loads(session, streams)
+    session.show(found, lambda out, f: out.table(LOAD_COLUMNS, map(load_row, f["items"]), empty="there are none"))
+
+
 @command(app, "create")
 def create(
     session: Session,

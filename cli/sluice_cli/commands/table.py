@@ -1,12 +1,13 @@
 """`sluice table`: key-value tables."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from sluice_cli.arguments import At, Limit, Scope, Table
 from sluice_cli.command import command, group
 from sluice_cli.confirmation import Yes, confirm, table_losses
+from sluice_cli.output import Output
 from sluice_cli.session import Session
 
 app = group("Key-value tables.")
@@ -50,6 +51,20 @@ def show(session: Session, table: Table, at: At = None) -> None:
         moment = moment_of(at, session.now_ms)
         found = table_at(session.records, *scoped(table, "table"), moment, session.out.progress)
         session.show(found, draw_past_table)
+
+
+@command(app, "size")
+def size(session: Session, table: Table) -> None:
+    """Count the entries of a table's partitions."""
+    from sluice_cli.units import segment_text
+
+    def draw(out: Output, found: dict[str, Any]) -> None:
+        rows = ((segment_text(one["id"]), one["entries"]) for one in found["partitions"])
+        out.table(("partition", ">entries"), rows, empty="no segment store answers")
+        at_least = "" if found["complete"] else "at least "
+        out.fields((("entries", f"{at_least}{found['entries']}" if "entries" in found else "unknown"),))
+
+    session.show(session.rest.get(f"{path(table)}/size"), draw)
 
 
 @command(app, "create")

@@ -74,7 +74,7 @@ def waiting(
     session: Session,
     limit: Annotated[int, typer.Option("--limit", min=1, max=100, metavar="N", help="At most so many streams.")] = 100,
 ) -> None:
-    """List the streams whose transactions have not ended, those with the most waiting commits first."""
+    """List the streams with transactions now or within a day, those with the most waiting commits first."""
     from sluice_cli.api import path_of
     from sluice_cli.units import show_age
 
@@ -82,15 +82,17 @@ def waiting(
     now = session.now_ms
     session.items(
         found["items"],
-        ("stream", ">waiting", ">first for", ">aborting", ">open"),
+        ("stream", ">waiting", ">first for", ">aborting", ">open", ">ended", ">last ago"),
         lambda s: (
             s["stream"],
             s["waiting"],
             show_age(s["oldestWaitingAt"], now) if "oldestWaitingAt" in s else "",
             s["aborting"],
             s["open"],
+            s["ended"],
+            show_age(s["endedAt"], now) if "endedAt" in s else "",
         ),
-        empty="no stream has a transaction that has not ended",
+        empty="no stream has a transaction, or had one within a day",
     )
 
 

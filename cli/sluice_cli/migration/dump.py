@@ -3,7 +3,7 @@
 `things.jsonl` is only appended to, and the last line of a thing is the one that counts. So a dump that was ended in the
 middle goes on where it was; and a second reading appends what differs from the first. What the index of a scope does
 not name any more is not part of the dump. `manifest.json` is written last: without it a dump is unfinished.
-`decoded.jsonl` says the same for people, and nothing reads it. One process writes a dump at a time.
+`decoded.jsonl` says the same for people, when that is asked for; nothing reads it. One process writes a dump at a time.
 """
 
 import asyncio
@@ -30,6 +30,8 @@ THINGS, MANIFEST, DECODED = "things.jsonl", "manifest.json", "decoded.jsonl"
 FORMAT = 1
 COUNTER = "counter"
 """The node of the last id of a transaction that may have been given; it comes with the first transaction."""
+BROUGHT = frozenset({COUNTER, CONTAINER_MAP_NODE})
+"""The nodes that are brought along. Of the others, some go seconds after the controller that made them."""
 AT_A_TIME = 16
 """Things that are looked at; how many tables that is, is the source's business."""
 
@@ -106,6 +108,11 @@ class Dump:
             raise RefusedError(f"the dump has no {of.kind} {of.scope}/{of.name}", "let `sluice migrate dump` finish it")
         return found
 
+    @property
+    def end(self) -> int:
+        """How far it has come: where the next line begins."""
+        return self._path.stat().st_size if self._path.exists() else 0
+
     def append(self, found: Raw) -> None:
         """Its new line."""
         with self._path.open("ab") as file:
@@ -117,10 +124,10 @@ class Dump:
         for name, id in sorted(raw.scopes(self[Name(raw.CLUSTER)]).items()):
             yield self[Name(raw.SCOPE, "", name, id)]
 
-    def names(self) -> Iterator[Name]:
-        """All streams, groups and tables: by scope, kind and name."""
+    def names(self, since: int = 0) -> Iterator[Name]:
+        """All streams, groups and tables: by scope, kind and name. With `since`, an earlier `end`, the newer ones."""
         for scope in self.scopes():
-            yield from raw.members(scope)
+            yield from (name for name in raw.members(scope) if self._at.get(name, since) >= since)
 
     def nodes(self) -> dict[str, bytes]:
         """The data of all nodes, by path below that of the cluster."""
@@ -171,16 +178,16 @@ async def dump(source: Source, folder: Path, rounds: int, now_ms: Callable[[], i
     for number in range(1, rounds + 1):
         goes_on = number == 1 < rounds
         changed = await _Round(source, found, goes_on, progress, f"reading, round {number} of {rounds}").run()
-    names = list(found.names())
-    _write_decoded(found, names, folder / DECODED, progress)
-    manifest = Manifest(FORMAT, began, now_ms(), rounds, tuple(changed), len(names), _digest(folder / THINGS))
+    things = sum(1 for _ in found.names())
+    manifest = Manifest(FORMAT, began, now_ms(), rounds, tuple(changed), things, _digest(folder / THINGS))
     (folder / MANIFEST).write_bytes(msgspec.json.format(_encoder.encode(manifest)))
     return manifest
 
 
 def _begun(folder: Path) -> Dump:
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / MANIFEST).unlink(missing_ok=True)
+    for name in (MANIFEST, DECODED):
+        (folder / name).unlink(missing_ok=True)
     _mend(folder / THINGS)
     return Dump(folder)
 
@@ -200,11 +207,11 @@ class _Round:
         """What was not in the dump as it is."""
         for nodes in await self._source.nodes():
             self._note(nodes)
-        cluster = await self._source.cluster()
+        cluster = await self._source.cluster(self._dump.get(Name(raw.CLUSTER)))
         self._note(cluster)
         things: list[Name] = []
         for name, id in sorted(raw.scopes(cluster).items()):
-            scope = await self._source.scope(name, id)
+            scope = await self._source.scope(name, id, self._dump.get(Name(raw.SCOPE, "", name, id)))
             self._note(scope)
             things += raw.members(scope)
         left = [name for name in things if not (self._goes_on and self._dump.get(name) is not None)]
@@ -219,8 +226,17 @@ class _Round:
         before = self._dump.get(found.of)
         if before != found:
             self._dump.append(found)
-        if before is None or before.entries != found.entries:
+        if found.of.kind == raw.NODES:
+            is_same = _brought(before) == _brought(found)
+        else:
+            is_same = before is not None and before.entries == found.entries
+        if not is_same:
             self._changed.append(found.of)
+
+
+def _brought(nodes: Raw | None) -> dict[str, bytes]:
+    found = nodes.values("") if nodes is not None else {}
+    return {path: data for path, data in found.items() if path in BROUGHT}
 
 
 async def side_by_side(names: Iterable[Name], work: Callable[[Name], Awaitable[None]], advance: Advance) -> None:
@@ -241,8 +257,11 @@ async def side_by_side(names: Iterable[Name], work: Callable[[Name], Awaitable[N
         raise failed.exceptions[0] from failed
 
 
-def _write_decoded(found: Dump, names: list[Name], path: Path, progress: Progress) -> None:
-    with path.open("wb") as file, progress("decoding", len(names)) as advance:
+def write_decoded(folder: Path, progress: Progress) -> None:
+    """Say what is in a finished dump in plain JSON, too."""
+    found = Dump(folder)
+    names = list(found.names())
+    with (folder / DECODED).open("wb") as file, progress("decoding", len(names)) as advance:
         file.write(_said(lambda _: found.cluster, Name(raw.CLUSTER)))
         for name in names:
             file.write(_said(lambda of: raw.thing(found[of]), name))

@@ -75,10 +75,16 @@ OF_SEGMENTS = frozenset({6, 7, 16})
 
 
 class Inspector:
-    """Inspects what a dump holds; with segment stores and a way to read anew it is of the live original."""
+    """Inspects what a dump holds; with segment stores and a way to read anew it is of the live original.
 
-    def __init__(self, found: Dump, segments: SegmentJudge | None = None, read_again: ReadAgain | None = None) -> None:
+    With `since` only what was read since the dump had come so far: then nothing that concerns several things is judged.
+    """
+
+    def __init__(
+        self, found: Dump, segments: SegmentJudge | None = None, read_again: ReadAgain | None = None, since: int = 0
+    ) -> None:
         self._dump = found
+        self._since = since
         self._segments = segments
         self._read_again = read_again
         self._cluster: Cluster = found.cluster
@@ -91,10 +97,10 @@ class Inspector:
 
     async def run(self, progress: Progress, read_ms: int = 0, flaw: str = "") -> Inspection:
         """Look at everything. Raises SegmentStoreError; UnreadableEntry if it is in what belongs to no thing."""
-        names = list(self._dump.names())
+        names = list(self._dump.names(self._since))
         with progress("judging", len(names)) as advance:
             await side_by_side(names, self._look, advance)
-        self._problems += self._judge.at_last()
+        self._problems += () if self._since else self._judge.at_last()
         return Inspection(
             flaw,
             self._dump.controllers,

@@ -37,6 +37,10 @@ class Nodes(Protocol):
         """Their names; none if there is no such node."""
         ...
 
+    def below(self, path: str) -> Iterator[tuple[str, bytes, int]]:
+        """Path, data and version of this node and of all below it, in any order; what goes meanwhile is left out."""
+        ...
+
     def put(self, path: str) -> None:
         """Make an empty node, and those above it; done already if there is one."""
         ...

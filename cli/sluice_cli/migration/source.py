@@ -1,11 +1,11 @@
 """A live original, read: its tables by the segment stores, its nodes in ZooKeeper. Nothing is written.
 
 Concurrency: on one event loop; so many tables are read at a time as the caller says, and each page is waited for before
-the next one is asked for, which bounds what the stores have to do. ZooKeeper is read in a thread, node by node.
+the next one is asked for, which bounds what the stores have to do. ZooKeeper is read in a thread.
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from uuid import UUID
 
@@ -20,8 +20,10 @@ from sluice_cli.migration.raw import Entry, Name, Nodes, Raw, RawTable
 from sluice_cli.migration.zookeeper_store import REQUESTS, SYSTEM, ZooKeeperStore
 from sluice_client import patiently
 
-PAGE_ENTRIES = 1000
-"""As the original's controller reads them."""
+PAGE_ENTRIES, PAGE_BYTES = 1000, 1 << 20
+"""So many are asked for, as the original's controller does. A page with fewer entries, and fewer bytes, is the last:
+stores end one before only when it has 2 MiB (segment-store-wire-protocol 5.6).
+"""
 
 PATIENCE_S = 30.0
 """How long a container may take to answer, its move to another store included."""
@@ -48,14 +50,14 @@ class Source:
         """The nodes that the controllers write, by the first part of their paths."""
         return await asyncio.to_thread(self._all_nodes)
 
-    async def cluster(self) -> Raw:
-        """The tables that belong to no single thing.
+    async def cluster(self, before: Raw | None = None) -> Raw:
+        """The tables that belong to no single thing; as in `thing`, only those are read that became longer.
 
         Raises RefusedError if there are none.
         """
         if await self.is_in_zookeeper():
             return await asyncio.to_thread(self._zookeeper.cluster)
-        found = await self._read_all({name: name for name in _GLOBAL})
+        found = await self._read_all({name: name for name in _GLOBAL}, before)
         if tables.SCOPES not in found:
             raise RefusedError(
                 "the original has no list of scopes, neither in the segment stores nor in ZooKeeper",
@@ -63,18 +65,18 @@ class Source:
             )
         batches = tables.decode_table(tables.Names, raw.Raw(Name(raw.CLUSTER), found).values(tables.COMPLETED_BATCHES))
         names = [tables.completed_batch(number) for number in batches.numbers]
-        return Raw(Name(raw.CLUSTER), found | await self._read_all({name: name for name in names}))
+        return Raw(Name(raw.CLUSTER), found | await self._read_all({name: name for name in names}, before))
 
-    async def scope(self, name: str, id: UUID) -> Raw:
-        """What lies in a scope, and its index of tags."""
+    async def scope(self, name: str, id: UUID, before: Raw | None = None) -> Raw:
+        """What lies in a scope, and its index of tags; as in `thing`, only those are read that became longer."""
         if await self.is_in_zookeeper():
             return await asyncio.to_thread(self._zookeeper.scope, name, id)
-        return await self._scope_in_tables(name, id)
+        return await self._scope_in_tables(name, id, before)
 
-    async def _scope_in_tables(self, name: str, id: UUID) -> Raw:
+    async def _scope_in_tables(self, name: str, id: UUID, before: Raw | None = None) -> Raw:
         indexes = {kind: tables.in_scope(kind, name, id) for kind in raw.INDEXES.values()}
         tags = {f"tags-{chunk}": tables.tags_in_scope(name, id, chunk) for chunk in range(tables.TAG_CHUNKS)}
-        return Raw(Name(raw.SCOPE, "", name, id), await self._read_all(indexes | tags))
+        return Raw(Name(raw.SCOPE, "", name, id), await self._read_all(indexes | tags, before))
 
     async def thing(self, of: Name, before: Raw | None = None) -> Raw:
         """A stream, reader group or table; only those tables are read that became longer since it was read `before`."""
@@ -126,7 +128,8 @@ class Source:
                 length = (await patiently(lambda: self.store.table_info(name), PATIENCE_S, (TryLater,))).length
                 if before is not None and before.length == length:
                     return before
-                return RawTable(name, await self._entries(name), length)
+                # Where nothing was ever written there is nothing to be read.
+                return RawTable(name, await self._entries(name) if length else (), length)
             except SegmentMissing:
                 return None
 
@@ -136,6 +139,8 @@ class Source:
         while page.entries:
             for entry in page.entries:
                 found[entry.key.key] = Entry(entry.key.key.decode(), entry.key.version, entry.value)
+            if _is_last(page):
+                break
             page = await self._page(name, page.continuation)
         return tuple(found[key] for key in sorted(found))
 
@@ -149,15 +154,14 @@ class Source:
         return [self._below(top) for top in tops]
 
     def _below(self, top: str) -> Raw:
-        entries = tuple(sorted(self._walk(top), key=lambda entry: entry.key))
+        found = (Entry(path, version, data) for path, data, version in self.keeper.below(top))
+        entries = tuple(sorted(found, key=lambda entry: entry.key))
         return Raw(Name(raw.NODES, "", top), {"": RawTable(top, entries)})
 
-    def _walk(self, path: str) -> Iterator[Entry]:
-        found = self.keeper.get(path)
-        if found is not None:
-            yield Entry(path, found[1], found[0])
-            for child in self.keeper.children(path):
-                yield from self._walk(f"{path}/{child}")
+
+def _is_last(page: TablePage) -> bool:
+    size = sum(len(entry.key.key) + len(entry.value) for entry in page.entries)
+    return len(page.entries) < PAGE_ENTRIES and size < PAGE_BYTES
 
 
 class Containers:

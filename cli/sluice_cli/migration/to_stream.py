@@ -1,11 +1,12 @@
 """A stream of the original as a stream of ours: every answer that clients got of it stays the same.
 
-What was under way becomes our workflow and is carried out once more from its beginning, under the same names: what is
-done already counts as done. A stream has one workflow at a time, and the original may have several requests; what is
-not carried out is said in a remark. Pure functions. Rules: controller-metadata-store 6.1, 6.2 and 6.4.
+What was under way becomes our workflow and is carried out once more, under the same names: what is done already counts
+as done, and successors that were named are so from the beginning. A stream has one workflow at a time, and the original
+may have several requests; what is not carried out is said in a remark. Pure functions. Rules: controller-metadata-store
+6.1, 6.2 and 6.4.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from sluice.domain.config import RetentionPolicy, RetentionType, ScaleType, ScalingPolicy, StreamConfig
 from sluice.domain.errors import InvalidArgumentError, NotFoundError
@@ -45,8 +46,6 @@ def stream_of(found: model.Stream, creation_id: str, groups: Mapping[str, str], 
     assert meta is not None and meta.configuration is not None and meta.truncation is not None
     assert meta.current_epoch is not None and meta.creation_ms is not None
     history = _history(meta.epochs, meta.current_epoch)
-    known = {segment: size for segment, size in meta.sealed_sizes.items() if segment in history.segments}
-    history.record_sizes(known)
     stream = Stream(
         id=id,
         creation_id=creation_id,
@@ -54,21 +53,23 @@ def stream_of(found: model.Stream, creation_id: str, groups: Mapping[str, str], 
         config=_config(meta.configuration),
         created_at=meta.creation_ms,
         history=history,
-        next_number=max(map(number_of, history.segments)) + 1,
+        next_number=1 + max(number_of(segment) for record in meta.epochs.values() for segment in _ids(record)),
         active=meta.current_epoch,
         cut=dict(meta.truncation.cut),
         cut_size=meta.truncation.size_till,
         subscribers=_subscribers(meta, groups),
         writers={name: WriterTime(w.time_ms, dict(w.position), w.alive) for name, w in found.writers.items()},
     )
+    unfinished = _go_on(stream, meta, now)
+    known = {segment: size for segment, size in meta.sealed_sizes.items() if segment in history.segments}
+    history.record_sizes(known)
     remarks = [
         f"{id}: the size of segment {s} is unknown and counts as 0"
         for s in sorted(cuts.segments_between(stream, stream.cut, {}) - set(stream.active_epoch.segments))
         if s not in known
     ]
-    remarks += _go_on(stream, meta, now)
     history.condense(cuts.first_epoch(stream, stream.cut))
-    return stream, remarks
+    return stream, remarks + unfinished
 
 
 def is_rolling(meta: StreamMetadata) -> bool:
@@ -78,16 +79,20 @@ def is_rolling(meta: StreamMetadata) -> bool:
 
 
 def _history(epochs: Mapping[int, records.EpochRecord], current: int) -> History:
-    before = epochs[0]
-    history = History([Epoch(0, 0, before.creation_ms, _ids(before))], {s.id: s for s in _segments(before)})
-    for number in range(1, current + 1):
+    first = epochs[0]
+    history = History([Epoch(0, 0, first.creation_ms, _ids(first))], {s.id: s for s in _segments(first)})
+    _extend(history, epochs, range(1, current + 1))
+    return history
+
+
+def _extend(history: History, epochs: Mapping[int, records.EpochRecord], numbers: Iterable[int]) -> None:
+    """Put these epochs behind those that are there."""
+    for number in numbers:
         record = epochs[number]
-        had, has = set(_ids(before)), set(_ids(record))
+        had, has = set(_ids(epochs[number - 1])), set(_ids(record))
         created = [s for s in _segments(record) if s.id not in had]
         at = max(record.creation_ms, history.recent[-1].created_at + 1)
         history.add(Epoch(number, record.reference, at, _ids(record)), created, sorted(had - has))
-        before = record
-    return history
 
 
 def _segments(record: records.EpochRecord) -> list[Segment]:
@@ -167,12 +172,29 @@ def _go_on(stream: Stream, meta: StreamMetadata, now: int) -> list[str]:
     may = [] if is_rolling(meta) and "seal" not in wanted else begun_first[:1]
     for name in may:
         stream.state, stream.workflow = wanted[name]
+    _name_successors(stream, meta, replacement)
     # The head is where the truncation put it, so to repeat that would delete nothing.
     hints = {"truncation": "`sluice verify --repair` deletes its segments"}
     left = [f"a {name} was under way, too: {hints.get(name, 'repeat it')}" for name in wanted if name not in may]
     if is_overtaken(meta):
         left.append("a scale was overtaken by commits: repeat it")
     return [f"{stream.id}: {what}" for what in left]
+
+
+def _name_successors(stream: Stream, meta: StreamMetadata, replacement: Replacement | None) -> None:
+    """Put the epochs that the original has recorded behind the active one into the history.
+
+    By then it may have sealed what they replace, and a writer that finds no successors takes the stream for sealed. All
+    of a roll is merged by then; the times that its transactions were committed with are not recorded once more.
+    """
+    epochs, following = meta.epochs, stream.next_epoch
+    is_replaced = replacement is not None and stream.workflow is not None and stream.workflow.replacement is replacement
+    if is_rolling(meta):
+        # The last that is recorded before the active segments are sealed is how much the duplicates hold.
+        if following + 1 in epochs and set(_ids(epochs[following])) <= meta.sealed_sizes.keys():
+            _extend(stream.history, epochs, (following, following + 1))
+    elif is_replaced and following in epochs:
+        _extend(stream.history, epochs, (following,))
 
 
 def is_overtaken(meta: StreamMetadata) -> bool:

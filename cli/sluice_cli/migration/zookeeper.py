@@ -13,6 +13,8 @@ from sluice.zookeeper_access import ZooKeeperAccess
 from sluice_cli.errors import UnreachableError
 
 CONNECT_S = 15.0
+AT_A_TIME = 200
+"""Nodes that are asked for before the first answer."""
 
 
 class ZooKeeperNodes:
@@ -24,25 +26,42 @@ class ZooKeeperNodes:
 
     def get(self, path: str) -> tuple[bytes, int] | None:
         """See Nodes."""
-        found = self._ask(self._client.get, path)
+        found = self._ask(partial(self._client.get, self._at(path)))
         return None if found is None else (found[0], found[1].version)
 
     def children(self, path: str) -> list[str]:
         """See Nodes."""
-        return sorted(self._ask(self._client.get_children, path) or ())
+        return sorted(self._ask(partial(self._client.get_children, self._at(path))) or ())
+
+    def below(self, path: str) -> Iterator[tuple[str, bytes, int]]:
+        """See Nodes. Many nodes are asked for at a time."""
+        left = [path]
+        while left:
+            some, left = left[:AT_A_TIME], left[AT_A_TIME:]
+            answers = [(one, self._client.get_async(self._at(one))) for one in some]
+            found = [(one, got) for one, answer in answers if (got := self._ask(answer.get)) is not None]
+            above = [
+                (one, self._client.get_children_async(self._at(one))) for one, (_, stat) in found if stat.numChildren
+            ]
+            for one, answer in above:
+                left += [f"{one}/{child}" for child in self._ask(answer.get) or ()]
+            yield from ((one, data, stat.version) for one, (data, stat) in found)
 
     def put(self, path: str) -> None:
         """See Nodes."""
-        self._ask(self._client.ensure_path, path)
+        self._ask(partial(self._client.ensure_path, self._at(path)))
 
     def delete(self, path: str) -> None:
         """See Nodes."""
-        self._ask(partial(self._client.delete, recursive=True), path)
+        self._ask(partial(self._client.delete, self._at(path), recursive=True))
 
-    def _ask(self, question: Callable[[str], Any], path: str) -> Any:
+    def _at(self, path: str) -> str:
+        return f"{self._root}/{path}".rstrip("/")
+
+    def _ask(self, question: Callable[[], Any]) -> Any:
         """The answer about a node, None if there is none."""
         try:
-            return question(f"{self._root}/{path}".rstrip("/"))
+            return question()
         except NoNodeError:
             return None
         except (KazooException, KazooTimeoutError) as error:

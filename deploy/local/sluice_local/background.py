@@ -12,6 +12,7 @@ from pathlib import Path
 
 from sluice_local import checks
 from sluice_local.errors import AlreadyUp, LocalError, PartFailed
+from sluice_local.home import COMMAND
 from sluice_local.ownership import Ownership, SupervisorRecord
 from sluice_local.running import statuses
 from sluice_local.settings import LocalSettings, variable_of
@@ -101,7 +102,7 @@ def _require_its_settings(settings: LocalSettings) -> None:
     if others:
         raise AlreadyUp(
             f"a system is up with other settings ({'; '.join(others)}): "
-            "end it with `make down`, which keeps the data, before `make up`"
+            f"end it with `{COMMAND} down`, which keeps the data, before `{COMMAND} up`"
         )
 
 
@@ -117,7 +118,7 @@ def _converge(settings: LocalSettings, record: SupervisorRecord, log: Path) -> N
     starts = record.starts
     if record.state == "ready":
         if all(status.ready for status in statuses(settings.home)):
-            print("already up: see `make status`")
+            print(f"already up: see `{COMMAND} status`")
             return
         print("up, but not all parts are ready: starting again what has ended")
         os.kill(record.pid, signal.SIGUSR1)

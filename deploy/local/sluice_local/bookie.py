@@ -22,6 +22,7 @@ from sluice_local.settings import LocalSettings
 
 NAME = "bookie"
 _LIMIT_S = 60.0
+_MEMORY = ("-Xmx256m", "-XX:MaxDirectMemorySize=256m")
 _LAYOUT = b"2\norg.apache.bookkeeper.meta.HierarchicalLedgerManagerFactory:1"
 """The version of the format, and how ledgers are laid out below: BookKeeper's default."""
 
@@ -33,9 +34,9 @@ def part(settings: LocalSettings, starts_after: tuple[str, ...]) -> Part:
     logback = folder / "logback.xml"
     # Allocates its journal in one go, for which it reaches into a file descriptor.
     reach_in = "--add-opens=java.base/java.io=ALL-UNNAMED"
+    memory = ("-Xmx128m", "-XX:MaxDirectMemorySize=96m") if settings.is_small else _MEMORY
     options = (
-        "-Xmx256m",
-        "-XX:MaxDirectMemorySize=256m",
+        *memory,
         reach_in,
         f"-Dlogback.configurationFile={logback}",
         *security.zookeeper_client_options(settings),
@@ -81,6 +82,8 @@ def bookkeeper_conf(settings: LocalSettings) -> dict[str, str | int | bool]:
         "journalSyncData": True,
         "journalMaxSizeMB": 256,
         "journalMaxBackups": 1,
+        # What is not yet in a ledger's file; there are two of that size in the heap.
+        **({"skipListSizeLimit": 16 * 2**20} if settings.is_small else {}),
         # A bookie that loses its session ends, and on a busy machine its connection alone may take seconds.
         "zkTimeout": 10_000,
         "httpServerEnabled": False,

@@ -1,4 +1,6 @@
-"""The command line: `python -m sluice_local COMMAND`. One thread; each command is one function of another module.
+"""The command line: `python -m sluice_local COMMAND`; `commands` has the part for installations without a clone.
+
+One thread; each command is one function of another module.
 
 `down`, `status` and `clean` import nothing but the standard library and look at no setting but the state folder: they
 work when the set-up or the settings are broken.
@@ -8,6 +10,7 @@ import argparse
 import os
 import signal
 import sys
+from collections.abc import Sequence
 
 from sluice_local import launch, running
 from sluice_local.errors import LocalError, NotUp
@@ -23,8 +26,8 @@ _COMMANDS = {
 }
 
 
-def main() -> int:
-    """Run one command and return its exit code."""
+def main(given: Sequence[str] | None = None) -> int:
+    """Run one command, of this process if none is given, and return its exit code."""
     parser = argparse.ArgumentParser(prog="sluice_local", description="Sluice, embedded, on this machine.")
     commands = parser.add_subparsers(dest="command", required=True)
     for name, text in _COMMANDS.items():
@@ -33,7 +36,7 @@ def main() -> int:
             command.add_argument("--with-parent", action="store_true", help="stop when the calling process ends")
         if name == "down":
             command.add_argument("--only", choices=["services"], help="leave Kafka and the data plane")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(given)
     try:
         if arguments.command in ("run", "up", "supervise"):
             return _start(arguments.command, getattr(arguments, "with_parent", False))

@@ -1,6 +1,6 @@
 """The jars of the embedded programs, fetched by Maven.
 
-One folder per program and per description in `deploy/local/jars`. A new set replaces the old one at once, so that an
+One folder per program and per description in `poms`. A new set replaces the old one at once, so that an
 interrupted download leaves nothing half done. Only the standard library is used. `fetch` is not to be run twice at a
 time on the same folder: its callers hold a lock.
 """
@@ -11,8 +11,9 @@ from pathlib import Path
 
 from sluice_local import progress, stamp
 
-DESCRIPTIONS = Path(__file__).resolve().parent.parent / "jars"
-PROGRAMS = ("kafka", "data-plane", "spark")
+DESCRIPTIONS = Path(__file__).resolve().parent / "poms"
+SPARK = "spark"
+PROGRAMS = ("kafka", "data-plane", SPARK)
 PEER = "peer"
 """Pravega's own controller: fetched only to compare with."""
 OBJECT_STORE = "object-store"

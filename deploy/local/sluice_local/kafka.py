@@ -66,7 +66,7 @@ def _part(settings: LocalSettings, node: int) -> Part:
     log4j = folder / "log4j2.properties"
     jars, archive = settings.jars_dir / "kafka", java.archive(settings.jars_dir, NAME)
     # What calls leave dies young: a small young generation stands still seven times as often.
-    heap = ("-Xms384m", "-Xmx384m", "-Xmn256m")
+    heap = ("-Xms160m", "-Xmx160m", "-Xmn64m") if settings.is_small else ("-Xms384m", "-Xmx384m", "-Xmn256m")
     options = (*heap, f"-Dlog4j2.configurationFile={log4j}", *security.kafka_options(settings))
     first_user = security.kafka_format_arguments(settings)
     cluster = partial(cluster_id, settings.data_dir / _CLUSTER_ID)

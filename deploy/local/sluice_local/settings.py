@@ -5,16 +5,17 @@ once made, so any thread may read it.
 """
 
 import json
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from sluice.addresses import LOOPBACK, address_of, bare
 from sluice.validation import form
 from sluice_local import home as state_folder
-from sluice_local.home import DEFAULT_HOME, HOST, NAME
+from sluice_local.home import HOST, NAME
 
 Port = Annotated[int, Field(ge=1, le=65535)]
 CACHE_SIZE = "pravegaservice.cache.size.max"
@@ -24,7 +25,8 @@ HostName = Annotated[str, AfterValidator(bare)]
 
 def variable_of(field: str) -> str:
     """Return the environment variable of a field."""
-    return field.upper() if field in ("segment_stores", "kafka_brokers", "secure") else f"SLUICE_{field.upper()}"
+    plain = ("segment_stores", "kafka_brokers", "secure", "profile")
+    return field.upper() if field in plain else f"SLUICE_{field.upper()}"
 
 
 def _parsed(value: object) -> object:
@@ -49,24 +51,36 @@ def _without_memory(options: dict[str, str]) -> dict[str, str]:
 PropertyText = Annotated[str, BeforeValidator(_property_text)]
 
 
+_COUNTS_OF_SERVICES = ("api_gateways", "stream_workflows", "cluster_managers", "txn_managers", "retention_sparks")
 StoreOptions = Annotated[dict[str, PropertyText], NoDecode, BeforeValidator(_parsed), AfterValidator(_without_memory)]
+
+
+class Profile(StrEnum):
+    """What a system is for."""
+
+    FULL = "full"
+    """Each service by itself, policies decided on Spark."""
+    SMALL = "small"
+    """All services in one process, which decides by policies, too; Java programs with little memory."""
 
 
 class LocalSettings(BaseSettings):
     """One local system. Environment names are the field names in capitals behind `SLUICE_`.
 
-    `SEGMENT_STORES`, `KAFKA_BROKERS` and `SECURE` are without it.
+    `SEGMENT_STORES`, `KAFKA_BROKERS`, `SECURE` and `PROFILE` are without it.
     """
 
     model_config = SettingsConfigDict(
         env_prefix="SLUICE_", env_ignore_empty=True, frozen=True, populate_by_name=True, extra="forbid"
     )
 
-    home: Path = DEFAULT_HOME
+    home: Path = Field(default_factory=state_folder.default_home)
     """The one folder with everything the system writes."""
     jars: Path | None = None
     """Where the jars are; inside `home` if not given."""
 
+    profile: Profile = Field(default=Profile.FULL, validation_alias=AliasChoices("profile", "PROFILE"))
+    """How much runs; the data are the same."""
     secure: bool = Field(default=False, validation_alias=AliasChoices("secure", "SECURE"))
     """Whether everything asks who it talks to: TLS, passwords, tokens. Such a system has data of its own."""
 
@@ -88,8 +102,11 @@ class LocalSettings(BaseSettings):
 
     segment_stores: Count = Field(default=1, validation_alias=AliasChoices("segment_stores", "SEGMENT_STORES"))
     """Embedded segment stores; 0 starts neither a segment store nor a bookie."""
-    segment_store_memory_mib: Annotated[int, Field(ge=512, le=1024 * 1024)] = 1024
-    """Memory of each embedded segment store: one half is its heap, one quarter its cache, one quarter its buffers."""
+    segment_store_memory_mib: Annotated[int, Field(ge=512, le=1024 * 1024)] | None = None
+    """Memory of each embedded segment store: one half is its heap, one quarter its cache, one quarter its buffers.
+
+    If not given 1024, or 512 in a small system.
+    """
     segment_store_options: StoreOptions = {}
     """More of the segment stores' own settings, by their full names; in the environment as JSON."""
     api_gateways: Count = 1
@@ -127,6 +144,27 @@ class LocalSettings(BaseSettings):
     """When for so long no part became ready, or lacks something new, those that are not ready have failed."""
     stop_timeout_s: Annotated[float, Field(gt=0)] = 10.0
     """A part that has not ended by then is killed."""
+
+    @field_validator(*_COUNTS_OF_SERVICES)
+    @classmethod
+    def _one_of_each(cls, count: int, info: ValidationInfo) -> int:
+        """None of retention-spark is a system that decides by no policies."""
+        if info.data.get("profile") is Profile.SMALL:
+            if count > 1:
+                raise ValueError("it must be at most 1 with PROFILE=small: all services are in one process")
+            if count == 0 and info.field_name != "retention_sparks":
+                raise ValueError("it must be 1 with PROFILE=small: all services are in one process")
+        return count
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it is for a small machine."""
+        return self.profile is Profile.SMALL
+
+    @property
+    def store_memory_mib(self) -> int:
+        """Memory of each embedded segment store."""
+        return self.segment_store_memory_mib or (512 if self.is_small else 1024)
 
     @property
     def jars_dir(self) -> Path:

@@ -9,6 +9,7 @@ import os
 import shutil
 import sys
 import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -45,18 +46,42 @@ def set_up(home: Path) -> None:
     """Bring environment and jars up to date."""
     began = time.monotonic()
     checks.require_python()
-    version = checks.require_java()
-    checks.require_maven()
-    checks.require_folders(home)
-    folder = Path(os.environ.get("SLUICE_JARS") or home / "jars").absolute()
+    version = _require_machine(home)
+    folder = _jars_folder(home)
     with stamp.alone(home), stamp.alone(folder):
         # Both wait for the network most of the time.
         with ThreadPoolExecutor(max_workers=1) as beside:
-            fetched = beside.submit(jars.fetch, folder, say)
+            fetched = beside.submit(jars.fetch, folder, say, _programs())
             environment(home)
             fetched.result()
-        class_archives(home, folder, version)
+        class_archives(home, folder, version, home / "venv" / "bin" / "python")
     say(f"done in {time.monotonic() - began:.1f} s")
+
+
+def set_up_programs(home: Path) -> None:
+    """Bring the jars up to date where this Python has all packages, as one has that wheels were installed for."""
+    version = _require_machine(home)
+    folder = _jars_folder(home)
+    with stamp.alone(folder):
+        jars.fetch(folder, say, _programs())
+        class_archives(home, folder, version, Path(sys.executable))
+
+
+def _require_machine(home: Path) -> str:
+    """Return what Java says of its version. Raises MissingPrerequisite, UnusableState."""
+    version = checks.require_java()
+    checks.require_maven()
+    checks.require_folders(home)
+    return version
+
+
+def _jars_folder(home: Path) -> Path:
+    return Path(os.environ.get("SLUICE_JARS") or home / "jars").absolute()
+
+
+def _programs() -> Sequence[str]:
+    """The programs whose jars are needed: a small system has no Spark."""
+    return [program for program in jars.PROGRAMS if program != jars.SPARK or os.environ.get("PROFILE") != "small"]
 
 
 def environment(home: Path) -> None:
@@ -79,7 +104,7 @@ def environment(home: Path) -> None:
                 shutil.rmtree(former)
 
 
-def class_archives(home: Path, jars_dir: Path, java_version: str) -> None:
+def class_archives(home: Path, jars_dir: Path, java_version: str, python: Path) -> None:
     """Have an archive of the classes of every Java program, made by this Java of these jars; see `archives`.
 
     Where none can be made that is said, and not tried once more with the same Java and jars: all runs without them.
@@ -91,7 +116,7 @@ def class_archives(home: Path, jars_dir: Path, java_version: str) -> None:
         say("archives of classes: running every Java program once; they start in half the time from then on")
         try:
             progress.run_quietly(
-                [str(home / "venv" / "bin" / "python"), "-m", "sluice_local.archives", str(home), str(jars_dir)],
+                [str(python), "-m", "sluice_local.archives", str(home), str(jars_dir)],
                 "the archives of classes could not be made; Java programs take longer to start",
             )
         except LocalError as error:
@@ -129,16 +154,15 @@ def _put_in_place(venv: Path, link: Path) -> None:
     new.replace(link)
 
 
-def main() -> int:
-    """Set up the state folder that the environment names."""
-    home = home_of_environment()
+def main(do: Callable[[Path], None] = set_up) -> int:
+    """Set up the state folder that the environment names; return the exit code."""
     try:
-        set_up(home)
+        do(home_of_environment())
     except LocalError as error:
         print(f"setup: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("setup: interrupted; the environment that was there is as it was", file=sys.stderr)
+        print("setup: interrupted; what was there is as it was", file=sys.stderr)
         return 130
     return 0
 

@@ -21,6 +21,7 @@ from types import FrameType
 
 from sluice_local import checks, security, services
 from sluice_local.errors import LocalError
+from sluice_local.home import COMMAND
 from sluice_local.ownership import Ownership, State, SupervisorRecord
 from sluice_local.part import StopRank
 from sluice_local.process import start_ticks
@@ -166,7 +167,7 @@ def _watch(system: System, settings: LocalSettings, wishes: _Wishes, report: Rep
         wishes.changed.clear()
         ended = set(system.ended())
         for name in sorted(ended - reported):
-            report(f"{system.obituary(name)}\nit is not restarted by itself: `make up` starts what has ended")
+            report(f"{system.obituary(name)}\nit is not restarted by itself: `{COMMAND} up` starts what has ended")
         reported = ended
         if wishes.stop_services:
             wishes.stop_services = False

@@ -16,7 +16,7 @@ def part(settings: LocalSettings) -> Part:
     config = folder / "zoo.cfg"
     logback = folder / "logback.xml"
     options = (
-        "-Xmx128m",
+        "-Xmx64m" if settings.is_small else "-Xmx128m",
         *java.SHORT_LIVED,
         f"-Dlogback.configurationFile={logback}",
         "-Dzookeeper.jmx.log4j.disable=true",

@@ -20,6 +20,7 @@ if __name__ == "__main__":
     # gRPC's core writes what callers send, not as lines of our log, and as much of it as they like.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
-    from api_gateway.main import main
+    from api_gateway.main import service
+    from sluice.runtime import run_service
 
-    main()
+    run_service(service())

@@ -12,14 +12,20 @@ from api_gateway.console.demonstration import Demonstration, grpc_address, why_n
 from api_gateway.console.feed.feeds import Feeds, Hello
 from api_gateway.console.feed.watch import ChangeWatch
 from api_gateway.console.group_readers import GroupReaders
+from api_gateway.console.last_hour import LastHour
 from api_gateway.console.lookback import Lookback, LookbackHelper
 from api_gateway.console.overview import Overview
 from api_gateway.console.page_files import version_of_page
 from api_gateway.console.partitions import Partitions
 from api_gateway.console.rates import Rates
 from api_gateway.console.statistics import Statistics, follow_statistics
+from api_gateway.console.stored_data import StoredData
+from api_gateway.console.stream_groups import StreamGroups
+from api_gateway.console.stream_loads import StreamLoads
+from api_gateway.console.table_sizes import TableSizes
 from api_gateway.console.tally import Tally
 from api_gateway.console.what_ifs import WhatIfs
+from api_gateway.console.written import follow_written
 from api_gateway.edge.containers import Containers
 from api_gateway.edge.group_states import GroupStates
 from api_gateway.edge.heartbeats import LastHeartbeats, follow_heartbeats
@@ -50,7 +56,7 @@ from api_gateway.settings import GatewaySettings, PageMode
 from sluice.engine.ports import Clock
 from sluice.policies.rules import Rules
 from sluice.pravega.store import SegmentStore
-from sluice.runtime import Runtime, run_service
+from sluice.runtime import Runtime, Service
 from sluice.security.tokens import NO_SIGNER, TokenSigner
 from sluice.security.watched import SecurityConfigError
 from sluice.settings import settings_of
@@ -73,7 +79,7 @@ def handlers(
         **TableHandlers(reads, requests, tokens).table(),
         **TransactionHandlers(reads, requests, tokens).table(),
         **SegmentHandlers(reads, tokens).table(),
-        **ClusterHandlers(reads, settings.grpc_endpoint, settings.container_count).table(),
+        **ClusterHandlers(reads, settings).table(),
         **TokenHandlers(reads, tokens).table(),
     }
 
@@ -131,7 +137,7 @@ async def _serve_grpc(
     # Reported until the process ends, for the HTTP server is the last to stop.
     runtime.checks["grpc"] = server.problem
     runtime.stack.push_async_callback(server.stop, settings.stop_grace_s)
-    await server.start(settings.host, settings.grpc_port, runtime.identity)
+    settings.grpc_port = await server.start(settings.host, settings.grpc_port, runtime.identity)
     runtime.endpoints[PROTOCOL] = settings.grpc_endpoint
 
 
@@ -152,11 +158,17 @@ async def _console(
     if lookback is None:
         helper = lookback = LookbackHelper(settings.instance)
         runtime.stack.push_async_callback(helper.stop)
-    rates = Rates(store, reads.known_stream)
+    rates = Rates(store, reads.known_stream, clock.now_ms)
     runtime.stack.push_async_callback(rates.stop)
+    readers = GroupReaders(parts[GroupStates], store, reads, parts[Worker], clock, lookback)
+    stream_groups = StreamGroups(reads, readers)
+    runtime.stack.push_async_callback(stream_groups.stop)
+    table_sizes = TableSizes(store)
+    runtime.stack.push_async_callback(table_sizes.stop)
     partitions = Partitions(runtime.connections.group_progress(), clock)
     runtime.stack.push_async_callback(partitions.stop)
-    overview = Overview(journal, Tally(journal, watch), letters, clock)
+    tally = Tally(journal, watch)
+    overview = Overview(journal, tally, letters, clock)
     runtime.stack.push_async_callback(overview.stop)
     rules = Rules.of(settings.scale_cooldown_s, settings.retention_tick_s, settings.retention_pause_s)
     return {
@@ -166,11 +178,16 @@ async def _console(
         Hello: hello,
         Feeds: Feeds(watch, clock, hello, max_feeds),
         Overview: overview,
+        LastHour: LastHour(journal, reads, tally, follow_written(runtime), clock),
         Partitions: partitions,
         Lookback: lookback,
         Rates: rates,
         WhatIfs: WhatIfs(rules),
-        GroupReaders: GroupReaders(parts[GroupStates], store, reads, parts[Worker], clock, lookback),
+        GroupReaders: readers,
+        StreamGroups: stream_groups,
+        TableSizes: table_sizes,
+        StreamLoads: StreamLoads(rates, stream_groups, parts[Worker], reads.known_stream),
+        StoredData: StoredData(store, is_shown=settings.shows_data),
     }
 
 
@@ -199,9 +216,9 @@ def sessions_of(settings: GatewaySettings, tokens: TokenSigner) -> Sessions | No
     return Sessions(lambda: tokens.key, time.time)
 
 
-def main() -> None:
-    """Run the service with the settings of the environment."""
-    settings = settings_of(GatewaySettings)
+def service(**given: Any) -> Service:
+    """With the settings of the environment, behind those that are given."""
+    settings = settings_of(GatewaySettings, **given)
     apps: list[FastAPI] = []
 
     def serve(runtime: Runtime) -> FastAPI:
@@ -213,4 +230,6 @@ def main() -> None:
         return apps[0]
 
     name = SERVICE if settings.serves.pravega else CONSOLE
-    run_service(name, settings, lambda runtime: start(runtime, settings, apps[0]), serve, holds=settings.serves.pravega)
+    return Service(
+        name, settings, lambda runtime: start(runtime, settings, apps[0]), serve, holds=settings.serves.pravega
+    )

@@ -65,6 +65,9 @@ class GatewaySettings(PolicySettings):
     authenticated or only this machine reaches the port, else `read-only`. `page_hosts` are the names, with commas
     between them, under which browsers reach the gateway beside its addresses. On `page_port`, if it is given, the same
     is served as on `health_port`: browsers open no port 10080.
+
+    `show_data` says whether the console shows events and entries to who may read them; left out, it does where callers
+    are authenticated or only this machine reaches the port.
     """
 
     serves: Serves = Serves.ALL
@@ -89,6 +92,7 @@ class GatewaySettings(PolicySettings):
     page: PageMode | None = None
     page_hosts: str = ""
     page_port: Port | None = None
+    show_data: bool | None = None
 
     auth_enabled: bool = False
     auth_accounts: str = ""
@@ -137,7 +141,16 @@ class GatewaySettings(PolicySettings):
             return PageMode.OFF
         if self.page is not None:
             return self.page
-        return PageMode.ON if self.auth_enabled or self.is_loopback else PageMode.READ_ONLY
+        return PageMode.ON if self._knows_callers else PageMode.READ_ONLY
+
+    @property
+    def shows_data(self) -> bool:
+        """Whether the console shows what streams and tables hold."""
+        return self._knows_callers if self.show_data is None else self.show_data
+
+    @property
+    def _knows_callers(self) -> bool:
+        return self.auth_enabled or self.is_loopback
 
     @property
     def page_host_names(self) -> tuple[str, ...]:

@@ -1,5 +1,7 @@
 """`python -m cluster_manager`."""
 
-from cluster_manager.main import main
+from cluster_manager.main import service
+from sluice.runtime import run_service
 
-main()
+if __name__ == "__main__":
+    run_service(service())

@@ -8,7 +8,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 from cluster_manager.containers import PLACING, ContainerManager
 from cluster_manager.gateways import GatewayNodes, Registry
@@ -26,7 +26,7 @@ from sluice.engine.consumer import Delivery, RequestConsumer
 from sluice.exceptions import in_words
 from sluice.kafka.dead_letters import failed_record_of, send_dead_letter
 from sluice.kafka.topics import REQUESTS_CLUSTER
-from sluice.runtime import Runtime, run_service
+from sluice.runtime import Runtime, Service
 from sluice.settings import settings_of
 from sluice.telemetry.scrape import on_scrape
 from sluice.workflows.dead_lettering import request_of
@@ -157,11 +157,11 @@ def _zookeeper_nodes(
     )
 
 
-def main() -> None:
-    """Run one instance until it is stopped."""
-    settings = settings_of(ClusterManagerSettings)
+def service(**given: Any) -> Service:
+    """With the settings of the environment, behind those that are given."""
+    settings = settings_of(ClusterManagerSettings, **given)
 
     async def start(runtime: Runtime) -> None:
         ClusterManager(runtime, settings).start()
 
-    run_service(SERVICE, settings, start)
+    return Service(SERVICE, settings, start)

@@ -14,8 +14,8 @@ from contextlib import suppress
 
 from confluent_kafka import KafkaException
 
-from retention_spark.stateful_operator import Outcome
 from retention_spark.topic_ends import Ends
+from sluice.workflows.report_buckets import Outcome
 
 _REMEMBERED = 16
 

@@ -22,7 +22,6 @@ from retention_spark.batch_pause import BatchPause
 from retention_spark.blocking import at_most, in_daemon, within
 from retention_spark.checkpoint_compatibility import look_at_topics, mend
 from retention_spark.compaction import compact
-from retention_spark.leadership import Leadership
 from retention_spark.listener import ProgressListener
 from retention_spark.metrics import ACTIVE
 from retention_spark.query import QueryPlan, pause_of, plans, start_query
@@ -33,6 +32,7 @@ from sluice.domain.cluster.commands import Heartbeat
 from sluice.exceptions import EndedError
 from sluice.heartbeats import Heartbeats
 from sluice.kafka.connections import KafkaConnections
+from sluice.kafka.leadership import Leadership
 from sluice.kafka.sending import RequestSender
 from sluice.kafka.topics import JOURNAL
 from sluice.kafka_config.java import ignored_by_java, java_options

@@ -11,15 +11,15 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from retention_spark.batch_pause import BatchPause
 from retention_spark.files import names, remove
-from retention_spark.leadership import Leadership
-from retention_spark.read_position import ReadPosition
 from retention_spark.settings import SparkSettings
 from retention_spark.sink import batch_writer
 from retention_spark.stateful_operator import Operator, decided
 from retention_spark.topic_ends import ends_reader
+from sluice.kafka.leadership import Leadership
 from sluice.kafka.topics import RETENTION, RETENTION_MEMORY, SCALE, SCALE_MEMORY, Topic
 from sluice.kafka_config.java import java_options
 from sluice.policies.rules import Rule, Rules
+from sluice.workflows.read_position import ReadPosition
 
 _EARLIEST = -2
 """As Spark calls where a partition begins."""

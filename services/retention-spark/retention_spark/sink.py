@@ -19,17 +19,17 @@ from pyspark.sql import DataFrame, SparkSession
 from retention_spark.archive_files import parquet
 from retention_spark.batch_pause import BatchPause
 from retention_spark.files import write_once
-from retention_spark.read_position import ReadPosition
 from retention_spark.settings import SparkSettings
 from retention_spark.stateful_operator import outcomes
 from sluice.domain.stream.commands import DecisionKind
 from sluice.engine.crash_points import CrashPoints
 from sluice.engine.partition import partition_of
 from sluice.kafka.deliveries import delivery_error
-from sluice.kafka.topics import DEAD_LETTERS, MAX_RECORD_BYTES
+from sluice.kafka.topics import MAX_RECORD_BYTES
 from sluice.kafka_config import clients
 from sluice.policies.reported import HistoryRow
-from sluice.telemetry import metrics
+from sluice.workflows.dead_lettering import count_dead_letters
+from sluice.workflows.read_position import ReadPosition
 from sluice.workflows.report_decider import OutgoingRecord
 
 log = logging.getLogger(__name__)
@@ -139,16 +139,6 @@ def _queue(
         else:
             producer.poll(0)
             return
-
-
-def count_dead_letters(records: Sequence[OutgoingRecord]) -> None:
-    """Log which records cannot be handled: not where that was found, for workers have neither log nor metrics."""
-    for record in records:
-        if record.topic == DEAD_LETTERS.name:
-            headers = dict(record.headers)
-            offset, reason = headers["sluice_offset"], headers["sluice_reason"]
-            log.error("dead letter", extra={"key": record.key, "offset": offset, "reason": reason})
-            metrics.DEAD_LETTERS.labels(headers["sluice_topic"]).inc()
 
 
 def keep(session: SparkSession, folder: str, kind: DecisionKind, name: str, rows: Sequence[HistoryRow]) -> None:

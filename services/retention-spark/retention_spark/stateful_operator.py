@@ -13,10 +13,9 @@ import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
-from sluice.policies.reported import HistoryRow
 from sluice.policies.rules import Rule
-from sluice.workflows.report_buckets import BucketDecider, BucketStep
-from sluice.workflows.report_decider import OutgoingRecord, ReportDecider, ReportRecord
+from sluice.workflows.report_buckets import BucketDecider, BucketStep, Outcome, outcome_of
+from sluice.workflows.report_decider import ReportDecider, ReportRecord
 
 STATE = "memory binary"
 OUTPUT = "outcome binary"
@@ -31,24 +30,6 @@ _COLUMNS = (
 )
 
 Call = Callable[[tuple[Any, ...], Iterable[pd.DataFrame], GroupState], Iterator[pd.DataFrame]]
-
-
-class Outcome(msgspec.Struct, frozen=True):
-    """What came of a bucket's step: records to send, decisions to keep, and when (epoch ms) it wants the next one.
-
-    `records` is how many it was about, `ends` where those of reports end, by partition. `saved` are records of what it
-    remembers; what has changed there since `unsaved_since` is in none of them. `at` is the time of the batch.
-    """
-
-    sendings: list[OutgoingRecord]
-    rows: list[HistoryRow]
-    bucket: int
-    wake_at: int | None
-    records: int = 0
-    saved: list[OutgoingRecord] = []
-    unsaved_since: int | None = None
-    ends: dict[int, int] = {}
-    at: int = 0
 
 
 class Operator(msgspec.Struct, frozen=True):
@@ -90,18 +71,7 @@ def _call(operator: Operator) -> Call:
         records = [] if state.hasTimedOut else report_records(frames)
         step = _decider(operator).step(memory, records, now)
         _remember(state, step, now)
-        outcome = Outcome(
-            step.sendings,
-            step.rows,
-            int(bucket[0]),
-            step.wake_at,
-            len(records),
-            step.saved,
-            step.unsaved_since,
-            # By partition and offset is their order.
-            {record.partition: record.offset + 1 for record in records if record.topic == operator.topic},
-            now,
-        )
+        outcome = outcome_of(step, int(bucket[0]), records, operator.topic, now)
         yield pd.DataFrame({"outcome": [msgspec.msgpack.encode(outcome)]})
 
     return call

@@ -1,5 +1,7 @@
 """`python -m stream_workflows` runs one instance."""
 
-from stream_workflows.main import main
+from sluice.runtime import run_service
+from stream_workflows.main import service
 
-main()
+if __name__ == "__main__":
+    run_service(service())

@@ -1,12 +1,14 @@
 """Reports to retention-spark what it needs: policies, cuts over the tail of streams, where readers are.
 
-Two jobs. Samples are taken at long intervals of the streams whose policy was announced, and report everything, also
-what was not reported before. Changes are reported soon. That a policy has changed, or that there is none any more, is
-reported until the journal records the report, because no sample is taken of a stream without a policy.
+Two jobs. Samples are taken at long intervals, of the streams whose policy was announced and of those that scale, whose
+past rates are read off them; they report everything, also what was not reported before. Of those that only scale, few
+of the samples taken while nothing is written are sent, because who looks at a week of rates reads all that were sent.
+Changes are reported soon. That a policy has changed, or that there is none any more, is reported until the journal
+records the report, because no sample tells of it for certain.
 Rules: background-and-other-workflows 1.4.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from hashlib import blake2b
 
 import msgspec
@@ -24,6 +26,9 @@ from sluice.pravega.store import SegmentStore
 from stream_workflows.metrics import SAMPLES
 from stream_workflows.report_publisher import ReportPublisher
 from stream_workflows.stream_index import StreamIndex
+
+UNCHANGED_MS = 5 * 60_000
+"""So often one of equal samples is sent: half of `rate_history.MAX_GAP_MS`, which may lie between two for a rate."""
 
 
 def identified(report: RetentionReport) -> RetentionReport:
@@ -53,6 +58,17 @@ class _RetentionJob:
         return self._journal.reader(stream.key).version(stream.aggregate)
 
 
+class _Equal(msgspec.Struct):
+    """Equal samples in a row: the last that was sent, whether it was not the first, and the last that was not sent."""
+
+    sent: RetentionReport
+    is_repeated: bool = False
+    held: RetentionReport | None = None
+
+    def includes(self, report: RetentionReport) -> bool:
+        return (report.creation_id, report.sample) == (self.sent.creation_id, self.sent.sample)
+
+
 class RetentionSamples(_RetentionJob):
     """The job that measures streams."""
 
@@ -68,9 +84,12 @@ class RetentionSamples(_RetentionJob):
     ) -> None:
         super().__init__(journal, index, publisher, interval_s)
         self._store = store
+        self._equal: dict[StreamId, _Equal] = {}
 
-    def due(self, partitions: frozenset[int]) -> list[StreamId]:
-        return self._index.retained(partitions)
+    def due(self, partitions: frozenset[int]) -> Collection[StreamId]:
+        due = self._index.sampled(partitions)
+        self._equal = {stream: self._equal[stream] for stream in due if stream in self._equal}
+        return due
 
     async def work(self, stream: StreamId) -> None:
         state = self._find(stream)
@@ -85,8 +104,31 @@ class RetentionSamples(_RetentionJob):
             return
         report = retention.report(state, tail, "", self._publisher.source, at, self._version(stream))
         if report is not None:
-            await self._publisher.publish(identified(report))
-            SAMPLES.inc()
+            await self._send(stream, report)
+
+    async def _send(self, stream: StreamId, report: RetentionReport) -> None:
+        """Send the sample; of equal ones in a row without a retention policy the first two, some, and the last.
+
+        Two say that nothing is written any more, the last one says when something was.
+        """
+        equal = self._equal.pop(stream, None)
+        if report.policy is not None:
+            await self._publish(report)
+        elif equal is None or not equal.includes(report):
+            if equal is not None and equal.held is not None:
+                await self._publish(equal.held)
+            await self._publish(report)
+            self._equal[stream] = _Equal(report)
+        elif not equal.is_repeated or report.at - equal.sent.at >= UNCHANGED_MS:
+            await self._publish(report)
+            self._equal[stream] = _Equal(report, is_repeated=True)
+        else:
+            equal.held = report
+            self._equal[stream] = equal
+
+    async def _publish(self, report: RetentionReport) -> None:
+        await self._publisher.publish(identified(report))
+        SAMPLES.inc()
 
     async def _tail(self, stream: StreamId, segments: Iterable[int]) -> dict[int, int]:
         """A cut over the segments at their present lengths."""

@@ -1,9 +1,9 @@
 """The settings of stream-workflows."""
 
-from sluice.settings import Count, CountOrZero, Seconds, ServiceSettings
+from sluice.settings import Count, CountOrZero, PolicySettings, Seconds
 
 
-class WorkflowSettings(ServiceSettings):
+class WorkflowSettings(PolicySettings):
     """`max_steps` bounds the steps of workflows that are carried out at once, `max_open` the requests taken and not yet
     acknowledged.
 
@@ -12,6 +12,8 @@ class WorkflowSettings(ServiceSettings):
     that were passed on, up to `report_keep_bytes` stay where the segment stores put them.
 
     What is done to streams is counted, and reported every `statistics_s`.
+
+    With `decides_policies` scaling and retention are decided here, while no other member of the group does.
 
     `crash_at` names a point at which the process kills itself, once it passes there; for tests of recovery.
     """
@@ -26,4 +28,5 @@ class WorkflowSettings(ServiceSettings):
     sample_interval_s: Seconds = 60.0
     change_interval_s: Seconds = 1.0
     statistics_s: Seconds = 5.0
+    decides_policies: bool = False
     crash_at: str = ""

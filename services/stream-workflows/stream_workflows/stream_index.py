@@ -13,7 +13,7 @@ from sluice.domain.ids import StreamId
 from sluice.domain.model import JournalEntry
 from sluice.domain.names import STREAMS, SYSTEM_SCOPE
 from sluice.domain.stream import events as ev
-from sluice.domain.stream.retention import is_announced
+from sluice.domain.stream.retention import is_announced, is_sampled
 from sluice.domain.stream.state import Stream
 from sluice.engine.journal import Journal
 
@@ -40,6 +40,7 @@ class StreamIndex:
         self._with_writers: _Names = defaultdict(set)
         self._with_marks_behind: _Names = defaultdict(set)
         self._retained: _Names = defaultdict(set)
+        self._sampled: _Names = defaultdict(set)
         self._unannounced: _Names = defaultdict(set)
         self._changed: _Names = defaultdict(set)
         self._looked_through: set[int] = set()
@@ -61,9 +62,9 @@ class StreamIndex:
         """The streams with watermarks whose head has moved, so that some of those may lie behind it."""
         return self._of(self._with_marks_behind, partitions)
 
-    def retained(self, partitions: Collection[int]) -> list[StreamId]:
-        """The streams that have a retention policy, sealed ones included."""
-        return self._of(self._retained, partitions)
+    def sampled(self, partitions: Collection[int]) -> list[StreamId]:
+        """The streams whose cuts are of use."""
+        return self._of(self._sampled, partitions)
 
     def unannounced(self, partitions: Collection[int]) -> list[StreamId]:
         """The streams whose retention policy has yet to be announced."""
@@ -121,6 +122,7 @@ class StreamIndex:
         marks_behind = state is not None and state.watermark is not None and bool(state.cut)
         _put(self._with_marks_behind[partition], stream, marks_behind)
         _put(self._retained[partition], stream, state is not None and state.config.retention is not None)
+        _put(self._sampled[partition], stream, state is not None and is_sampled(state))
         _put(self._unannounced[partition], stream, state is not None and not is_announced(state))
 
 

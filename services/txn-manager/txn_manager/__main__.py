@@ -1,5 +1,7 @@
 """`python -m txn_manager` runs one instance."""
 
-from txn_manager.main import main
+from sluice.runtime import run_service
+from txn_manager.main import service
 
-main()
+if __name__ == "__main__":
+    run_service(service())

@@ -1,9 +1,10 @@
 """Where txn-manager is put together."""
 
 import asyncio
+from typing import Any
 
 from sluice.insight.statistics import TransactionCounter
-from sluice.runtime import Runtime, run_service
+from sluice.runtime import Runtime, Service
 from sluice.settings import settings_of
 from sluice.workflows.data_plane import open_data_plane
 from sluice.workflows.statistics import StatisticsReporter
@@ -26,13 +27,17 @@ async def start(runtime: Runtime, settings: TxnSettings, redis: TimerClients) ->
     return service
 
 
-def main() -> None:
-    settings = settings_of(TxnSettings)
+def service(**given: Any) -> Service:
+    """With the settings of the environment, behind those that are given."""
+    settings = settings_of(TxnSettings, **given)
 
     async def begin(runtime: Runtime) -> None:
         redis = redis_access(settings.redis_url.get_secret_value(), settings.redis_password_file)
         runtime.watch(*redis.watched)
         service = await start(runtime, settings, redis)
+        if not settings.statistics_max_windows:
+            runtime.stack.push_async_callback(service.stop)
+            return
         statistics = StatisticsProcess(settings)
 
         async def begin_statistics() -> None:
@@ -47,4 +52,4 @@ def main() -> None:
         runtime.stack.push_async_callback(stop)
         runtime.spawn(begin_statistics(), "start of the statistics")
 
-    run_service("txn-manager", settings, begin)
+    return Service("txn-manager", settings, begin)

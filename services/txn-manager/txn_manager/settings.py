@@ -23,7 +23,8 @@ class TxnSettings(ServiceSettings):
 
     Timers of leases: looked at every `tick_s`, due `grace_s` after the lease has run out.
 
-    Statistics: reported every `statistics_s`, kept in at most `statistics_max_windows` windows of all streams together.
+    Statistics: reported every `statistics_s`, kept in at most `statistics_max_windows` windows of all streams together;
+    0: none are kept, and no process is needed for it.
 
     `redis_password_file` is a file with the password of the user in `redis_url`; a change counts without a restart.
 
@@ -46,7 +47,7 @@ class TxnSettings(ServiceSettings):
     prepared_horizon_s: Seconds = PreparedLimits().horizon_s
     prepared_idle_s: Seconds = PreparedLimits().idle_s
     statistics_s: Seconds = 5.0
-    statistics_max_windows: Count = 200_000
+    statistics_max_windows: CountOrZero = 200_000
     redis_password_file: str = ""
     crash_at: str = ""
 

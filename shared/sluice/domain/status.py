@@ -45,3 +45,7 @@ class Status(StrEnum):
     MAX_EXECUTION_TIME_EXCEEDED = "MAX_EXECUTION_TIME_EXCEEDED"
     TOO_MANY_OPEN = "TOO_MANY_OPEN"
     TOO_MANY_WAITING = "TOO_MANY_WAITING"
+
+
+DONE = frozenset({Status.SUCCESS, Status.OK, Status.STARTED})
+"""Those of requests that were not refused."""

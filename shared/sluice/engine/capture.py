@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from sluice.engine.lately import CapturedLately
 from sluice.engine.record import RequestPosition
 
 
@@ -53,6 +54,7 @@ class Head(msgspec.Struct, frozen=True, array_like=True):
     to_look: list[str]
     under_way: list[tuple[str, int]]
     sources: list[DecidedOfTopic]
+    lately: CapturedLately = CapturedLately()
 
 
 _encode = msgspec.msgpack.Encoder().encode

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any
 
 from sluice.engine.capture import CaptureInvalidError, Head, Part, PartKind, decoded, head_of, head_part
+from sluice.engine.lately import Lately
 from sluice.engine.ports import Model
 from sluice.engine.record import Entry, Record, Source
 from sluice.engine.sources import DecidedSources
@@ -68,8 +69,8 @@ class PartitionView:
 
     `partition_key` is a key of this partition, of no resource. `next_offset` is the first one not folded; `last_ms`
     is when the log took the last one that is. Before `whole_at` the state is a part of what a restore has written.
-    About `warm` aggregates stay decoded, and those under way; `on_excess` is called when more are, and has `settle`
-    called soon; without it, folding does so.
+    `lately` says what happened in the last hour. About `warm` aggregates stay decoded, and those under way; `on_excess`
+    is called when more are, and has `settle` called soon; without it, folding does so.
 
     `outcome_hash` tells apart two followers that have judged any entry differently. It takes in the offset and outcomes
     of every record of which something is void, so it says of all others that they count. Each step is a bijection of
@@ -90,6 +91,7 @@ class PartitionView:
         self.last_ms = 0
         self.outcome_hash = _HASH_BASIS
         self.whole_at = 0
+        self.lately = Lately()
         self._warm = warm
         self._on_excess = on_excess
         self._model = model
@@ -201,6 +203,7 @@ class PartitionView:
             return Outcome.DUPLICATE
         if entry.events:
             self._apply(entry.events, offset, timestamp_ms)
+            self.lately.add(entry.events, timestamp_ms)
         return _COUNTED
 
     def _apply(self, events: tuple[Any, ...], offset: int, timestamp_ms: int) -> None:
@@ -221,7 +224,7 @@ class PartitionView:
             cell.version += 1
             cell.is_hot = not model.retire(self._projections, cell.aggregate, cell.version, cell.state)
             if not cell.is_hot:
-                del cells[cell.aggregate]
+                self._forget(cell.aggregate)
 
     def _forget_old(self, timestamp_ms: int) -> None:
         """The records alone determine when, so that all followers forget alike."""
@@ -311,6 +314,7 @@ class PartitionView:
                 self._to_look,
                 sorted(self._under_way.items()),
                 self._sources.captured(),
+                self.lately.captured(),
             )
         )
         for name in sorted(self._cells):
@@ -354,6 +358,7 @@ class PartitionView:
         self._looked_ms, self._to_look = head.looked_ms, head.to_look
         self._cells, self._projections, self._under_way = cells, projections, under_way
         self._sources = DecidedSources.restored(head.sources)
+        self.lately = Lately(head.lately)
 
 
 def _at_rest(version: int, value: bytes) -> bytes:

@@ -336,6 +336,48 @@ class GroupProgress(Protocol):
         ...
 
 
+class TopicUnreadableError(Exception):
+    """Not all that a topic holds has come."""
+
+
+class NotLeaderError(Exception):
+    """Another instance leads, or Kafka does not say who does."""
+
+
+class Terms(Protocol):
+    """When this instance is the one that decides by policies, and how far those before it were."""
+
+    @property
+    def term(self) -> int:
+        """The number of this instance's term; 0 while it does not lead."""
+        ...
+
+    def problem(self) -> str | None:
+        """Why it is not known whether it leads."""
+        ...
+
+    def start(self) -> None: ...
+
+    async def stop(self) -> None:
+        """Another instance leads at once."""
+        ...
+
+    async def read_positions(self, topic: str, partitions: int) -> Mapping[int, int]:
+        """Up to where the reports of the topic are in what is remembered, as far as that was saved, by partition.
+
+        Raises NotLeaderError.
+        """
+        ...
+
+    async def save_positions(self, term: int, topic: str, positions: Mapping[int, int]) -> None:
+        """Raises NotLeaderError unless the term lasts."""
+        ...
+
+
+Room = asyncio.Future[None] | None
+"""What a taker of records answers: done once there is room for more of them; None: there is."""
+
+
 class Following(Protocol):
     """Has what lands in a topic handed over, until it is stopped; `failure` is what ended it by itself."""
 

@@ -37,6 +37,8 @@ class ReportedModel(Shown):
     load_reported_at: int | None = text("When the last report on its load was made, epoch ms.", default=None)
     retention_reported_at: int | None = text("When the last report on its retention was made, epoch ms.", default=None)
     retention_set: RetentionSetModel
+    searched_to: int = text("The reports since then are taken in, epoch ms.")
+    complete: bool = text("Whether those are the reports of all 7 days.")
 
 
 class Reported:
@@ -62,10 +64,10 @@ class Reported:
             self._since[report.segment] = report.at
 
     def retention(self, report: RetentionReport) -> None:
-        if report.creation_id == self._creation_id:
+        if report.creation_id == self._creation_id and not retention.tells_rates_only(self._retention, report):
             self._retention = retention.observe(self._retention, report)
 
-    def shown(self, now: int) -> ReportedModel:
+    def shown(self, now: int, searched_to: int, complete: bool) -> ReportedModel:
         loads = self._scaling.loads if self._scaling is not None else {}
         known = self._retention
         cuts = known.sampled.references() if known is not None and known.policy is not None else ()
@@ -79,6 +81,8 @@ class Reported:
             load_reported_at=self._load_at,
             retention_reported_at=known.last_report[0] if known is not None else None,
             retention_set=RetentionSetModel(at=[one.at for one in cuts], bytes=[one.size - head for one in cuts]),
+            searched_to=searched_to,
+            complete=complete,
         )
 
 

@@ -1,9 +1,10 @@
 """All that a process reaches of Kafka, made in one module."""
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from confluent_kafka import OFFSET_BEGINNING, TopicPartition
+from confluent_kafka import KafkaException, TopicPartition
 
 from sluice.engine.ports import (
     Chance,
@@ -13,23 +14,32 @@ from sluice.engine.ports import (
     Log,
     Message,
     RequestSource,
+    Room,
     SnapshotStore,
     SystemChance,
     SystemClock,
+    Terms,
+    TopicUnreadableError,
 )
+from sluice.exceptions import in_words
 from sluice.kafka.dead_letters import read_dead_letters
 from sluice.kafka.group_progress import KafkaGroupProgress
+from sluice.kafka.leadership import Leadership
 from sluice.kafka.log import KafkaLog
 from sluice.kafka.poll_thread import PollThread
 from sluice.kafka.producer import KafkaProducer, RecordProducer
+from sluice.kafka.reading import read_records
 from sluice.kafka.request_source import KafkaRequestSource
 from sluice.kafka.snapshots import KafkaSnapshotStore
 from sluice.kafka.topics import ensure_topics
 from sluice.kafka_config import clients
 
 TOPICS_TIMEOUT_S = 2.0
+READ_SILENCE_S = 10.0
+_TAIL = -2000
+"""Below it logical offsets count from the end, as in librdkafka (`RD_KAFKA_OFFSET_TAIL`)."""
 
-Observe = Callable[[Sequence[Message]], None]
+Observe = Callable[[Sequence[Message]], Room]
 
 
 class Connections(Protocol):
@@ -61,10 +71,19 @@ class Connections(Protocol):
         ...
 
     def follow(self, name: str, topic: str, begins: Mapping[int, int], observe: Observe) -> Following:
-        """Have `observe` take in these partitions, on the running loop, from a logical offset of Kafka's on.
+        """Have `observe` take in these partitions, on the running loop, each from an offset on.
 
-        That is OFFSET_BEGINNING, or so many records before the end: the same for all.
+        An offset may be a logical one of Kafka's: OFFSET_BEGINNING, or so many records before the end. If `observe`
+        returns a future, only a few more batches come until that is done.
         """
+        ...
+
+    async def read_all(self, topic: str) -> Sequence[Message]:
+        """The records that a topic with the usual partitions holds. Raises TopicUnreadableError."""
+        ...
+
+    def policy_terms(self) -> Terms:
+        """Whether this process is the one that decides by policies."""
         ...
 
     def read_dead_letters(
@@ -105,7 +124,7 @@ class KafkaConnections:
     def follow(self, name: str, topic: str, begins: Mapping[int, int], observe: Observe) -> Following:
         """See Connections. Nothing else is requested on its connections, so nothing waits for the end of a fetch."""
         begin = [TopicPartition(topic, partition, offset) for partition, offset in begins.items()]
-        reset = "earliest" if OFFSET_BEGINNING in begins.values() else "latest"
+        reset = "latest" if any(offset <= _TAIL for offset in begins.values()) else "earliest"
         more = {"auto.offset.reset": reset, "fetch.wait.max.ms": 5000}
         config = clients.consumer(self._client, f"sluice-{name}", more)
         poll = PollThread(name, config, lambda consumer: consumer.assign(begin), observe)
@@ -117,6 +136,20 @@ class KafkaConnections:
     ) -> None:
         """See Connections."""
         read_dead_letters(self._client, begin, end, on_message)
+
+    async def read_all(self, topic: str) -> Sequence[Message]:
+        """See Connections."""
+        spans = dict.fromkeys(range(self._partitions), (0, None))
+        more = {"auto.offset.reset": "earliest"}
+        records = read_records(self._client, "sluice-topic-reader", topic, spans, READ_SILENCE_S, more)
+        try:
+            return await asyncio.to_thread(list, records)
+        except KafkaException as error:
+            raise TopicUnreadableError(f"{topic}: {in_words(error)}") from error
+
+    def policy_terms(self) -> Terms:
+        """See Connections."""
+        return Leadership(self._client, self._session_s)
 
     def group_progress(self) -> GroupProgress:
         """See Connections."""

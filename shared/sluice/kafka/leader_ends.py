@@ -14,6 +14,7 @@ from confluent_kafka import OFFSET_END, Consumer, KafkaException, TopicPartition
 from sluice.engine.ports import Ends, EndsUnknownError
 from sluice.exceptions import in_words
 from sluice.kafka_config import clients
+from sluice.service_context import as_this_service
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +49,7 @@ class LeaderEnds(Generic[RequestT]):
         self._lock = threading.Condition()
         self._stopping = False
         self._loop = asyncio.get_running_loop()
-        self._thread = threading.Thread(target=self._run, name="read-barrier", daemon=True)
+        self._thread = threading.Thread(target=as_this_service(self._run), name="read-barrier", daemon=True)
         self._thread.start()
 
     @property

@@ -2,8 +2,9 @@
 
 librdkafka serialises a Consumer over threads, so commit, pause or assignment from elsewhere would hang behind the
 poll: all of them are jobs handed to this thread. It polls, takes what is there already, and hands whole batches to
-the event loop; when the loop is `MAX_WAITING` batches behind it waits, so memory stays bounded. What ends the thread
-early stands in `failure`, which the health of the service looks at.
+the event loop; when the loop is `MAX_WAITING` batches behind it waits, so memory stays bounded. A batch for which
+`on_batch` returns a future counts as behind until that is done. What ends the thread early stands in `failure`, which
+the health of the service looks at.
 """
 
 import asyncio
@@ -14,6 +15,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
+
+from sluice.engine.ports import Room
+from sluice.service_context import as_this_service
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +59,7 @@ class PollThread:
         name: str,
         config: Mapping[str, Any],
         attach: Callable[[Consumer], None],
-        on_batch: Callable[[Batch], None],
+        on_batch: Callable[[Batch], Room],
         on_error: Callable[[KafkaError], None] = _ride_out,
     ) -> None:
         self._config = config
@@ -67,7 +71,7 @@ class PollThread:
         self._stopping = threading.Event()
         self._loop = asyncio.get_running_loop()
         self.failure: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread = threading.Thread(target=as_this_service(self._run), name=name, daemon=True)
 
     def start(self) -> None:
         self._thread.start()
@@ -139,7 +143,11 @@ class PollThread:
         self._loop.call_soon_threadsafe(self._hand_over, batch)
 
     def _hand_over(self, batch: Batch) -> None:
+        room: Room = None
         try:
-            self._on_batch(batch)
+            room = self._on_batch(batch)
         finally:
-            self._slots.release()
+            if room is None:
+                self._slots.release()
+            else:
+                room.add_done_callback(lambda _done: self._slots.release())

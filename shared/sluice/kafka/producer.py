@@ -24,6 +24,7 @@ from sluice.kafka.deliveries import delivery_error
 from sluice.kafka.headers import Headers
 from sluice.kafka.topics import MAX_RECORD_BYTES, TOPICS
 from sluice.kafka_config import clients
+from sluice.service_context import as_this_service
 from sluice.telemetry import metrics
 from sluice.telemetry.scrape import on_scrape
 
@@ -48,7 +49,7 @@ class _Record(msgspec.Struct, frozen=True, eq=False):
 
     partition: tuple[str, int]
     key: str
-    value: bytes
+    value: bytes | None
     headers: Headers
     ended: Ended
     loop: asyncio.AbstractEventLoop
@@ -61,7 +62,7 @@ class RecordProducer(Protocol):
 
     def stop(self, timeout_s: float = 5.0) -> None: ...
 
-    def send(self, topic: str, key: str, value: bytes, headers: Headers) -> asyncio.Future[None]: ...
+    def send(self, topic: str, key: str, value: bytes | None, headers: Headers) -> asyncio.Future[None]: ...
 
 
 class KafkaProducer:
@@ -87,14 +88,20 @@ class KafkaProducer:
         self._producer = Producer(self._config)
         self._replaced: queue.SimpleQueue[Producer] = queue.SimpleQueue()
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._serve, name="kafka-producer", daemon=True)
+        self._thread = threading.Thread(target=as_this_service(self._serve), name="kafka-producer", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
-        on_scrape("producer", lambda: metrics.PRODUCER_QUEUE.set(len(self._producer) + self._batches.waiting))
+        _started.add(self)
+        on_scrape("producer", _publish)
 
-    def send(self, topic: str, key: str, value: bytes, headers: Headers) -> asyncio.Future[None]:
-        """A future of the running loop, done when acknowledged; fails with SendError."""
+    @property
+    def waiting(self) -> int:
+        """Records that were handed over and are not acknowledged yet."""
+        return len(self._producer) + self._batches.waiting
+
+    def send(self, topic: str, key: str, value: bytes | None, headers: Headers) -> asyncio.Future[None]:
+        """A future of the running loop, done when acknowledged; fails with SendError. No value is a tombstone."""
         sent: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._add(topic, key, value, headers, partial(_settle, sent))
         return sent
@@ -108,7 +115,7 @@ class KafkaProducer:
 
         self._add(topic, key, value, headers, ended)
 
-    def _add(self, topic: str, key: str, value: bytes, headers: Headers, ended: Ended) -> None:
+    def _add(self, topic: str, key: str, value: bytes | None, headers: Headers, ended: Ended) -> None:
         partition = topic, partition_of(key, self._own.get(topic, self._partitions))
         record = _Record(partition, key, value, headers, ended, asyncio.get_running_loop())
         if self._batches.waiting < MAX_QUEUED:
@@ -143,7 +150,9 @@ class KafkaProducer:
         except KafkaException as error:
             if error.args[0].code() == KafkaError.MSG_SIZE_TOO_LARGE:
                 metrics.PRODUCER_ERRORS.labels("too large").inc()
-                raise RecordTooLargeError(f"{len(record.value)} bytes, the limit is {MAX_RECORD_BYTES}") from error
+                raise RecordTooLargeError(
+                    f"{len(record.value or b'')} bytes, the limit is {MAX_RECORD_BYTES}"
+                ) from error
             metrics.PRODUCER_ERRORS.labels("refused").inc()
             self._renew_if_fatal(error.args[0])
             raise SendError(str(error)) from error
@@ -177,8 +186,17 @@ class KafkaProducer:
         if left:
             log.warning("records not acknowledged at stop", extra={"records": left})
         self._stopping.set()
+        _started.discard(self)
         if self._thread.is_alive():
             self._thread.join(timeout_s)
+
+
+_started: set[KafkaProducer] = set()
+"""Those of this process: each service that shares it has one. They stop on other threads."""
+
+
+def _publish() -> None:
+    metrics.PRODUCER_QUEUE.set(sum(producer.waiting for producer in list(_started)))
 
 
 def _queue_full() -> SendQueueFullError:

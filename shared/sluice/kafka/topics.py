@@ -137,7 +137,7 @@ RETENTION = Topic(
     key="scope/stream",
     holds="retention policies, sampled stream cuts with size and time, subscribers' positions",
     written_by=("stream-workflows",),
-    read_by=("retention-spark",),
+    read_by=("retention-spark", "console"),
 )
 SCALE_MEMORY, RETENTION_MEMORY = (
     Topic(

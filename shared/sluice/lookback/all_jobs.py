@@ -2,7 +2,17 @@
 
 from typing import Any
 
-from sluice.lookback import deciding, describing, history, rate_history, reported, searching, tracing_job, what_if
+from sluice.lookback import (
+    deciding,
+    describing,
+    history,
+    rate_history,
+    replies,
+    reported,
+    searching,
+    tracing_job,
+    what_if,
+)
 from sluice.lookback.jobs import Job
 
 JOBS: dict[str, Job[Any, Any]] = {
@@ -19,6 +29,7 @@ JOBS: dict[str, Job[Any, Any]] = {
         rate_history.UNREAD,
         searching.JOURNAL_SEARCH,
         tracing_job.TRACE,
+        replies.REPLIES,
         deciding.DECISIONS,
         reported.REPORTED,
         what_if.WHAT_IF,

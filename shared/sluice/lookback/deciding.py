@@ -9,7 +9,7 @@ import msgspec
 
 from sluice.domain.ids import StreamId
 from sluice.domain.model import JournalEntry, JournalRecord
-from sluice.domain.status import Status
+from sluice.domain.status import DONE
 from sluice.domain.stream.commands import DecisionKind
 from sluice.domain.stream.events import DecisionRecorded, StreamTruncationStarted
 from sluice.engine.fold import Outcome
@@ -21,13 +21,11 @@ from sluice.lookback.source import KafkaRecord
 MARGIN_MS = 60_000
 """How far before the span requests of its decisions are looked for."""
 
-_CARRIED_OUT = frozenset({Status.SUCCESS, Status.OK, Status.STARTED})
-
 
 class DecisionsQuestion(msgspec.Struct, frozen=True):
     """At most `limit` decisions recorded in [since, until), epoch ms; of one stream if it is given.
 
-    With `before` only those before that one.
+    `acts`: only those that change the stream, or only those that do not. With `before` only those before that one.
     """
 
     since: int
@@ -35,6 +33,7 @@ class DecisionsQuestion(msgspec.Struct, frozen=True):
     stream: StreamId | None = None
     kind: DecisionKind | None = None
     code: str = ""
+    acts: bool | None = None
     before: Order | None = None
     limit: int = 100
 
@@ -75,7 +74,7 @@ class _Collector:
     def _look_at_request(self, entry: JournalEntry) -> None:
         """A truncation is begun by one entry and replied to by another one, a scale by the same."""
         if entry.request is not None and entry.reply is not None:
-            self.carried_out[entry.request] = entry.reply.status in _CARRIED_OUT
+            self.carried_out[entry.request] = entry.reply.status in DONE
         for event in entry.events:
             if isinstance(event, StreamTruncationStarted) and event.request is not None:
                 self.carried_out[event.request] = True
@@ -88,6 +87,7 @@ class _Collector:
             and (question.stream is None or event.stream_id == question.stream)
             and (question.kind is None or event.kind is question.kind)
             and (not question.code or event.code == question.code)
+            and (question.acts is None or event.acts is question.acts)
         )
 
 

@@ -1,6 +1,6 @@
 """Past rates of a stream's segments, and since when something is unread.
 
-Both are read off the cuts that are sampled where there is a retention policy.
+Both are read off the cuts that are sampled where there is a policy, for retention or for scaling.
 `sluice.retention` has one a minute, for a week. Between two of them a segment's offsets say how much was written to it.
 Only the partition of the stream is read, at most `MAX_RECORDS` records of it in one call, and of others' nothing is
 decoded. Rules: background-and-other-workflows 1.6.

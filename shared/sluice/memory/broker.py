@@ -254,7 +254,7 @@ class MemoryProducer:
     def stop(self, _timeout_s: float = 5.0) -> None:
         """See KafkaProducer."""
 
-    def send(self, topic: str, key: str, value: bytes, headers: Headers) -> asyncio.Future[None]:
+    def send(self, topic: str, key: str, value: bytes | None, headers: Headers) -> asyncio.Future[None]:
         """See KafkaProducer."""
         sent: asyncio.Future[None] = self._broker.loop.create_future()
 
@@ -266,7 +266,7 @@ class MemoryProducer:
             else:
                 sent.set_exception(error)
 
-        self._produce(topic, key, value, headers, acknowledged)
+        self._produce(topic, key, value or b"", headers, acknowledged)
         return sent
 
     def send_quietly(

@@ -4,8 +4,9 @@ import logging
 import random
 from collections.abc import Callable, Mapping, Sequence
 
-from sluice.engine.ports import Clock, PartitionProgress, SnapshotStore
+from sluice.engine.ports import Clock, PartitionProgress, Room, SnapshotStore
 from sluice.memory.broker import Fetching, MemoryBroker, MemoryMessage, MemoryProducer
+from sluice.memory.leadership import MemoryLeaders, MemoryLeadership
 from sluice.memory.log import MemoryLog
 from sluice.memory.requests import MemoryGroup, MemoryRequestSource
 from sluice.memory.snapshots import MemorySnapshotStore
@@ -18,11 +19,12 @@ _TAIL = -2000
 
 
 class MemoryGroups:
-    """The consumer groups of a broker, made when they are first used."""
+    """The consumer groups of a broker, made when they are first used, and who of one decides by policies."""
 
     def __init__(self, broker: MemoryBroker) -> None:
         self.broker = broker
         self.all: dict[str, MemoryGroup] = {}
+        self.policy_leaders = MemoryLeaders()
 
     def group(self, topic: str) -> MemoryGroup:
         found = self.all.get(topic)
@@ -78,7 +80,7 @@ class MemoryConnections:
         return ()
 
     def follow(
-        self, _name: str, topic: str, begins: Mapping[int, int], observe: Callable[[Sequence[MemoryMessage]], None]
+        self, _name: str, topic: str, begins: Mapping[int, int], observe: Callable[[Sequence[MemoryMessage]], Room]
     ) -> "MemoryFollowing":
         """See Connections."""
         return MemoryFollowing(self._groups.broker, topic, begins, observe)
@@ -91,6 +93,14 @@ class MemoryConnections:
             log = self._groups.broker.log(DEAD_LETTERS, partition)
             for message in log[offset : end.get(partition, len(log)) + 1]:
                 on_message(message)
+
+    async def read_all(self, topic: str) -> Sequence[MemoryMessage]:
+        """See Connections."""
+        return [message for log in self._groups.broker.logs(topic) for message in log]
+
+    def policy_terms(self) -> MemoryLeadership:
+        """See Connections."""
+        return MemoryLeadership(self._groups.policy_leaders)
 
     def group_progress(self) -> "MemoryGroupProgress":
         """See Connections."""
@@ -105,13 +115,13 @@ class MemoryFollowing:
         broker: MemoryBroker,
         topic: str,
         begins: Mapping[int, int],
-        observe: Callable[[Sequence[MemoryMessage]], None],
+        observe: Callable[[Sequence[MemoryMessage]], Room],
     ) -> None:
         self.failure: BaseException | None = None
         self._observe = observe
         self._fetching = Fetching(broker, topic, self._receive)
         ends = [len(log) for log in broker.logs(topic)]
-        tails = {p: max(0, ends[p] - (_TAIL - begin)) if begin <= _TAIL else 0 for p, begin in begins.items()}
+        tails = {p: max(0, ends[p] - (_TAIL - begin) if begin <= _TAIL else begin) for p, begin in begins.items()}
         self._fetching.start({p: max(broker.begin(topic, p), first) for p, first in tails.items()})
 
     async def stop(self) -> None:
@@ -120,11 +130,19 @@ class MemoryFollowing:
 
     def _receive(self, batch: Sequence[MemoryMessage]) -> None:
         try:
-            self._observe(batch)
+            room = self._observe(batch)
         except Exception as error:
             self.failure = error
             self._fetching.end()
             log.critical("following ended", exc_info=True)
+            return
+        if room is not None:
+            self._fetching.held.update(self._fetching.at)
+            room.add_done_callback(self._go_on)
+
+    def _go_on(self, _room: object) -> None:
+        self._fetching.held.clear()
+        self._fetching.notice()
 
 
 class MemoryGroupProgress:

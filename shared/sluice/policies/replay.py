@@ -63,6 +63,11 @@ class Replay(ABC):
         self._last_reported: LastReported | None = None
         self._now = 0
 
+    @property
+    def begun(self) -> bool:
+        """Whether a report was there that can be decided on: a sample without a policy tells past rates only."""
+        return self._state is not None
+
     def observe(self, record: Record) -> None:
         self.end(record.at)
         self._now = record.at

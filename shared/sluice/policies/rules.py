@@ -100,6 +100,8 @@ class RetentionRule(msgspec.Struct, frozen=True):
     pause_ms: int = retention.PAUSE_MS
 
     def observe(self, state: RetentionState | None, report: RetentionReport, now: int) -> RetentionState | None:
+        if retention.tells_rates_only(state, report):
+            return state
         return msgspec.structs.replace(retention.observe(state, report), received_at=now)
 
     def decide(self, state: RetentionState, now: int) -> tuple[Verdict, RetentionState]:

@@ -83,7 +83,6 @@ class WhatIfReplay:
 
     def __init__(self, rules: Rules, policy: Policy, since: int, until: int) -> None:
         self._since, self._until = since, until
-        self._first_report: int | None = None
         self._kept = _Kept(since)
         self._would: Replay
         self._was: Replay
@@ -97,11 +96,9 @@ class WhatIfReplay:
 
     def observe(self, record: Record) -> None:
         """Take in the next report."""
-        if self._first_report is None:
-            self._first_report = record.at
         self._would.observe(record)
         self._was.observe(record)
-        if isinstance(self._would, RetentionReplay):
+        if isinstance(self._would, RetentionReplay) and self._would.begun:
             self._kept.observe(record, self._would)
 
     def result(self, happened: Iterable[WhatIfItem]) -> WhatIf:
@@ -126,7 +123,7 @@ class WhatIfReplay:
         )
 
     def _notes(self, difference: int | None, recorded: int) -> Iterator[str]:
-        if self._first_report is None:
+        if not self._was.begun:
             yield NO_REPORTS
             return
         if difference is None:

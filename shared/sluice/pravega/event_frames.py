@@ -6,6 +6,7 @@ Offsets and lengths are bytes; offsets are those of headers. Rules: segment-stor
 
 import struct
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from sluice.pravega.envelope import MalformedPayload
@@ -18,6 +19,7 @@ LARGEST_EVENT_BYTES = 2**31 - 1
 _EVENT = 0
 _HEADER = struct.Struct(">ii")
 HEADER_BYTES = _HEADER.size
+_TYPE_BYTES = _EVENT.to_bytes(4)
 
 
 class MalformedEvents(MalformedPayload):
@@ -97,6 +99,41 @@ def split_events(data: bytes, offset: int, max_event_bytes: int = LARGEST_EVENT_
         events.append(StoredEvent(data[begin:end], offset + at, offset + end))
         at, next_bytes = end, 0
     return SplitEvents(events, offset + at, next_bytes)
+
+
+def find_event(data: bytes) -> int | None:
+    """Where in `data` an event begins; None if that cannot be found. `data` ends where an event ends.
+
+    It may begin within an event, larger than all of it perhaps. Looked for is the lowest place from which frames follow
+    each other to the very end. The first of them may lie within the event that `data` begins in, so the one behind it
+    is meant. Frames without data tell nothing, for zeros look like them: these are the first two in a row with data.
+
+    What looks like frames in that first event, up to its end, is taken for events. Takes time in proportion to
+    `data`, most for zeros.
+    """
+    begin = _unbroken(data)
+    frames = split_events(data[begin:], begin).events if begin is not None else []
+    return next((frame.start for before, frame in pairwise(frames) if before.data and frame.data), None)
+
+
+def _unbroken(data: bytes) -> int | None:
+    """The lowest place from which frames follow each other to the very end."""
+    size, unpack = len(data), _HEADER.unpack_from
+    seen = bytearray(size)
+    begin = data.find(_TYPE_BYTES)
+    while begin >= 0:
+        at = begin
+        # What was seen before leads nowhere.
+        while at + HEADER_BYTES <= size and not seen[at]:
+            seen[at] = True
+            kind, length = unpack(data, at)
+            if kind != _EVENT or length < 0:
+                break
+            at += HEADER_BYTES + length
+        if at == size:
+            return begin
+        begin = data.find(_TYPE_BYTES, begin + 1)
+    return None
 
 
 class EventSplitter:

@@ -24,10 +24,17 @@ from sluice.pravega.wire.fields import MergedSource
 
 Moment = Literal["before", "after"]
 Fault = Callable[[Moment, str, str], Awaitable[None] | None]
-"""Gets the moment, the request's type name and its segment; may raise ConnectionFailure, or return what to wait for."""
+"""Gets the moment, the request's type name and its segment.
+
+It may raise ConnectionFailure or, before the effect, ContainerAway, or return what to wait for.
+"""
+
+
+class ContainerAway(Exception):
+    """The container of the segment does not run on this store at the moment."""
+
 
 _LARGEST_READ = 2 * 1024 * 1024
-
 
 _TABLE_REQUESTS = (
     tables.DeleteTableSegment,
@@ -123,6 +130,8 @@ class InMemorySegmentStore(SegmentCalls):
                     await self._changed.wait()
                 reply = self._answer(request, name, writers)
                 await self._fault("after", request, name)
+        except ContainerAway:
+            return refusals.WrongHost(request.request_id, name, "")
         except TimeoutError as error:
             raise ConnectionFailure(Failure.TIMED_OUT, type(request).__name__) from error
         return reply

@@ -1,21 +1,25 @@
 """A segment store in memory that clients reach over sockets: the twin behind Pravega's wire protocol.
 
 What is stored and what is answered is the twin's. Here stands what a connection adds (segment-store-wire-protocol 1.3
-to 1.7, 2.4): Hello and KeepAlive, blocks of appends that come in two frames, requests that wait beside others, and the
-end where a segment store would hang up.
+to 1.7, 2.4): Hello and KeepAlive, blocks of appends that come in two frames, requests that wait beside others, tokens,
+and the end where a segment store would hang up.
 
 Concurrency: what appends is answered in its order, all other requests of a connection side by side. One loop.
 """
 
 import asyncio
 import logging
+import math
 import ssl
+import time
 from typing import cast
 
 from sluice.addresses import bare
 from sluice.domain.host import Host
 from sluice.pravega.failure import ConnectionFailure
 from sluice.pravega.memory import Append, InMemorySegmentStore, Writers
+from sluice.pravega.memory_tokens import TokenVerifier
+from sluice.pravega.tokens import expiry_of
 from sluice.pravega.wire import appends, others, refusals, segments
 from sluice.pravega.wire.command import Command, Numbered
 from sluice.pravega.wire.frame import HEADER, MalformedFrame, UnknownCommand, decode, encode, payload_size
@@ -35,9 +39,20 @@ class MemoryStoreServer:
         self.host = Host("", 0)
         self._serving: set[asyncio.Task[None]] = set()
         self._servers: list[asyncio.Server] = []
+        self._verifier: TokenVerifier | None = None
 
-    async def start(self, address: str, port: int = 0, tls: ssl.SSLContext | None = None) -> None:
-        """Listen; port 0 leaves it to the system. Raises OSError if the port is taken."""
+    async def start(
+        self,
+        address: str,
+        port: int = 0,
+        tls: ssl.SSLContext | None = None,
+        verifier: TokenVerifier | None = None,
+    ) -> None:
+        """Listen; port 0 leaves it to the system. Without a verifier tokens are not looked at.
+
+        Raises OSError if the port is taken.
+        """
+        self._verifier = verifier
         sockets = listen(bare(address), port)
         self.host = Host(address, sockets[0].getsockname()[1])
         for one in sockets:
@@ -54,7 +69,7 @@ class MemoryStoreServer:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         serving = cast("asyncio.Task[None]", asyncio.current_task())
         self._serving.add(serving)
-        connection = _Connection(self.store, writer)
+        connection = _Connection(self.store, writer, self._verifier)
         try:
             async with asyncio.TaskGroup() as answers:
                 while True:
@@ -73,11 +88,18 @@ class MemoryStoreServer:
 
 
 class _Connection:
-    """What is known of one connection: its writers, a block that has begun, and its transient segments."""
+    """What is known of one connection: its writers, a block that has begun, and its transient segments.
 
-    def __init__(self, store: InMemorySegmentStore, writer: asyncio.StreamWriter) -> None:
+    It ends when the token of one of its writers does (security 4.7).
+    """
+
+    def __init__(
+        self, store: InMemorySegmentStore, writer: asyncio.StreamWriter, verifier: TokenVerifier | None
+    ) -> None:
         self._store = store
         self._writer = writer
+        self._verifier = verifier
+        self._expiries: list[asyncio.TimerHandle] = []
         self._writers: Writers = {}
         self._block: others.AppendBlock | None = None
         self._transient: list[str] = []
@@ -101,6 +123,8 @@ class _Connection:
 
     def end(self) -> None:
         """It is closed, by whichever side."""
+        for expiry in self._expiries:
+            expiry.cancel()
         for name in self._transient:
             self._store.segments.pop(name, None)
 
@@ -124,12 +148,29 @@ class _Connection:
     async def _answer(self, command: Command) -> None:
         if not hasattr(command, "request_id"):
             raise MalformedFrame(f"{type(command).__name__} is no request")
-        reply = await self._store.call(cast(Numbered, command), None, self._writers)
+        request = cast(Numbered, command)
+        refusal = None if self._verifier is None else self._verifier.refusal(command)
+        if refusal is not None:
+            self._refuse(request, refusal)
+            return
+        reply = await self._store.call(request, None, self._writers)
         self._send(reply)
+        if self._verifier is not None and isinstance(reply, appends.AppendSetup):
+            self._end_with(cast(appends.SetupAppend, command).token)
         if isinstance(command, segments.CreateTransientSegment) and isinstance(reply, segments.SegmentCreated):
             self._transient.append(reply.segment)
         if isinstance(reply, refusals.InvalidEventNumber):
             raise MalformedFrame(f"event number {reply.event_number} of {reply.writer_id}")
+
+    def _refuse(self, request: Numbered, error_code: int) -> None:
+        self._send(refusals.AuthTokenCheckFailed(request.request_id, "", error_code))
+        if error_code == refusals.TOKEN_EXPIRED and isinstance(request, appends.SetupAppend):
+            raise MalformedFrame(f"writer {request.writer_id} has a token that has expired")
+
+    def _end_with(self, token: str) -> None:
+        left_s = expiry_of(token) - time.time()
+        if left_s < math.inf:
+            self._expiries.append(asyncio.get_running_loop().call_later(left_s, self._writer.close))
 
     def _send(self, command: Command) -> None:
         if not self._writer.is_closing():

@@ -94,10 +94,10 @@ def _alternative(name: str) -> str:
 
 
 def _request(name: str, names: str, section: str, days: int, certificate: Path, key: Path, *signed: str) -> None:
-    with tempfile.NamedTemporaryFile("w", suffix=".cnf") as configuration:
-        configuration.write(_EXTENSIONS.format(name=name, names=names))
-        configuration.flush()
-        how = ("-config", configuration.name, "-extensions", section, "-days", str(days))
+    with tempfile.TemporaryDirectory() as folder:
+        configuration = Path(folder) / "openssl.cnf"
+        configuration.write_text(_EXTENSIONS.format(name=name, names=names))
+        how = ("-config", str(configuration), "-extensions", section, "-days", str(days))
         _openssl("req", "-x509", *_NEW_KEY, *how, *signed, "-keyout", str(key), "-out", str(certificate))
 
 

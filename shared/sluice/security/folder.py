@@ -67,7 +67,7 @@ def init(folder: Path, names: Iterable[str] = (), scope: str = "demo", *, replac
             # The accounts come last: with them the folder is complete.
             for file in sorted(Path(new).iterdir(), key=lambda file: file.name == File.ACCOUNTS):
                 file.chmod(0o600)
-                with file.open("rb") as written:
+                with file.open("r+b") as written:
                     os.fsync(written.fileno())
                 file.replace(folder / file.name)
     except OSError as error:

@@ -9,9 +9,9 @@ from sluice.telemetry.metrics import CERTIFICATE_LEFT, CERTIFICATE_RENEWAL
 from sluice.telemetry.scrape import on_scrape
 
 
-def report_certificates(watched: Iterable[Watched[Any]]) -> None:
+def report_certificates(service: str, watched: Iterable[Watched[Any]]) -> None:
     """Have metrics say it of all of these that have certificates, those that are added later included."""
-    on_scrape("certificates", partial(_publish, watched))
+    on_scrape(f"certificates of {service}", partial(_publish, watched))
 
 
 def _publish(watched: Iterable[Watched[Any]]) -> None:

@@ -136,11 +136,13 @@ class HttpServer:
         self._server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign,assignment]
         self._task: asyncio.Task[None] | None = None
 
-    async def start(self) -> None:
-        """Raises OSError if a port is taken."""
+    async def start(self) -> int:
+        """The first port that is listened on, which 0 leaves to the system. Raises OSError if one is taken."""
         # Bound here, because uvicorn would end the process for a taken port.
         listening = listen(self._host, *self._ports)
         self._task = asyncio.get_running_loop().create_task(self._server.serve(listening))
+        port: int = listening[0].getsockname()[1]
+        return port
 
     async def stop(self) -> None:
         self._server.ending.set()

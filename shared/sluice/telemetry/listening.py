@@ -19,11 +19,17 @@ def listening_addresses(host: str) -> tuple[str, ...]:
 
 
 def listen(host: str, *ports: int) -> list[socket.socket]:
-    """Sockets that listen on these ports, each at all addresses of the host. Raises OSError if one is taken."""
+    """Sockets that listen on these ports, each at all addresses of the host. Raises OSError if one is taken.
+
+    Port 0 leaves it to the system: at all addresses the one that it takes at the first.
+    """
     with ExitStack() as bound:
-        sockets = [
-            bound.enter_context(_listen(address, port)) for port in ports for address in listening_addresses(host)
-        ]
+        sockets: list[socket.socket] = []
+        for wanted in ports:
+            port = wanted
+            for address in listening_addresses(host):
+                sockets.append(bound.enter_context(_listen(address, port)))
+                port = sockets[-1].getsockname()[1]
         bound.pop_all()
     return sockets
 

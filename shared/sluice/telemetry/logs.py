@@ -1,5 +1,7 @@
 """Structured logs: one JSON object a line on standard error, with what the code gave as `extra` beside the message.
 
+A line names the service that is at work, where several share the process.
+
 JSON leaves most control characters as they are, and a caller may choose what is logged: those that end a line for
 some readers, or command a terminal, are escaped.
 """
@@ -12,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from sluice.service_context import service_at_work
 from sluice.telemetry import tracing
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
@@ -47,15 +50,15 @@ def extra_of(record: logging.LogRecord) -> dict[str, Any]:
 class JsonFormatter(logging.Formatter):
     def __init__(self, service: str, instance: str) -> None:
         super().__init__()
-        self._service = service
-        self._instance = instance
+        self._own = service, instance
 
     def format(self, record: logging.LogRecord) -> str:
+        service, instance = service_at_work() or self._own
         line: dict[str, Any] = {
             "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z",
             "level": record.levelname.lower(),
-            "service": self._service,
-            "instance": self._instance,
+            "service": service,
+            "instance": instance,
             "logger": record.name,
             "message": record.getMessage(),
         }

@@ -1,6 +1,7 @@
-"""Requests as deliveries: how one is read, and what becomes of one that could not be handled."""
+"""Requests as deliveries: how one is read, and what becomes of one, or of a report, that could not be handled."""
 
 import logging
+from collections.abc import Iterable
 
 import msgspec
 
@@ -15,8 +16,10 @@ from sluice.engine.offsets import RequestFacts
 from sluice.exceptions import in_words
 from sluice.kafka.dead_letters import failed_record_of, send_dead_letter
 from sluice.kafka.requests import Request, decode_request, request_id
-from sluice.kafka.topics import Topic, topics_of
+from sluice.kafka.topics import DEAD_LETTERS, Topic, topics_of
 from sluice.runtime import Runtime
+from sluice.telemetry import metrics
+from sluice.workflows.report_decider import OutgoingRecord
 
 log = logging.getLogger(__name__)
 
@@ -74,3 +77,13 @@ async def dead_letter(runtime: Runtime, delivery: Delivery, error: Exception) ->
     except JournalError as problem:
         # The partition has stopped, or no record can hold the reply: the letter says it all.
         log.error("failure not replied", extra={"request": id, "error": str(problem)})
+
+
+def count_dead_letters(records: Iterable[OutgoingRecord]) -> None:
+    """Log which reports could not be decided on, and count them: what found that has neither log nor metrics."""
+    for record in records:
+        if record.topic == DEAD_LETTERS.name:
+            headers = dict(record.headers)
+            offset, reason = headers["sluice_offset"], headers["sluice_reason"]
+            log.error("dead letter", extra={"key": record.key, "offset": offset, "reason": reason})
+            metrics.DEAD_LETTERS.labels(headers["sluice_topic"]).inc()

@@ -10,7 +10,7 @@ taken from there; and if another driver has written it, or has it forgotten, one
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -47,6 +47,32 @@ class BucketStep(msgspec.Struct):
     rows: list[HistoryRow] = []
     saved: list[OutgoingRecord] = []
     unsaved_since: int | None = None
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What came of a bucket's step: records to send, decisions to keep, and when (epoch ms) it wants the next one.
+
+    `records` is how many it was about, `ends` where those of reports end, by partition. `saved` are records of what it
+    remembers; what has changed there since `unsaved_since` is in none of them. `at` is the time of the batch.
+    """
+
+    sendings: list[OutgoingRecord]
+    rows: list[HistoryRow]
+    bucket: int
+    wake_at: int | None
+    records: int = 0
+    saved: list[OutgoingRecord] = []
+    unsaved_since: int | None = None
+    ends: dict[int, int] = {}
+    at: int = 0
+
+
+def outcome_of(step: BucketStep, bucket: int, records: Sequence[ReportRecord], topic: str, now: int) -> Outcome:
+    """What came of a step about these records, by partition and offset; `topic` is that of the reports."""
+    ends = {record.partition: record.offset + 1 for record in records if record.topic == topic}
+    return Outcome(
+        step.sendings, step.rows, bucket, step.wake_at, len(records), step.saved, step.unsaved_since, ends, now
+    )
 
 
 class BucketDecider:

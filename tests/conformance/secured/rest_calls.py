@@ -66,7 +66,10 @@ _OF_STREAM: tuple[tuple[str, str, Any, int], ...] = (
     ("POST", f"/transactions/{_ID}/abort", None, UPDATE),
     ("POST", f"/transactions/{_ID}/ping", _LEASE, UPDATE),
 )
-_OF_ALL = ("/streams", "/search?q=s", "/overview", "/decisions", "/transactions", "/journal", "/demonstration")
+_OF_ALL = (
+    "/streams", "/streams/loads?name=sec/st", "/search?q=s", "/overview", "/overview/hour", "/decisions",
+    "/transactions", "/journal", "/requests", "/demonstration",
+)  # fmt: skip
 _OURS: tuple[tuple[str, str, Any, Needs], ...] = (
     ("GET", "/scopes", None, needs(READ, _ROOT)),
     ("PUT", "/scopes/made", None, needs(UPDATE, _ROOT)),
@@ -81,8 +84,11 @@ _OURS: tuple[tuple[str, str, Any, Needs], ...] = (
     ("DELETE", "/scopes/sec/readergroups/rg", None, needs(UPDATE, _GROUP)),
     ("GET", "/scopes/sec/tables", None, needs(READ, _SCOPE)),
     ("GET", "/scopes/sec/tables/kv", None, needs(READ, _TABLE)),
+    ("GET", "/scopes/sec/tables/kv/size", None, needs(READ, _TABLE)),
     ("PUT", "/scopes/sec/tables/kv", _TABLE_CONFIG, needs(UPDATE, _SCOPE, _TABLE)),
     ("DELETE", "/scopes/sec/tables/kv", None, needs(UPDATE, _TABLE)),
+    ("GET", "/scopes/sec/streams/st/events", None, needs(READ, _STREAM)),
+    ("GET", "/scopes/sec/tables/kv/entries", None, needs(READ, _TABLE)),
     ("GET", "/scopes/sec/readergroups/rg/readers", None, needs(READ, _GROUP)),
     *(("GET", path, None, needs(READ, _ROOT)) for path in _OF_ALL),
     ("POST", "/demonstration", None, needs(UPDATE, _ROOT)),

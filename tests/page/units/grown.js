@@ -43,6 +43,16 @@ export class Grown {
     this.active = [...this.active.filter((row) => !gone.includes(row)), ...ranges.map((one) => this.born(epoch, one))];
   }
 
+  /** Restore: so many epochs are found behind the back-up, each a millisecond long, and one follows. @param {number} found */
+  restore(found) {
+    for (let number = 0; number <= found; number++) {
+      const epoch = this.epoch(null, number < found ? 'scale' : 'restored');
+      for (const row of this.active) Object.assign(row, {endEpoch: epoch, end: this.at, bytes: 1000});
+      this.active = this.active.map(({low, high}) => this.born(epoch, [low, high]));
+      this.at += 1;
+    }
+  }
+
   /** Commit a transaction of an older epoch: copies of its segments, then of the active ones. @param {number} epoch */
   roll(epoch) {
     const present = this.epochs[this.epochs.length - 1].reference;

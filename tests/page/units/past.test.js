@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
-import {joinHoldings, withGaps} from 'page/pages/holdings.js';
+import {joinHoldings, movesOf, withGaps} from 'page/pages/holdings.js';
 import {ranges} from 'page/pages/partitions.js';
 import {ticks} from 'page/pictures/axis.js';
 import {timelineRows} from 'page/pictures/timeline.js';
@@ -83,4 +83,20 @@ test('ticks of days stand at midnight behind a change of the clock', (t) => {
     times.map((at) => new Date(at).getHours()),
     [0, 0, 0, 0],
   );
+});
+
+test('what went from one store to another together is one move, the latest first', () => {
+  const held = [
+    {container: 0, store: 'a', from: 0, to: 10},
+    {container: 0, store: 'b', from: 15},
+    {container: 1, store: 'a', from: 0, to: 12},
+    {container: 1, store: 'b', from: 15, to: 30},
+    {container: 1, store: 'b', from: 31, to: 40},
+    {container: 1, store: 'a', from: 40},
+    {container: 2, store: 'a', from: 0},
+  ];
+  assert.deepEqual(movesOf(held), [
+    {at: 40, before: 'b', after: 'a', containers: [1], gapMs: 0},
+    {at: 15, before: 'a', after: 'b', containers: [0, 1], gapMs: 5},
+  ]);
 });

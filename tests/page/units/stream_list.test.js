@@ -117,4 +117,9 @@ test('rows are chosen by words, state, scope and tag, and put in order', () => {
   assert.deepEqual(names({tag: 'eu'}), ['orders']);
   assert.deepEqual(names({sort: '-epoch'}), ['more-orders', 'bills', 'orders']);
   assert.deepEqual(names({scope: 'b'}), []);
+  const byLength = chosen(rows, {sort: '-rate'}, ({name}) => name.length);
+  assert.deepEqual(
+    byLength.map(({name}) => name),
+    ['more-orders', 'orders', 'bills'],
+  );
 });

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 import {UNLIMITED} from 'page/core/format.js';
-import {bytesOf, hexLines, letterGroups} from 'page/pages/letter-values.js';
+import {bytesOf, hexLines} from 'page/core/values.js';
+import {letterGroups} from 'page/pages/letter-values.js';
 import {retentionText, scalingText} from 'page/pages/stream/config-words.js';
 import {groupsOf} from 'page/pages/workflow-groups.js';
 import {WRITTEN} from 'page/parts/actions.js';

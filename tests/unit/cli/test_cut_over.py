@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -199,6 +200,32 @@ def test_an_original_that_goes_on_to_change_is_not_imported(system: System, monk
         refused = system.cut_over(wait_s=SOON_S)
     assert refused.code == 1 and "changed between its last two readings" in refused.err
     assert system.records == [HELD] * 3
+
+
+def test_segments_are_asked_for_once_unless_the_original_goes_on_to_change_their_stream(
+    system: System, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    questions: Counter[str] = Counter()
+
+    class Leaving(MemoryNodes):
+        """The last controller changes a stream and ends when it was looked at."""
+
+        def children(self, path: str) -> list[str]:
+            if system.records and self.all.pop(CONTROLLER, None) is not None:
+                changed = msgspec.structs.replace(orders(), cold_until={RIGHT.id: T})
+                with ThreadPoolExecutor(1) as aside:
+                    aside.submit(asyncio.run, system.original.put_stream("orders", changed)).result()
+            return super().children(path)
+
+    def ask(moment: str, request: str, name: str) -> None:
+        questions[name] += moment == "before" and request == "GetStreamSegmentInfo"
+
+    monkeypatch.setattr(system.original, "nodes", Leaving(system.original.nodes.all))
+    system.original.store.fault = ask
+    with server(system.port, is_sluice=True):
+        done = system.cut_over(wait_s=SOON_S)
+    assert done.code == 0 and "1 of 6" in done.out and "6 of 6" in done.out
+    assert questions[segment_name(SCOPE, "orders", RIGHT.id)] == 2 and questions[segment_name(SCOPE, "_RGtill", 0)] == 1
 
 
 def test_a_controller_that_comes_back_before_the_release_stops_it(

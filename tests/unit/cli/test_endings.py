@@ -183,8 +183,8 @@ def test_every_command_has_the_options_of_all() -> None:
     assert {name.partition(" ")[0] for name in leaves} == {
         "about", "audit", "backup", "config", "container", "context", "custom-resources", "dead-letter", "decision",
         "demonstration", "diagnose", "follow", "journal", "member", "migrate", "overview", "partition", "reader-group",
-        "scope", "search", "security", "snapshot", "stream", "table", "topic", "trace", "transaction", "verify",
-        "what-if", "workflow",
+        "request", "scope", "search", "security", "snapshot", "stream", "table", "topic", "trace", "transaction",
+        "verify", "what-if", "workflow",
     }  # fmt: skip
     for name, leaf in leaves.items():
         assert {"json", "api", "kafka"} <= {parameter.name for parameter in leaf.params}, name

@@ -245,3 +245,21 @@ def test_what_is_not_there_sealed_or_not_permitted_is_refused(
 
 def test_a_terminal_is_not_commanded_by_an_event() -> None:
     assert as_line(b"a\tb\n \x1b[2J\xff \xc3\xa9") == "a\tb\\n \\x1b[2J\\xff é".encode()
+
+
+def test_last_events_are_shown_by_segment_with_what_was_not_read(cli: Cli) -> None:
+    found = {
+        "items": [
+            {"segment": 1, "offset": 8, "next": 22, "data": {"value": "a\nb\x1b[2J", "encoding": "text", "size": 6}},
+        ],
+        "segments": [{"id": 1, "length": 22}, {"id": 4294967298, "problem": "no answer within 5 s"}],
+        "moreSegments": 3,
+        "next": {"1": 22},
+    }
+    cli.answers[f"GET {ONE}/events?limit=20"] = found
+    shown = cli("stream", "events", "demo/orders").out
+    for part in ("1.#epoch.0", "8", "a\\nb\\x1b[2J", "segment 2.#epoch.1: no answer within 5 s", "3 more segments"):
+        assert part in shown
+    cli.answers[f"GET {ONE}/events?limit=5&segment=1&from=1%3D8"] = found
+    command = ("stream", "events", "demo/orders", "--segment", "1.#epoch.0", "--from", "1=8", "--limit", "5", "--json")
+    assert cli(*command).document == found

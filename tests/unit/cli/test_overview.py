@@ -37,6 +37,23 @@ def test_a_gateway_says_who_you_are(cli: Cli) -> None:
     assert "not logged in" in cli("about").out
 
 
+def test_the_last_hour_is_a_line_for_each_minute(cli: Cli) -> None:
+    minute = {
+        "at": 1_700_000_000_000,
+        "changes": 7,
+        "commits": 2,
+        "aborts": 1,
+        "open": 4,
+        "waiting": 3,
+        "silent": 0,
+        "bytes": 9,
+    }
+    first = {name: value for name, value in minute.items() if name not in ("open", "waiting", "bytes")}
+    cli.answers["GET /overview/hour"] = {"bucketMs": 60_000, "to": 1_700_000_010_000, "items": [first, minute]}
+    lines = [line.split()[2:] for line in cli("overview", "--hour").out.splitlines() if ":" in line]
+    assert lines == [["7", "2", "1", "0"], ["7", "2", "1", "4", "3", "0", "9"]]
+
+
 def test_changes_are_followed_over_the_end_of_a_feed(cli: Cli) -> None:
     cli.answers["GET /events?of=stream%3Ademo%2Forders%2Ccluster"] = feed(HELLO, ("changed", CHANGED), EXPIRED)
     cli.answers["GET /events?of=stream%3Ademo%2Forders%2Ccluster&since=5.7"] = feed(HELLO, ("many", {}), STOPPING)

@@ -23,7 +23,7 @@ from sluice.domain.cluster.decide import (
     moves,
 )
 from sluice.domain.cluster.events import ContainersAssigned, MemberLeft, StoreDrained
-from sluice.domain.cluster.state import CLUSTER, Cluster, cluster_of, uncovered
+from sluice.domain.cluster.state import CLUSTER, SILENCES_KEPT_MS, Cluster, Silence, cluster_of, uncovered
 from sluice.domain.decision import Context, Decision, Reply, refusal
 from sluice.domain.events import Event
 from sluice.domain.host import Host
@@ -283,6 +283,23 @@ def test_a_container_is_out_from_its_first_silence_to_the_last_answer_that_was_m
     view.fold(assigned({0: B, 1: B, 2: B}, B, ms=14), MemberLeft(instance="a", at=NOW + 14))
     hears("b", ms=15)
     assert outages(cluster_of(view), 3) == {}
+
+
+def test_silences_that_ended_are_remembered_for_an_hour() -> None:
+    def hears(*unresponsive: int, ms: int) -> None:
+        said = Heartbeat("a", "a", {}, started_at=NOW, unresponsive=unresponsive)
+        view.fold(*decide_heartbeat(view, said, at(ms)).events)
+
+    view = View(assigned({0: A, 1: A}, A))
+    hears(ms=1)
+    hears(0, 1, ms=5)
+    hears(1, ms=8)
+    hears(ms=9)
+    ended = (Silence(0, NOW + 5, NOW + 8), Silence(1, NOW + 5, NOW + 9))
+    assert cluster_of(view).silences == ended
+    hears(1, ms=20)
+    view.fold(MemberLeft(instance="a", at=NOW + 8 + SILENCES_KEPT_MS))
+    assert cluster_of(view).silences == (ended[1], Silence(1, NOW + 20, NOW + 8 + SILENCES_KEPT_MS))
 
 
 def test_the_store_of_an_outage_is_the_one_that_ran_the_container_when_it_began() -> None:

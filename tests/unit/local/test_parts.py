@@ -8,9 +8,9 @@ import pytest
 
 from sluice_local import bookie, checks, java, kafka, segment_store, stamp
 from sluice_local.errors import MissingPrerequisite, UnusableState
-from sluice_local.part import StopRank
+from sluice_local.part import Part, StopRank
 from sluice_local.parts import parts_of
-from sluice_local.settings import LocalSettings
+from sluice_local.settings import LocalSettings, Profile
 
 
 @pytest.fixture
@@ -74,6 +74,34 @@ def test_the_memory_of_a_segment_store_is_divided(tmp_path: Path) -> None:
     store = segment_store.part(LocalSettings(home=tmp_path, segment_store_memory_mib=4096), 0, ())
     assert {"-Xmx2048m", "-XX:MaxDirectMemorySize=2048m"} <= set(store.command)
     assert any(f"pravegaservice.cache.size.max={2**30}\n" in text for text in store.files.values())
+
+
+def test_a_small_system_has_one_process_of_all_services_and_less_memory_on_the_same_data(tmp_path: Path) -> None:
+    full, small = ({part.name: part for part in parts_of(LocalSettings(home=tmp_path, profile=p))} for p in Profile)
+    (services,) = (part for part in small.values() if part.stop_rank == StopRank.SERVICE)
+    assert services.environment["SLUICE_BESIDE"] == "stream_workflows,cluster_manager,txn_manager"
+    assert "without Spark" in services.address
+    assert {part.folder for part in small.values()} <= {part.folder for part in full.values()}
+    for name in ("kafka", "zookeeper", "bookie", "segment-store-0"):
+        assert heap_mib(small[name]) < heap_mib(full[name])
+
+
+@pytest.mark.parametrize(("count", "decides"), [("1", "true"), ("0", "false")])
+def test_a_small_system_decides_by_policies_unless_it_shall_have_no_retention_spark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: str, decides: str
+) -> None:
+    monkeypatch.setenv("SLUICE_RETENTION_SPARKS", count)
+    (services,) = (
+        part
+        for part in parts_of(LocalSettings(home=tmp_path, profile=Profile.SMALL))
+        if part.stop_rank == StopRank.SERVICE
+    )
+    assert services.environment["SLUICE_DECIDES_POLICIES"] == decides
+
+
+def heap_mib(part: Part) -> int:
+    (heap,) = (option for option in part.command if option.startswith("-Xmx"))
+    return int(heap.removeprefix("-Xmx").removesuffix("m"))
 
 
 def test_no_part_is_stopped_before_those_that_use_it(settings: LocalSettings) -> None:

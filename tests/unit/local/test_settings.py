@@ -119,3 +119,11 @@ def test_a_bad_setting_is_named(
     assert main() == 2
     error = capsys.readouterr().err
     assert error.startswith(f"setting {variable}") and problem in error
+
+
+@pytest.mark.parametrize(("count", "problem"), [("2", "at most 1 with PROFILE=small"), ("0", "1 with PROFILE=small")])
+def test_a_small_system_has_one_of_each_service(monkeypatch: pytest.MonkeyPatch, count: str, problem: str) -> None:
+    monkeypatch.setenv("PROFILE", "small")
+    monkeypatch.setenv("SLUICE_TXN_MANAGERS", count)
+    with pytest.raises(ValidationError, match=problem):
+        LocalSettings()

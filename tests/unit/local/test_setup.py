@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sluice_local import jars, setup
+from sluice_local import checks, jars, setup
 from sluice_local.errors import LocalError
 from sluice_local.ownership import SupervisorRecord, record_path
 from sluice_local.process import start_ticks
@@ -77,7 +77,7 @@ def test_archives_of_classes_are_made_anew_when_java_changes(tmp_path: Path) -> 
     program.write_text(f'#!/bin/sh\nmkdir -p {jars_dir}/classes; echo "$@" >> {runs}\n')
     program.chmod(0o755)
     for version in ("17", "17", "21"):
-        setup.class_archives(tmp_path, jars_dir, version)
+        setup.class_archives(tmp_path, jars_dir, version, program)
     assert runs.read_text().splitlines() == [f"-m sluice_local.archives {tmp_path} {jars_dir}"] * 2
 
 
@@ -88,9 +88,9 @@ def test_a_set_up_goes_on_without_archives_of_classes(tmp_path: Path, capsys: py
     program.parent.mkdir(parents=True)
     program.write_text(f"#!/bin/sh\necho run >> {runs}; echo no memory; exit 1\n")
     program.chmod(0o755)
-    setup.class_archives(tmp_path, jars_dir, "17")
+    setup.class_archives(tmp_path, jars_dir, "17", program)
     assert "no memory" in capsys.readouterr().out
-    setup.class_archives(tmp_path, jars_dir, "17")
+    setup.class_archives(tmp_path, jars_dir, "17", program)
     assert runs.read_text() == "run\n", "it is not tried once more"
 
 
@@ -99,7 +99,7 @@ def test_set_ups_that_share_a_folder_of_jars_follow_one_another(
 ) -> None:
     shared, fetching, go_on = tmp_path / "jars", threading.Semaphore(0), threading.Semaphore(0)
 
-    def fetch(folder: Path, _report: object) -> None:
+    def fetch(folder: Path, _report: object, _programs: object) -> None:
         assert folder == shared
         fetching.release()
         assert go_on.acquire(timeout=ENDS_S)
@@ -119,6 +119,26 @@ def test_set_ups_that_share_a_folder_of_jars_follow_one_another(
             go_on.release(2)
         for one in set_ups:
             one.result(ENDS_S)
+
+
+@pytest.mark.parametrize(
+    ("profile", "fetched"), [("small", ["kafka", "data-plane"]), ("", ["kafka", "data-plane", "spark"])]
+)
+def test_a_small_system_needs_no_jars_of_spark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, profile: str, fetched: list[str]
+) -> None:
+    bin_folder, requested = tmp_path / "bin", tmp_path / "requested"
+    bin_folder.mkdir()
+    (bin_folder / "mvn").write_text(f'#!/bin/sh\nbasename "$3" .pom.xml >> {requested}\n')
+    (bin_folder / "mvn").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{bin_folder}:{os.environ['PATH']}")
+    monkeypatch.setenv("PROFILE", profile)
+    monkeypatch.setenv("SLUICE_JARS", str(tmp_path / "jars"))
+    for name, does_nothing in (("environment", lambda _home: None), ("class_archives", lambda *_: None)):
+        monkeypatch.setattr(setup, name, does_nothing)
+    monkeypatch.setattr(checks, "require_java", lambda: "17")
+    setup.set_up(tmp_path / "home")
+    assert requested.read_text().split() == fetched
 
 
 def has_own(venv: Path) -> bool:

@@ -1,4 +1,4 @@
-"""Topics with given records at given times, as jobs about the past read them."""
+"""Topics with given records at given times, as jobs about the past read them, and a limit of how many they read."""
 
 import msgspec
 from unit.cli.memory import MemorySource
@@ -14,6 +14,22 @@ from sluice.domain.stream.retention import RetentionReport
 from sluice.domain.stream.traffic import ScaleReport
 from sluice.engine.record import Entry, Record
 from sluice.kafka.topics import JOURNAL, RETENTION, SCALE
+from sluice.lookback.jobs import JobLimit
+
+
+class Steps:
+    """A clock that goes on by one with each look: so a limit is a number of records."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        self.now += 1
+        return self.now
+
+
+def limit(looks: int) -> JobLimit:
+    return JobLimit(max_s=looks, clock=Steps())
 
 
 class RecordedTopics(MemorySource):

@@ -66,6 +66,9 @@ def test_decisions_of_a_span_come_the_latest_first_of_one_stream_or_of_all() -> 
     assert [one.code for one in ask(topics, stream=X).items] == ["steady", "split"]
     assert [one.code for one in ask(topics, kind=DecisionKind.RETENTION).items] == ["no-cut"]
     assert [one.code for one in ask(topics, code="split").items] == ["split"]
+    decided(topics, X, NOW - 20 * MINUTE, "merge", acts=True)
+    assert [one.code for one in ask(topics, acts=True).items] == ["merge"]
+    assert [one.code for one in ask(topics, acts=False).items] == ["steady", "no-cut", "split"]
 
 
 def test_pages_have_each_decision_once() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from unit.cli.memory import PARTITIONS, History, MemorySource
 from unit.cli.snapshots import snapshot_of
+from unit.lookback.recorded import limit
 
 from sluice.domain.config import StreamConfig
 from sluice.domain.scope.commands import CreateScope
@@ -18,7 +19,7 @@ from sluice.lookback import backwards, jobs, tracing_job
 from sluice.lookback.describing import STREAM, ResourceQuestion
 from sluice.lookback.errors import LookbackError, TimeIsOverError
 from sluice.lookback.folded import FoldedPartitions
-from sluice.lookback.jobs import JobLimit, run_job
+from sluice.lookback.jobs import run_job
 from sluice.lookback.progress import unseen
 from sluice.lookback.searching import JOURNAL_SEARCH, FoundEvent, FoundEvents, SearchQuestion
 from sluice.lookback.source import KafkaRecord, Span
@@ -42,21 +43,6 @@ def history() -> History:
     found.ask(SealStream("demo", "orders"), "seal")
     found.finish_seal("demo", "orders", "seal")
     return found
-
-
-class Steps:
-    """A clock that goes on by one with each look: so a limit is a number of records."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        self.now += 1
-        return self.now
-
-
-def limit(looks: int) -> JobLimit:
-    return JobLimit(max_s=looks, clock=Steps())
 
 
 class Counted(MemorySource):

@@ -3,15 +3,16 @@
 import msgspec
 import pytest
 from support.decisions import halves, hot, sampled
-from unit.lookback.recorded import RecordedTopics
+from unit.lookback.recorded import RecordedTopics, limit
 
 from sluice.domain.ids import StreamId
 from sluice.domain.stream.retention import SizedCut
 from sluice.domain.stream.traffic import Direction
 from sluice.insight.reported import ReportedModel
 from sluice.kafka.topics import RETENTION, SCALE
-from sluice.lookback.jobs import run_job
-from sluice.lookback.reported import REPORTED, ReportedQuestion
+from sluice.lookback.errors import TimeIsOverError
+from sluice.lookback.jobs import JobLimit, run_job
+from sluice.lookback.reported import DAY_MS, MAX_SPAN_MS, REPORTED, ReportedQuestion
 
 NOW = 1_700_000_000_000
 MINUTE = 60_000
@@ -25,8 +26,10 @@ def topics() -> RecordedTopics:
     return found
 
 
-def ask(topics: RecordedTopics, *segments: int, creation_id: str = "i") -> ReportedModel:
-    return run_job(REPORTED, ReportedQuestion(X, creation_id, frozenset(segments)), topics, NOW)
+def ask(
+    topics: RecordedTopics, *segments: int, creation_id: str = "i", within: JobLimit | None = None
+) -> ReportedModel:
+    return run_job(REPORTED, ReportedQuestion(X, creation_id, frozenset(segments)), topics, NOW, limit=within)
 
 
 def shown(found: ReportedModel) -> list[tuple[int, str, int, int]]:
@@ -73,3 +76,21 @@ def test_the_retention_set_is_measured_from_the_head(topics: RecordedTopics) -> 
     topics.report(sampled("x", NOW - MINUTE, 0, policy=None, sample=None))
     gone = ask(topics, 0)
     assert (gone.retention_set.at, gone.retention_reported_at) == ([], NOW - MINUTE)
+
+
+def test_samples_of_a_stream_without_a_retention_are_no_reports_on_it(topics: RecordedTopics) -> None:
+    topics.report(sampled("x", NOW - MINUTE, 1000, policy=None))
+    assert ask(topics, 0).retention_reported_at is None
+
+
+def test_where_there_is_no_time_for_a_week_the_reports_of_the_last_day_are_taken_in(topics: RecordedTopics) -> None:
+    days = (6, 5, 4, 3, 2, 0)
+    for day in days:
+        topics.report(sampled("x", NOW - day * DAY_MS - MINUTE, 1000 * (7 - day)))
+    whole = ask(topics, 0)
+    assert (len(whole.retention_set.at), whole.searched_to, whole.complete) == (6, NOW - MAX_SPAN_MS, True)
+    later = ask(topics, 0, within=limit(8))
+    assert later.retention_set.at == [NOW - MINUTE]
+    assert (later.searched_to, later.complete) == (NOW - DAY_MS, False)
+    with pytest.raises(TimeIsOverError):
+        ask(topics, 0, within=limit(2))

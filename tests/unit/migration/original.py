@@ -1,6 +1,6 @@
 """A small original in memory: its tables and segments in the twin of the segment store, its nodes in a dictionary."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from uuid import UUID, uuid5
 
 import msgspec
@@ -39,6 +39,13 @@ class MemoryNodes:
     def children(self, path: str) -> list[str]:
         below = f"{path}/" if path else ""
         return sorted({one.removeprefix(below).split("/")[0] for one in self.all if one.startswith(below)})
+
+    def below(self, path: str) -> Iterator[tuple[str, bytes, int]]:
+        found = self.get(path)
+        if found is not None:
+            yield path, *found
+            for child in self.children(path):
+                yield from self.below(f"{path}/{child}")
 
     def put(self, path: str) -> None:
         self.all.setdefault(path, b"")

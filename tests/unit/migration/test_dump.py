@@ -17,7 +17,7 @@ from sluice_cli.errors import RefusedError
 from sluice_cli.migration import records as r
 from sluice_cli.migration import tables as t
 from sluice_cli.migration.difference import differences
-from sluice_cli.migration.dump import DECODED, MANIFEST, THINGS, Dump, Manifest, dump
+from sluice_cli.migration.dump import DECODED, MANIFEST, THINGS, Dump, Manifest, dump, write_decoded
 from sluice_cli.migration.model import KeyValueTable, ReaderGroup, Stream
 from sluice_cli.migration.raw import Name, Raw
 from sluice_cli.migration.source import PAGE_ENTRIES, Containers, Source
@@ -53,6 +53,7 @@ async def test_a_dump_says_all_that_the_original_knows(original: Original, tmp_p
     assert stream.transactions == {2: {TRANSACTION: OPEN}}
     assert isinstance(till, ReaderGroup) and till.id == id_of("till")
     assert (KeyValueTable, "stock") in things
+    write_decoded(tmp_path, unseen)
     assert (tmp_path / DECODED).read_bytes().count(b"\n") == 7
 
 
@@ -67,6 +68,12 @@ async def test_a_table_of_more_than_a_page_is_read_to_its_end(original: Original
     await original.put(t.DELETED_TABLES, t.Numbers(numbers={f"shop/{number}": number for number in range(count)}))
     await dumped(original, tmp_path)
     assert len(Dump(tmp_path).cluster.deleted_tables) == count
+
+
+async def test_a_table_of_few_large_values_is_read_to_its_end(original: Original) -> None:
+    await original.put_values(t.SCOPES, {str(number): b"v" * 500_000 for number in range(9)})
+    found = await original.source().table(t.SCOPES)
+    assert found is not None and len(found.entries) == 10
 
 
 class Changing(Source):
@@ -95,11 +102,21 @@ async def test_what_changes_between_two_readings_is_named_and_the_later_one_coun
     assert (await dumped(original, tmp_path)).changed == ()
 
 
+async def test_of_nodes_only_what_is_brought_along_counts_as_changed(original: Original, tmp_path: Path) -> None:
+    await dumped(original, tmp_path)
+    owner = "buckets/ownership/0"
+    original.nodes.all[owner] = b"one"
+    assert (await dumped(original, tmp_path, rounds=1)).changed == ()
+    assert owner in Dump(tmp_path).nodes()
+    original.nodes.all["counter"] = (COUNTER + 1).to_bytes(12)
+    assert [name.name for name in (await dumped(original, tmp_path, rounds=1)).changed] == ["counter"]
+
+
 async def test_what_did_not_become_longer_is_not_read_again(original: Original, tmp_path: Path) -> None:
     read: list[str] = []
 
     def note(moment: Moment, request: str, name: str) -> None:
-        if moment == "before" and request == "ReadTableEntries" and "/orders/" in name:
+        if moment == "before" and request == "ReadTableEntries":
             read.append(name.rpartition("/")[2].partition(".")[0])
 
     await original.put_transactions("orders", 2, {TRANSACTION: OPEN})
@@ -107,7 +124,8 @@ async def test_what_did_not_become_longer_is_not_read_again(original: Original, 
     await original.put_transactions("orders", 2, {TRANSACTION: msgspec.structs.replace(OPEN, lease_expiry_ms=T + 1)})
     original.store.fault = note
     assert (await dumped(original, tmp_path)).changed == (ORDERS,)
-    assert set(read) == {"epochsWithTransactions", "transactionsInEpoch-2"}
+    # Scopes show where the original keeps its metadata.
+    assert set(read) == {"scopes", "epochsWithTransactions", "transactionsInEpoch-2"}
 
 
 async def test_a_dump_that_was_ended_goes_on_where_it_was(original: Original, tmp_path: Path) -> None:

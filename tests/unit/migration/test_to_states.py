@@ -18,19 +18,18 @@ from support.originals import (
     table,
     transaction,
 )
+from unit.migration.imported import NOW, ST, Imported, imported, uuids
 from unit.migration.original import Original, id_of
 
-from sluice.backup.restoring import records
 from sluice.domain.cluster.state import CLUSTER, cluster_of
 from sluice.domain.config import GroupRetention
 from sluice.domain.host import Host
 from sluice.domain.ids import GroupId, StreamId, TableId
-from sluice.domain.model import DomainModel, decode_record, encode_record
 from sluice.domain.reader_group.state import ReaderGroup
 from sluice.domain.scope.state import is_deleted_recursively
 from sluice.domain.segment import number_of, segment_id
 from sluice.domain.stream import cuts, queries
-from sluice.domain.stream.scale import ScaleProgress, progress
+from sluice.domain.stream.scale import ScaleProgress, add_epoch, progress
 from sluice.domain.stream.state import DeletedStream, Stream, StreamState
 from sluice.domain.table.state import DeletedTable, Table
 from sluice.domain.transaction import batch
@@ -38,53 +37,17 @@ from sluice.domain.transaction.commands import AbortReason
 from sluice.domain.transaction.index import transactions_of
 from sluice.domain.transaction.state import EndedTransaction, Transaction, TransactionState, find_transaction
 from sluice.domain.workflow import WorkflowKind, running
-from sluice.engine.fold import GuardedReader, Outcome, PartitionView
-from sluice.engine.partition import partition_keys, partition_of
 from sluice.lookback.progress import unseen
 from sluice_cli.errors import RefusedError
 from sluice_cli.migration import model
 from sluice_cli.migration import records as r
 from sluice_cli.migration.dump import Dump, dump
 from sluice_cli.migration.tables import of_stream
-from sluice_cli.migration.to_states import Taken, take
+from sluice_cli.migration.to_states import take
 from sluice_cli.migration.to_stream import UnfitError
 from sluice_cli.migration.to_transactions import GRACE_MS
 
-NOW = T + 10**9
-ST = StreamId(SCOPE, "st")
 Status = r.TransactionStatus
-
-
-class Imported:
-    """The views of a journal into which an original was imported."""
-
-    def __init__(self, taken: Taken, partitions: int = 1) -> None:
-        self.remarks = taken.remarks
-        self.views = [PartitionView(DomainModel(), key) for key in partition_keys(partitions)]
-        for found in records(taken.backed_up, partitions, "imported", 0, NOW, "test"):
-            view = self.views[found.partition]
-            outcomes = view.fold(decode_record(encode_record(found.record)), view.next_offset, NOW)
-            assert set(outcomes) == {Outcome.COUNTED}
-
-    def reader(self, key: str = ST.key) -> GuardedReader:
-        return GuardedReader(self.views[partition_of(key, len(self.views))])
-
-    def __getitem__(self, id: Any) -> Any:
-        return self.reader(id.key).get(id.aggregate)
-
-    @property
-    def stream(self) -> Stream:
-        found = self[ST]
-        assert isinstance(found, Stream)
-        return found
-
-
-def imported(*things: model.Thing, left_out: tuple[str, ...] = (), **cluster: Any) -> Imported:
-    return Imported(take(MemoryOriginal(*things, **cluster), NOW, left_out))
-
-
-def uuids(stream: Imported, which: str) -> list[str]:
-    return list(getattr(transactions_of(stream.reader(), ST), which))
 
 
 # What was answered stays the same.
@@ -205,6 +168,20 @@ def test_a_scale_that_was_submitted_is_carried_out_with_the_same_segments(state:
     assert replacement is not None and replacement.seals == (0,)
     assert [s.id for s in replacement.creates] == [segment_id(1, 2), segment_id(1, 3)]
     assert progress(stream, 0) is ScaleProgress.RUNNING
+
+
+def test_what_a_scale_may_have_sealed_has_its_successors_at_once() -> None:
+    """A writer that finds none takes the stream for sealed, and never writes again."""
+    growing = GrowingStream(segments=2)
+    growing.scale(0, 1, 2)
+    created = tuple(r.NewSegment(s.id, (r.Range(s.low, s.high),)) for s in growing.active if s.creation_epoch)
+    scaling = {"transition": r.EpochTransition(0, T + 5, (0,), created), "current_epoch": 0}
+    growing.fields = {"state": r.StateRecord(r.StreamState.SCALING), **scaling}
+    found = imported(growing.stream())
+    successors = queries.successors_with_predecessors(found.stream, 0)
+    assert [(segment.id, before) for segment, before in successors] == [(new.id, [0]) for new in created]
+    assert found.stream.active == 0 and found.stream.next_number == 4 and running(found.stream) is not None
+    assert add_epoch(found.reader(), ST).events == (), "the epoch is not added once more"
 
 
 @pytest.mark.parametrize("state", [r.StreamState.SCALING, r.StreamState.COMMITTING_TXN, r.StreamState.UPDATING])
@@ -340,6 +317,20 @@ def test_a_batch_that_has_begun_to_roll_goes_on_as_the_same_batch() -> None:
         tuple(map(str, ids)),
     )
     assert batch.targets(found.stream, commits.workflow.transactions, rolls=True) == {0: segment_id(2, 0)}
+    successors = [cuts.successors(found.stream, segment) for segment in found.stream.active_epoch.segments]
+    assert [[s.id for s in each] for each in successors] == [[segment_id(2, 0)]] * 2
+
+
+def test_a_roll_whose_duplicates_have_no_sizes_has_sealed_nothing_and_merges_again() -> None:
+    growing = GrowingStream()
+    growing.scale(0, 1, 2)
+    id = transaction(0, 1)
+    growing.fields["committing"] = r.CommittingTransactions(0, (id,), 1)
+    growing.fields["current_epoch"] = 1
+    growing.fields["size_shards"] = {0: r.SealedSizes(dict(growing.sizes))}
+    growing.roll(0)
+    found = with_transactions(growing, (id, active(Status.COMMITTING, 1)))
+    assert not batch.has_rolled(found.stream)
 
 
 def test_a_batch_that_has_rolled_but_for_its_end_is_committed() -> None:

@@ -97,6 +97,12 @@ def test_it_is_what_the_batch_job_says_of_the_same_reports() -> None:
         ]
 
 
+def test_samples_of_a_stream_without_a_retention_are_no_reports_to_replay() -> None:
+    samples = [sampled("x", NOW + i * MINUTE, 100 * i, policy=None) for i in range(3)]
+    found = ask(RetentionPolicy(RetentionType.SIZE, 50, 1 << 62), *samples)
+    assert found.notes == [NO_REPORTS] and found.kept is not None and found.kept.at == []
+
+
 def test_without_reports_there_is_nothing_to_say() -> None:
     found = ask(OtherScaling(min_segments=2))
     assert found.would == [] and found.notes == [NO_REPORTS]

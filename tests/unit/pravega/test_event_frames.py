@@ -10,6 +10,7 @@ from sluice.pravega.event_frames import (
     MalformedEvents,
     SplitEvents,
     StoredEvent,
+    find_event,
     frame_event,
     split_events,
 )
@@ -58,6 +59,41 @@ def test_an_event_that_is_too_large_is_malformed_before_all_of_it_is_there() -> 
     with pytest.raises(MalformedEvents, match="event of 4 bytes at 7"):
         split_events(framed(b"1234")[:HEADER_BYTES], 7, max_event_bytes=3)
     assert split_events(framed(bytes(9_000_000))[:HEADER_BYTES], 0).next_bytes == 9_000_008, "no limit of its own"
+
+
+words = st.text("abc", min_size=1, max_size=20).map(str.encode)
+
+
+@given(st.lists(words, max_size=8), st.integers(0, 200))
+def test_an_event_is_found_behind_the_first_whole_one_wherever_the_bytes_begin(events: list[bytes], cut: int) -> None:
+    whole = [event.start for event in split_events(framed(*events), 0).events if event.start >= cut]
+    found = find_event(framed(*events)[cut:])
+    assert found == (whole[1] - cut if len(whole) > 1 else None)
+
+
+def test_an_event_that_holds_events_is_found_as_a_whole() -> None:
+    outer = framed(framed(b"one", b"two", b"three"))
+    rest = b"rest of an event"
+    assert find_event(rest + framed(b"a") + outer) == len(rest + framed(b"a"))
+    assert find_event(rest + outer) is None, "nor are those within it events"
+
+
+@pytest.mark.parametrize("size", [1, 7, 256, 994])
+def test_zeros_are_no_events(size: int) -> None:
+    data = framed(bytes(size), bytes(size), b"a", b"b")
+    starts = {event.start for event in split_events(data, 0).events}
+    for cut in range(HEADER_BYTES, size + HEADER_BYTES):
+        found = find_event(data[cut:])
+        assert found is not None and found + cut in starts
+    # Time in proportion to the square of the bytes would be hours.
+    assert find_event(bytes(2**18)) is find_event(bytes(2**18) + b"a") is None
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"no frames at all" * 9, framed(b"a", b"b") + b"raw", framed(b"a", b"b")[:-1], bytes(8)]
+)
+def test_bytes_that_do_not_end_with_two_events_tell_of_none(data: bytes) -> None:
+    assert find_event(data) is None
 
 
 @given(some_events, st.lists(st.integers(1, 30)), st.integers(0, 10**12))

@@ -1,7 +1,9 @@
 """The twin of the segment store over sockets: the common suite, and what clients of others send it."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -12,11 +14,14 @@ from sluice.domain.host import Host
 from sluice.pravega import InMemorySegmentStore, SegmentStoreClient
 from sluice.pravega.event_frames import frame_event
 from sluice.pravega.memory_server import MemoryStoreServer
+from sluice.pravega.memory_tokens import TOKEN_CHECK_FAILED, TokenVerifier
 from sluice.pravega.wire import appends, others, refusals, segments, tables
 from sluice.pravega.wire.command import Command
 from sluice.pravega.wire.fields import NOT_EXISTS, TableEntry, TableKey
 from sluice.pravega.wire.frame import HEADER, decode, encode, payload_size
 from sluice.pravega.wire.hello import Hello, KeepAlive
+from sluice.pravega.wire.refusals import TOKEN_EXPIRED
+from sluice.security.tokens import signed
 
 NAME = "s/t/0.#epoch.0"
 NOTHING = segments.NULL_ATTRIBUTE_VALUE
@@ -256,3 +261,72 @@ async def test_a_reply_that_no_frame_takes_ends_the_connection_and_is_logged(
 
 def _large(key: bytes) -> TableEntry:
     return _entry(key, NOT_EXISTS, bytes(1024 * 1024))
+
+
+KEY = b"key of the store"
+SCOPE, STREAM = "prn::/scope:s", "prn::/scope:s/stream:t"
+
+
+@pytest.fixture
+async def guarded(server: MemoryStoreServer) -> AsyncIterator[Peer]:
+    """A connection to a server of the same store that verifies tokens."""
+    guard = MemoryStoreServer(server.store)
+    await guard.start("127.0.0.1", verifier=TokenVerifier(KEY))
+    yield await Peer.of(guard.host)
+    await guard.stop()
+
+
+def token(*opened: str, permission: str = "READ", key: bytes = KEY, **claims: int) -> str:
+    return signed(key, {**dict.fromkeys(opened, permission), **claims})
+
+
+@pytest.mark.parametrize(
+    ("given", "refusal"),
+    [
+        (token(STREAM), None),
+        (token(SCOPE), None),
+        (token("s/", NAME), None),
+        (token("*", exp=1 << 40), None),
+        (token("prn::/scope:s/stream:other", f"{STREAM}/0"), TOKEN_CHECK_FAILED),
+        (token(STREAM, permission="NONE"), TOKEN_CHECK_FAILED),
+        (token(STREAM, key=b"another key"), TOKEN_CHECK_FAILED),
+        (token(STREAM, exp=1_000_000), TOKEN_EXPIRED),
+        (token(STREAM) + "A", TOKEN_CHECK_FAILED),
+        ("", TOKEN_CHECK_FAILED),
+        ("no.to.ken", TOKEN_CHECK_FAILED),
+    ],
+)
+async def test_a_token_opens_what_it_names_until_it_ends(guarded: Peer, given: str, refusal: int | None) -> None:
+    refused = None if refusal is None else refusals.AuthTokenCheckFailed(1, "", refusal)
+    reply = await guarded.ask(segments.GetStreamSegmentInfo(1, NAME, given))
+    assert reply == (refused or refusals.NoSuchSegment(1, NAME))
+
+
+@pytest.mark.parametrize(
+    ("request_", "is_refused"),
+    [
+        (appends.SetupAppend(1, WRITER, NAME, token(STREAM)), True),
+        (appends.SetupAppend(1, WRITER, NAME, token(STREAM, permission="READ_UPDATE")), False),
+        (segments.MergeSegments(1, "a/b/0", NAME, token(STREAM), ()), False),
+        (segments.MergeSegmentsBatch(1, "a/b/0", (NAME,), token("a/b", permission="READ_UPDATE")), True),
+        (segments.MergeSegmentsBatch(1, NAME, ("a/b/0",), token("*")), True),
+        (segments.CreateTransientSegment(1, WRITER, NAME, ""), False),
+        (tables.GetTableSegmentInfo(1, NAME, token("a/b")), True),
+    ],
+)
+async def test_each_command_needs_its_permission(guarded: Peer, request_: Any, is_refused: bool) -> None:
+    assert isinstance(await guarded.ask(request_), refusals.AuthTokenCheckFailed) == is_refused
+
+
+async def test_a_connection_ends_with_the_token_of_a_writer(server: MemoryStoreServer, guarded: Peer) -> None:
+    await server.store.create_segment(NAME, 0, 0)
+    ends = token(STREAM, permission="READ_UPDATE", exp=int(time.time()) + 1)
+    assert isinstance(await guarded.ask(appends.SetupAppend(1, WRITER, NAME, ends)), appends.AppendSetup)
+    assert await guarded.is_closed()
+
+
+async def test_a_writer_with_a_token_that_has_ended_is_hung_up_on(guarded: Peer) -> None:
+    ended = token(STREAM, permission="READ_UPDATE", exp=1_000_000)
+    reply = await guarded.ask(appends.SetupAppend(1, WRITER, NAME, ended))
+    assert reply == refusals.AuthTokenCheckFailed(1, "", TOKEN_EXPIRED)
+    assert await guarded.is_closed()

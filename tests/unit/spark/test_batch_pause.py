@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from confluent_kafka import KafkaError, KafkaException
 
 from retention_spark.batch_pause import BatchPause
-from retention_spark.stateful_operator import Outcome
 from retention_spark.topic_ends import Ends
+from sluice.workflows.report_buckets import Outcome
 
 LOOK_MS, LONGEST_S = 1000, 30
 

@@ -4,9 +4,9 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from retention_spark.leadership import NotLeaderError
 from retention_spark.query import plans, start_query
 from retention_spark.settings import SparkSettings
+from sluice.engine.ports import NotLeaderError
 
 
 def test_an_instance_that_does_not_lead_any_more_removes_no_checkpoints() -> None:

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from prometheus_client import REGISTRY
 
-from retention_spark.sink import NotDeliveredError, count_dead_letters, send
+from retention_spark.sink import NotDeliveredError, send
 from sluice.engine.partition import partition_of
 from sluice.policies.rules import ScaleRule
+from sluice.workflows.dead_lettering import count_dead_letters
 from sluice.workflows.report_decider import OutgoingRecord, ReportDecider, ReportRecord
 
 TOPIC = "test-sink"

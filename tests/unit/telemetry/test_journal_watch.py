@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 from prometheus_client import REGISTRY
-from support.engine_world import EngineWorld, settle
+from support.engine_world import EngineWorld, engine_world, settle
 
 from sluice import journal_watch as module
 from sluice.domain.cluster.events import ContainersAssigned, ContainersUnresponsive, MemberJoined, MemberLeft
@@ -112,6 +112,26 @@ async def test_a_process_that_keeps_folding_is_behind_since_the_last_ends(
         assert watch.lag(partition) == 1 and watch.behind_s(partition, turn * 5.0 + 4.0) == 4.0
         world.first.log.thaw()
         await settle()
+
+
+async def test_services_that_share_a_process_show_the_one_that_is_furthest_behind(virtual_time: None) -> None:
+    def shown(world: EngineWorld) -> float | None:
+        partition = str(world.journal.partition_of(KEY))
+        return REGISTRY.get_sample_value("sluice_journal_lag_records", {"partition": partition})
+
+    async with engine_world(processes=2, model=DomainModel()) as world:
+        behind, ahead = (JournalWatch(process.journal, 4) for process in world.processes)
+        watching = [asyncio.get_running_loop().create_task(one.watch()) for one in (behind, ahead)]
+        world.first.log.freeze()
+        await seed(world, creation())
+        await asyncio.sleep(2 * POLL_S)
+        ahead.publish_lag()
+        assert shown(world) == 1
+        for one in watching:
+            one.cancel()
+        await asyncio.gather(*watching, return_exceptions=True)
+        ahead.publish_lag()
+        assert shown(world) == 0, "the other one has ended"
 
 
 async def test_the_ends_are_requested_again_after_an_outage(world: EngineWorld, watch: JournalWatch) -> None:

@@ -120,3 +120,14 @@ async def test_security_that_faust_cannot_give_shows_and_no_process_starts(tmp_p
     statistics.start()
     assert "ssl.cipher.suites is not possible with Faust" in (statistics.problem() or "")
     await statistics.stop()
+
+
+async def test_where_faust_is_not_installed_that_shows_and_no_process_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor, "FAUST", "not-installed")
+    statistics = process(tmp_path / "lives", IGNORES)
+    statistics.start()
+    assert "sluice-streams-txn-manager[statistics]" in (statistics.problem() or "")
+    await statistics.stop()
+    assert not (tmp_path / "lives").exists()

@@ -7,7 +7,7 @@ from prometheus_client import REGISTRY
 from support.periodic_world import ALL, PeriodicWorld
 from support.subscribing import subscribing
 
-from sluice.domain.config import RetentionPolicy, RetentionType, StreamConfig
+from sluice.domain.config import RetentionPolicy, RetentionType, ScaleType, ScalingPolicy, StreamConfig
 from sluice.domain.ids import StreamId
 from sluice.domain.stream import decide
 from sluice.domain.stream.commands import (
@@ -28,6 +28,7 @@ from stream_workflows.retention_reports import RetentionChanges
 from stream_workflows.stream_index import StreamIndex
 
 POLICY = RetentionPolicy(RetentionType.SIZE, 100, 1000)
+SCALES = StreamConfig(scaling=ScalingPolicy(ScaleType.EVENTS, 10, 2, 1))
 
 
 class Job:
@@ -114,8 +115,8 @@ async def test_the_index_follows_the_journal() -> None:
     world = PeriodicWorld()
     await world.create("sc", "old", StreamConfig(retention=POLICY))
     index = StreamIndex(world.first.journal)
-    assert index.retained(ALL) == [("sc", "old")] == index.unannounced(ALL)
-    assert index.retained(ALL - {world.first.journal.partition_of("sc/old")}) == []
+    assert index.unannounced(ALL) == [("sc", "old")]
+    assert index.unannounced(ALL - {world.first.journal.partition_of("sc/old")}) == []
 
     await world.create("sc", "st", StreamConfig())
     assert index.with_writers(ALL) == []
@@ -123,9 +124,12 @@ async def test_the_index_follows_the_journal() -> None:
     await world.ask(RemoveWriter("sc", "st", "w"))
     assert index.with_writers(ALL) == [("sc", "st")]
     await world.ask(UpdateStream("sc", "st", StreamConfig(retention=POLICY)))
-    assert sorted(index.retained(ALL)) == [("sc", "old"), ("sc", "st")]
+    assert sorted(index.unannounced(ALL)) == [("sc", "old"), ("sc", "st")]
     await world.ask(UpdateStream("sc", "old", StreamConfig()))
-    assert index.retained(ALL) == [("sc", "st")] == index.unannounced(ALL)
+    assert index.unannounced(ALL) == [("sc", "st")]
+    assert index.sampled(ALL) == []
+    await world.create("sc", "scales", SCALES)
+    assert index.sampled(ALL) == [("sc", "scales")]
 
 
 async def test_the_streams_of_our_own_scope_have_no_watermarks() -> None:
@@ -185,6 +189,6 @@ async def test_a_deletion_is_a_change() -> None:
     world = PeriodicWorld()
     index = StreamIndex(world.first.journal)
     await delete(world)
-    assert index.changed(ALL) == [("sc", "st")] and index.retained(ALL) == []
+    assert index.changed(ALL) == [("sc", "st")]
     await world.ask(CreateStream("sc", "st", StreamConfig()), "again")
-    assert index.retained(ALL) == [] == index.unannounced(ALL)
+    assert index.unannounced(ALL) == []

@@ -8,13 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.decisions import halves, hot
 
-from retention_spark.stateful_operator import Outcome
 from sluice.domain.policy.scaling import VALID_MS
 from sluice.domain.stream.traffic import Direction, ScaleReport
 from sluice.kafka.requests import decode_request
 from sluice.kafka.topics import DEAD_LETTERS, SCALE_MEMORY
 from sluice.policies.rules import ScaleRule
-from sluice.workflows.report_buckets import BucketDecider, BucketStep
+from sluice.workflows.report_buckets import BucketDecider, BucketStep, Outcome
 from sluice.workflows.report_decider import OutgoingRecord, ReportDecider, ReportRecord
 
 NOW = 1_700_000_000_000

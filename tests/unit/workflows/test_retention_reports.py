@@ -8,7 +8,7 @@ from support.memory_world import BEGAN_MS, LateClock, Process
 from support.periodic_world import ALL, PeriodicWorld
 from support.subscribing import subscribing
 
-from sluice.domain.config import RetentionPolicy, RetentionType, ScalingPolicy, StreamConfig
+from sluice.domain.config import RetentionPolicy, RetentionType, ScaleType, ScalingPolicy, StreamConfig
 from sluice.domain.ids import StreamId
 from sluice.domain.policy.retention import observe
 from sluice.domain.segment import segment_id, segment_name
@@ -26,6 +26,8 @@ from sluice.domain.stream.retention import RetentionReport
 from sluice.domain.transaction.stream_deletion import finish_delete
 from sluice.engine.ports import SendError
 from sluice.kafka.topics import RETENTION
+from sluice.lookback.rate_history import Sample, history_of
+from sluice.policies.rules import RetentionRule
 from stream_workflows.report_publisher import ReportPublisher
 from stream_workflows.retention_reports import RetentionChanges, RetentionSamples
 from stream_workflows.stream_index import StreamIndex
@@ -155,7 +157,34 @@ async def test_a_sealed_stream_is_not_sampled_nor_one_without_a_policy(world: Pe
     await jobs.change()
     await seal(world)
     await jobs.sample()
-    assert jobs.samples.due(ALL) == [STREAM] and [t["sample"] for t in world.values(RETENTION)] == [None]
+    assert jobs.samples.due(ALL) == [] and [t["sample"] for t in world.values(RETENTION)] == [None]
+
+
+async def test_a_stream_that_scales_is_sampled_and_nothing_is_kept_of_it_for_retention(world: PeriodicWorld) -> None:
+    jobs = Jobs(world)
+    await world.create(*STREAM, StreamConfig(scaling=ScalingPolicy(ScaleType.EVENTS, 10, 2, 1)))
+    world.write(*STREAM, 0, bytes(70))
+    assert await jobs.change() == 0
+    await jobs.sample()
+    [sample] = world.values(RETENTION)
+    assert (sample["sample"]["cut"], sample["policy"]) == ({"0": 70}, None)
+    report = msgspec.json.decode(msgspec.json.encode(sample), type=RetentionReport)
+    assert RetentionRule().observe(None, report, BEGAN_MS) is None
+
+
+async def test_while_nothing_is_written_few_samples_of_what_only_scales_are_sent(world: PeriodicWorld) -> None:
+    jobs = Jobs(world)
+    await world.create(*STREAM, StreamConfig(scaling=ScalingPolicy(ScaleType.EVENTS, 10, 2, 1)))
+    for minute in range(13):
+        if minute in (1, 6):
+            world.write(*STREAM, 0, bytes(60))
+        await jobs.sample()
+        await asyncio.sleep(60)
+    sent = [(t["at"] - BEGAN_MS, t["sample"]["cut"]["0"]) for t in world.values(RETENTION)]
+    expected = ((0, 0), (1, 60), (2, 60), (5, 60), (6, 120), (7, 120), (12, 120))
+    assert sent == [(minute * 60_000, length) for minute, length in expected]
+    _, [rates] = history_of([Sample(at, {0: length}) for at, length in sent], 0, 12 * 60_000, 60_000)
+    assert rates.bytes_per_s == [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0], "as if all had been sent"
 
 
 async def test_a_sample_has_the_time_after_it_was_measured(world: PeriodicWorld, jobs: Jobs) -> None:

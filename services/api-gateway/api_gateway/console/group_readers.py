@@ -118,7 +118,7 @@ class GroupReaders:
     async def age(self, id: GroupId, readers: Readers, streams: Collection[StreamId]) -> int | None:
         """For how long the oldest of what is unread of these streams was written, in ms, as of half a minute ago.
 
-        None if it is not known: cuts are sampled of streams with a retention policy only. Raises as `Lookback.run`.
+        None if it is not known: cuts are sampled of streams with a policy only. Raises as `Lookback.run`.
         """
         behind = [stream for stream in streams if readers.unread[stream].bytes]
         if not behind:

@@ -259,7 +259,8 @@ def judged(
         under_way = sum(found.workflows.by_progress.values())
         doing = f"{_some(under_way, 'workflow')} under way" if under_way else "nothing is under way"
         sizes = f"{_some(counts.streams, 'stream')} in {_some(counts.scopes, 'scope')}"
-        return Level("ok", f"All is well: {sizes}; {doing}.")
+        unread = "; dead letters are not read yet" if found.dead_letters is None else ""
+        return Level("ok", f"All is well: {sizes}; {doing}{unread}.")
     sentence = "; ".join(wrong)
     return Level("bad" if cannot else "warn", f"{sentence[0].upper()}{sentence[1:]}.")
 

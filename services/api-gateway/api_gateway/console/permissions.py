@@ -6,9 +6,9 @@ from api_gateway.edge.security.rest_resources import (
     CLUSTER_RESOURCE,
     DEAD_LETTERS_RESOURCE,
     GROUP_RESOURCE,
+    MAPPED_STREAM_RESOURCE,
     ROOT_RESOURCE,
     SCOPE_RESOURCE,
-    STREAM_RESOURCE,
     TABLE_RESOURCE,
     WORKFLOWS_RESOURCE,
 )
@@ -17,7 +17,7 @@ from api_gateway.edge.security.rules import READ, READ_UPDATE, Resource, Rule
 PREFIX = "/sluice/v1"
 
 _NAMED: Mapping[str, Resource] = {
-    "{stream}": STREAM_RESOURCE,
+    "{stream}": MAPPED_STREAM_RESOURCE,
     "{group}": GROUP_RESOURCE,
     "{table}": TABLE_RESOURCE,
     "{scope}": SCOPE_RESOURCE,
@@ -30,7 +30,7 @@ _NAMED: Mapping[str, Resource] = {
 }
 """What a path is about, by what stands in it: the first of these that does."""
 
-_ALL_STREAMS = Rule(READ, (ROOT_RESOURCE,), entries="stream")
+_ALL_STREAMS = Rule(READ, (ROOT_RESOURCE,), entries="stream, mapped")
 
 _OTHERS: Mapping[str, Rule | None] = {
     "GET /about": Rule(),
@@ -39,11 +39,13 @@ _OTHERS: Mapping[str, Rule | None] = {
     "DELETE /session": None,
     "GET /scopes": Rule(READ, (ROOT_RESOURCE,), entries="scope"),
     "GET /streams": _ALL_STREAMS,
+    "GET /streams/loads": _ALL_STREAMS,
     "GET /decisions": _ALL_STREAMS,
     "GET /transactions": _ALL_STREAMS,
     "GET /search": Rule(READ, (ROOT_RESOURCE,), entries="resource"),
+    "GET /requests": Rule(READ, (ROOT_RESOURCE,), entries="request"),
     "GET /journal": Rule(READ, (ROOT_RESOURCE,), entries="event"),
-    "GET /scopes/{scope}/streams": Rule(READ, (SCOPE_RESOURCE,), entries="stream"),
+    "GET /scopes/{scope}/streams": Rule(READ, (SCOPE_RESOURCE,), entries="stream, mapped"),
     "GET /scopes/{scope}/readergroups": Rule(READ, (SCOPE_RESOURCE,), entries="reader group"),
     "GET /scopes/{scope}/tables": Rule(READ, (SCOPE_RESOURCE,), entries="table"),
     # Of what it names, too, a caller sees what it may READ.
@@ -53,10 +55,10 @@ _OTHERS: Mapping[str, Rule | None] = {
     "PUT /scopes/{scope}": Rule(READ_UPDATE, (ROOT_RESOURCE,)),
     "DELETE /scopes/{scope}": Rule(READ_UPDATE, (ROOT_RESOURCE,)),
     # Creates or updates, and which of the two says whether it is there.
-    "PUT /scopes/{scope}/streams/{stream}": Rule(READ_UPDATE, (SCOPE_RESOURCE, STREAM_RESOURCE)),
+    "PUT /scopes/{scope}/streams/{stream}": Rule(READ_UPDATE, (SCOPE_RESOURCE, MAPPED_STREAM_RESOURCE)),
     "PUT /scopes/{scope}/readergroups/{group}": Rule(READ_UPDATE, (SCOPE_RESOURCE, GROUP_RESOURCE)),
     "PUT /scopes/{scope}/tables/{table}": Rule(READ_UPDATE, (SCOPE_RESOURCE, TABLE_RESOURCE)),
-    "POST /scopes/{scope}/streams/{stream}/what-if": Rule(READ, (STREAM_RESOURCE,)),
+    "POST /scopes/{scope}/streams/{stream}/what-if": Rule(READ, (MAPPED_STREAM_RESOURCE,)),
 }
 """Calls that need something else."""
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from api_gateway.console.kept_lengths import KeptLengths
 from api_gateway.edge.errors import OverloadedError
 from sluice.domain.ids import StreamId
 from sluice.domain.segment import segment_name
@@ -25,6 +26,9 @@ PACE_S = CALLS_PER_SEGMENT / MAX_CALLS_S
 INTERVAL_S = 2.0
 """A segment is measured not more often than that; after a failure not before three times as long."""
 
+LISTED_INTERVAL_S = 10.0
+"""The same of a stream that only lists show, once its rate is known."""
+
 ANSWER_S = 3.0
 """How long a segment store may take. So measurements that wait for one that hangs do not hold up the others."""
 
@@ -32,6 +36,9 @@ WATCHED_S = 15.0
 """How long a stream is measured after the last look at it."""
 
 MAX_STREAMS = 100
+MAX_LISTED = 300
+"""The same, with those that only lists show."""
+
 MAX_SEGMENTS = 10_000
 
 
@@ -99,16 +106,23 @@ class _Segment(msgspec.Struct, eq=False):
 
 
 class _Stream(msgspec.Struct, eq=False):
-    """A stream that is looked at, until when, in seconds of the event loop."""
+    """A stream that is looked at, and until when closely, in seconds of the event loop."""
 
     until_s: float
+    closely_until_s: float = 0.0
     segments: dict[int, _Segment] = {}
 
 
 class Rates:
-    """`find` gives a stream as far as it is known here. Call `stop` at the end."""
+    """`find` gives a stream as far as it is known here, `now_ms` the time, epoch ms. Call `stop` at the end.
 
-    def __init__(self, store: SegmentStore, find: Callable[[StreamId], Stream | None]) -> None:
+    What is measured is `kept` once a minute.
+    """
+
+    def __init__(
+        self, store: SegmentStore, find: Callable[[StreamId], Stream | None], now_ms: Callable[[], int]
+    ) -> None:
+        self.kept = KeptLengths(now_ms)
         self._store = store
         self._find = find
         self._loop = asyncio.get_running_loop()
@@ -119,22 +133,27 @@ class Rates:
         self._measuring: asyncio.Task[None] | None = None
         self._calls: set[asyncio.Task[None]] = set()
 
-    def look(self, id: StreamId) -> StreamRates:
-        """The rates as they are known, and have them measured for a while. Raises OverloadedError."""
+    def look(self, id: StreamId, *, closely: bool = True) -> StreamRates:
+        """The rates as they are known, and have them measured for a while. Raises OverloadedError.
+
+        Not `closely`: it is one of many in a list.
+        """
         watched = self._streams.get(id)
         segments = self._active(id)
-        if watched is None:
+        if watched is None or (closely and watched.closely_until_s < self._loop.time()):
             self._forget_old()
-            held = sum(len(stream.segments) for stream in self._streams.values())
-            if len(self._streams) >= MAX_STREAMS or held + len(segments) > MAX_SEGMENTS:
-                raise OverloadedError("the rates of so many streams are looked at that no more can be measured")
-            watched = self._streams[id] = _Stream(0.0)
+            self._check_room(len(segments) if watched is None else 0, closely=closely)
+            watched = self._streams.setdefault(id, _Stream(0.0))
         watched.until_s = self._loop.time() + WATCHED_S
+        if closely:
+            watched.closely_until_s = watched.until_s
         self._follow(id, watched, segments)
         if self._measuring is None or self._measuring.done():
             self._measuring = self._loop.create_task(self._measure_all(), name="rates")
         self._news.set()
         found = [rate(s, (one := watched.segments[s]).before, one.last) for s in segments]
+        if closely and found and all(one.length is not None for one in found):
+            self.kept.note(id, {one.id: one.length or 0 for one in found})
         failed = any(watched.segments[s].has_failed for s in segments)
         return StreamRates(found, not failed and all(one.bytes_per_s is not None for one in found))
 
@@ -144,6 +163,14 @@ class Rates:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _check_room(self, segments: int, *, closely: bool) -> None:
+        """Whether one more can be measured: what lists show takes nothing from what is looked at closely."""
+        now_s = self._loop.time()
+        counted = [one for one in self._streams.values() if not closely or one.closely_until_s >= now_s]
+        held = sum(len(stream.segments) for stream in self._streams.values())
+        if len(counted) >= (MAX_STREAMS if closely else MAX_LISTED) or held + segments > MAX_SEGMENTS:
+            raise OverloadedError("the rates of so many streams are looked at that no more can be measured")
 
     def _forget_old(self) -> None:
         """A stream without segments that are written to has none that becomes due."""
@@ -212,5 +239,12 @@ class Rates:
         else:
             segment.before, segment.last = segment.last, Sample(self._loop.time(), info.length, events)
             segment.has_failed = False
-        self._schedule(segment, self._loop.time() + INTERVAL_S * (3 if segment.has_failed else 1))
+        self._schedule(segment, self._loop.time() + self._pause_s(segment))
         self._news.set()
+
+    def _pause_s(self, segment: _Segment) -> float:
+        now_s, watched = self._loop.time(), self._streams.get(segment.stream)
+        is_listed = watched is not None and watched.closely_until_s < now_s
+        if is_listed and (segment.before is not None or segment.has_failed):
+            return LISTED_INTERVAL_S
+        return INTERVAL_S * (3 if segment.has_failed else 1)

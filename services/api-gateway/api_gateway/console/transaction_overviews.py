@@ -41,13 +41,18 @@ class Summary(msgspec.Struct, frozen=True):
 
 
 class WaitingStream(msgspec.Struct, frozen=True):
-    """How many transactions of a stream have not ended; `oldest_waiting_at` is the first commit's request, epoch ms."""
+    """How many transactions of a stream have not ended; `oldest_waiting_at` is the first commit's request, epoch ms.
+
+    `ended` is how many have since the time that was asked about, `ended_at` when the last one did, epoch ms.
+    """
 
     stream: StreamId
     open: int
     waiting: int
     aborting: int
     oldest_waiting_at: int | None
+    ended: int
+    ended_at: int | None
 
 
 class QueuedCommit(msgspec.Struct, frozen=True):
@@ -95,32 +100,37 @@ def _count(bucket: Outcomes, ended: EndedTransaction) -> None:
     setattr(bucket, name, getattr(bucket, name) + 1)
 
 
-async def live_streams(reads: Reads) -> AsyncIterator[WaitingStream]:
-    """The streams with transactions that have not ended, in no order; other tasks run between partitions."""
+async def streams_with_any(reads: Reads, since: int) -> AsyncIterator[WaitingStream]:
+    """The streams with transactions that have not ended, or have since that time (epoch ms), in no order.
+
+    Other tasks run between partitions.
+    """
     await reads.everything()
     for view in reads.views():
-        for one in _live_streams(view):
+        for one in _streams_with_any(view, since):
             yield one
         await asyncio.sleep(0)
 
 
-def _live_streams(view: PartitionView) -> list[WaitingStream]:
+def _streams_with_any(view: PartitionView, since: int) -> list[WaitingStream]:
     return [
-        _waiting_stream(view, StreamId.of(name), index)
+        _waiting_stream(view, StreamId.of(name), index, ended)
         for name, index in view.projections()
-        if isinstance(index, StreamTransactions) and index.live
+        if isinstance(index, StreamTransactions) and ((ended := index.ended_since(since)) or index.live)
     ]
 
 
-def _waiting_stream(view: PartitionView, id: StreamId, index: StreamTransactions) -> WaitingStream:
+def _waiting_stream(view: PartitionView, id: StreamId, index: StreamTransactions, ended: int) -> WaitingStream:
     first = next(iter(index.committing), None)
     oldest = _committing_at(view, id, first) if first is not None else None
-    return WaitingStream(id, len(index.open), len(index.committing), len(index.aborting), oldest)
+    last = next(index.ended(), None)
+    ended_at = last.at if last is not None else None
+    return WaitingStream(id, len(index.open), len(index.committing), len(index.aborting), oldest, ended, ended_at)
 
 
 def most_waiting(streams: Iterable[WaitingStream], limit: int) -> list[WaitingStream]:
-    """Those with the most commits waiting; of equal ones those with more to abort, then with more open."""
-    return nlargest(limit, streams, key=lambda one: (one.waiting, one.aborting, one.open))
+    """Those with the most commits waiting; of equal ones those with more to abort, more open, more that ended."""
+    return nlargest(limit, streams, key=lambda one: (one.waiting, one.aborting, one.open, one.ended))
 
 
 def commit_queue(view: PartitionView, id: StreamId, now: int, limit: int) -> CommitQueue:

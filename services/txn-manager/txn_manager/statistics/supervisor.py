@@ -14,6 +14,7 @@ import random
 import sys
 import time
 from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
 
 from sluice.child_process import ChildProcess
 from sluice.exceptions import in_words
@@ -22,6 +23,9 @@ from sluice.kafka_config.python import ignored_by_python, python_security
 from txn_manager.settings import TxnSettings
 
 log = logging.getLogger(__name__)
+
+FAUST = "faust-streaming"
+"""The distribution. Of a process that has imported it, the module says no more where it comes from."""
 
 COMMAND = (sys.executable, "-m", "txn_manager.statistics")
 DEGRADED_AFTER_S = 30.0
@@ -44,13 +48,17 @@ class StatisticsProcess:
         self._living: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Return at once. Where Faust cannot connect to Kafka as the settings say, there is no process."""
+        """Return at once. Without Faust, or if it cannot connect to Kafka as the settings say, there is no process."""
         try:
             conf = self._settings.given_kafka_conf()
             python_security(conf)
         except KafkaConfError as error:
-            self._refused = str(error)
-            log.error("no statistics", extra={"error": self._refused})
+            self._refuse(str(error))
+            return
+        try:
+            version(FAUST)
+        except PackageNotFoundError:
+            self._refuse("Faust is missing: install sluice-streams-txn-manager[statistics]")
             return
         if ignored := ignored_by_python(conf):
             log.info("settings of Kafka's clients that Faust ignores", extra={"settings": ignored})
@@ -71,6 +79,10 @@ class StatisticsProcess:
             return self._refused
         silent_s = time.monotonic() - self._alive_at
         return f"no heartbeat for {silent_s:.0f} s" if silent_s > DEGRADED_AFTER_S else None
+
+    def _refuse(self, why: str) -> None:
+        self._refused = why
+        log.error("no statistics", extra={"error": why})
 
     async def _live(self) -> None:
         wait_s = RETRY_MIN_S

@@ -11,12 +11,23 @@ from sluice.domain.host import Host
 
 CLUSTER = "cluster"
 
+SILENCES_KEPT_MS = 3600 * 1000
+MAX_SILENCES = 1_000
+
 
 class Unresponsive(msgspec.Struct, array_like=True, frozen=True):
     """A container has not answered since then, epoch ms; `store` ran it at that time, None if none did."""
 
     since: int
     store: Host | None
+
+
+class Silence(msgspec.Struct, array_like=True, frozen=True):
+    """A container did not answer some member from `since` to `until`, epoch ms."""
+
+    container: int
+    since: int
+    until: int
 
 
 class Member(msgspec.Struct, array_like=True):
@@ -38,7 +49,8 @@ class Cluster(msgspec.Struct, array_like=True):
 
     `drained` stores run containers only where no other is there. `load` is what was written to each container, in
     bytes a second, when an operator last had it measured.
-    `away`: since when a service has no member any more, epoch ms.
+    `away`: since when a service has no member any more, epoch ms. `silences` are those that ended, the last one last:
+    MAX_SILENCES at most, and of those that ended `SILENCES_KEPT_MS` before the last one none.
     """
 
     containers: dict[int, Host] = {}
@@ -48,6 +60,7 @@ class Cluster(msgspec.Struct, array_like=True):
     drained: tuple[Host, ...] = ()
     load: dict[int, int] = {}
     away: dict[str, int] = {}
+    silences: tuple[Silence, ...] = ()
 
 
 def cluster_of(reader: Reader) -> Cluster:

@@ -104,6 +104,11 @@ class RetentionState(msgspec.Struct, frozen=True):
         return StreamId(self.scope, self.stream)
 
 
+def tells_rates_only(state: RetentionState | None, report: RetentionReport) -> bool:
+    """Whether it is a sample of a stream that has no retention policy, and had none before."""
+    return report.sample is not None and report.policy is None and (state is None or state.policy is None)
+
+
 def observe(state: RetentionState | None, report: RetentionReport) -> RetentionState:
     """What is known after the report."""
     if state is None or (report.creation_id != state.creation_id and _is_newer(report, state)):

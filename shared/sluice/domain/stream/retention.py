@@ -1,6 +1,7 @@
 """Retention as far as stream-workflows reports it: policies, where readers are, and sampled cuts with their sizes.
 
-retention-spark decides from these reports where to truncate. Samples are taken periodically and may be lost. The
+retention-spark decides from these reports where to truncate, and past rates are read off the samples. These are taken
+periodically and may be lost. The
 report that a policy is gone may not be lost, or data would be dropped that no policy covers any more. So a policy
 counts as announced only once the journal records it. Rules: background-and-other-workflows 1.4 and 1.6.
 """
@@ -62,12 +63,17 @@ class RetentionReport(msgspec.Struct, frozen=True):
 
 
 def is_sampled(stream: Stream) -> bool:
-    """Whether cuts of the stream are of use: nothing can be truncated before it is there or once it is sealed.
+    """Whether cuts of the stream are of use: it has a policy, and nothing is written before it is there or once sealed.
 
-    A sample is not the first to tell of a policy: that there is none any more is reported only if one was announced.
+    Those of a stream that only scales tell its past rates. A sample is not the first to tell of a retention policy:
+    that there is none any more is reported only if one was announced.
     """
     passive = (StreamState.CREATING, StreamState.SEALED)
-    return None not in (stream.config.retention, stream.announced) and stream.state not in passive
+    if stream.state in passive:
+        return False
+    if stream.config.retention is None:
+        return stream.config.scaling.is_by_load
+    return stream.announced is not None
 
 
 def is_announced(stream: Stream) -> bool:

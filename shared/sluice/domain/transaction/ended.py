@@ -6,6 +6,7 @@ to the thread that folds.
 """
 
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterator
 from struct import Struct
 
@@ -56,10 +57,12 @@ class EndedTransactions:
         return map(self.__getitem__, range(len(self)))
 
     def __getitem__(self, number: int) -> EndedTransaction:
-        facts = self._facts(number)
-        state, reason = _OUTCOMES[facts & (1 << _INDEX_BITS) - 1]
-        at = facts >> _INDEX_BITS & (1 << _TIME_BITS) - 1
-        return EndedTransaction(unpacked_id(self._part(number, 0, _ID_BYTES)), state, at, reason)
+        state, reason = _OUTCOMES[self._facts(number) & (1 << _INDEX_BITS) - 1]
+        return EndedTransaction(unpacked_id(self._part(number, 0, _ID_BYTES)), state, self._at(number), reason)
+
+    def count_since(self, ms: int) -> int:
+        """How many ended at that time, epoch ms, or later."""
+        return len(self) - bisect_left(range(len(self)), ms, key=self._at)
 
     def version(self, number: int) -> int:
         """The version of the aggregate."""
@@ -85,6 +88,9 @@ class EndedTransactions:
                 return number - 1 if self[number - 1].uuid == uuid else None
             slot = slot + 1 & mask
         return None
+
+    def _at(self, number: int) -> int:
+        return self._facts(number) >> _INDEX_BITS & (1 << _TIME_BITS) - 1
 
     def _facts(self, number: int) -> int:
         return int.from_bytes(self._part(number, _ID_BYTES, _ROW_BYTES))

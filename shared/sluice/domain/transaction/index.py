@@ -84,6 +84,11 @@ class StreamTransactions(msgspec.Struct, array_like=True):
             end = first + len(newest)
         return (newest[n - first] if n >= first else older[n] for n in reversed(range(self.of_deleted, end)))
 
+    def ended_since(self, ms: int) -> int:
+        """How many of the present stream have ended at that time, epoch ms, or later."""
+        count = self.older.count_since(ms) + self.newest.count_since(ms)
+        return min(count, len(self.older) + len(self.newest) - self.of_deleted)
+
     def find_ended(self, uuid: str) -> tuple[int, EndedTransaction] | None:
         """The version and the state of one that has ended, of the present stream or of a deleted one."""
         for ended in (self.newest, self.older):

@@ -7,10 +7,18 @@ import httpx
 import pytest
 from unit.gateway.rest.world import World
 
+from sluice.memory.broker import MemoryBroker
+
 
 @pytest.fixture
-async def world() -> AsyncIterator[World]:
-    world = World()
+async def broker() -> MemoryBroker | None:
+    """What the world stands on, where a test has one of its own."""
+    return None
+
+
+@pytest.fixture
+async def world(broker: MemoryBroker | None) -> AsyncIterator[World]:
+    world = World(broker=broker)
     await world.start()
     transport = httpx.ASGITransport(world.app)
     async with httpx.AsyncClient(transport=transport, base_url="http://gateway") as client:

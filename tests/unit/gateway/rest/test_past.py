@@ -109,7 +109,7 @@ async def test_a_place_that_no_journal_has_is_no_token(world: World, stream: str
         ("scopes/sc/streams/st/history?types=Nonsense", "'Nonsense' is no type of event"),
         ("journal?key=steam:sc/st", "'steam:sc/st' is no aggregate"),
         ("decisions?code=splitt", "'splitt' is no case of a decision; near to it: split"),
-        ("scopes/sc/streams/st/decisions?kind=scale", "kind and code need from"),
+        ("scopes/sc/streams/st/decisions?kind=scale", "kind, code and acts need from"),
     ],
 )
 async def test_a_filter_that_nothing_can_fit_is_refused(world: World, stream: str, path: str, problem: str) -> None:

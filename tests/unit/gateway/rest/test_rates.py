@@ -4,6 +4,9 @@ import msgspec
 from unit.gateway.rest.test_sluice_streams import ST, problem
 from unit.gateway.rest.world import World, as_text
 
+from api_gateway.console.kept_lengths import KeptLengths
+from api_gateway.console.rates import Rates
+from sluice.domain.ids import StreamId
 from sluice.domain.stream.retention import RetentionReport, SizedCut
 from sluice.kafka.topics import RETENTION
 from sluice.lookback.rate_history import MAX_GAP_MS, Sample, history_of, unread_since
@@ -17,7 +20,19 @@ async def test_the_first_call_begins_to_measure(world: World, stream: str) -> No
     assert problem(await world.call("GET", "/sluice/v1/scopes/sc/streams/none/rates"))[0] == 404
 
 
+async def test_past_rates_of_a_stream_without_a_policy_are_those_that_were_looked_at(world: World, stream: str) -> None:
+    assert (await world.get(f"{ST}/rates/history"))["segments"] == []
+    began = world.system.broker.now_ms() - 2 * MINUTE
+    kept = world.parts[Rates].kept = KeptLengths(iter((began, began + MINUTE)).__next__)
+    for lengths in ({0: 0, 1: 0}, {0: 6_000, 1: 0}):
+        kept.note(StreamId("sc", "st"), lengths)
+    found = await world.get(f"{ST}/rates/history", **{"from": as_text(began), "bucket": MINUTE})
+    assert [one["bytesPerS"][0] for one in found["segments"]] == [100.0, 0.0] and found["complete"]
+
+
 async def test_past_rates_are_read_off_the_samples(world: World, stream: str) -> None:
+    policy = {"type": "events", "targetRate": 10, "scaleFactor": 2, "minSegments": 2}
+    assert (await world.call("PUT", ST, {"scaling": policy})).status_code == 200
     now = world.system.broker.now_ms()
     for minute, cut in ((3, {0: 0}), (2, {0: 6_000}), (1, {0: 6_000})):
         for name in ("st", "other"):
@@ -30,7 +45,7 @@ async def test_past_rates_are_read_off_the_samples(world: World, stream: str) ->
     found = await world.get(f"{ST}/rates/history", **{"from": as_text(now - 3 * MINUTE), "to": as_text(now - MINUTE)})
     # The broker of the test appends all of them now.
     assert found["segments"] == [] and found["complete"]
-    found = await world.get(f"{ST}/rates/history", **{"from": "-3m", "bucket": MINUTE})
+    found = await world.get(f"{ST}/rates/history", **{"from": as_text(now - 3 * MINUTE), "bucket": MINUTE})
     (segment,) = found["segments"]
     assert segment["id"] == 0 and 100.0 in [round(rate) for rate in segment["bytesPerS"]]
     assert problem(await world.call("GET", f"{ST}/rates/history", **{"from": "-9d"})) == (400, None)

@@ -3,11 +3,11 @@
 import pytest
 from unit.gateway.test_statuses import DECISIONS, statuses_of
 
-from api_gateway.console.rest.replies import DONE, STATUSES, done
+from api_gateway.console.rest.replies import STATUSES, done
 from api_gateway.edge.rest.failures import RefusedError
 from api_gateway.pravega.statuses import RESPONSES
 from sluice.domain.decision import Reply
-from sluice.domain.status import Status
+from sluice.domain.status import DONE, Status
 from sluice.domain.stream.commands import NoteWriterTime, RemoveWriter, UpdateSubscriberCut
 from sluice.domain.workflow import CancelWorkflow, RetryWorkflow
 

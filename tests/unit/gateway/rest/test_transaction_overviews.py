@@ -45,6 +45,20 @@ async def test_outcomes_are_counted_by_bucket_and_those_outside_are_left_out() -
     assert found.first_at == MINUTE
 
 
+async def test_a_stream_of_which_some_ended_within_a_day_is_listed(world: World, stream: str) -> None:
+    now, day = world.runtime.clock.now_ms(), 24 * 60 * MINUTE
+
+    async def listed(*ends: int) -> list[tuple[int, int]]:
+        for at in ends:
+            id = await begin(world)
+            await world.call("POST", f"{ST}/transactions/{id}/abort")
+            await world.system.append("sc/st", ev.TransactionAborted("sc", "st", id, at=at))
+        return [(one["ended"], one["endedAt"]) for one in (await world.get(f"{S}/transactions"))["items"]]
+
+    assert await listed(now - 2 * day, now - day - MINUTE) == []
+    assert await listed(now - day + MINUTE, now) == [(2, now)]
+
+
 async def test_the_summary_of_a_day_has_what_just_ended(world: World, stream: str) -> None:
     now = world.runtime.clock.now_ms()
     for id in [await begin(world) for _ in range(2)]:

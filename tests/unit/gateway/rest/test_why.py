@@ -114,7 +114,9 @@ async def test_what_was_reported_of_a_stream_is_shown_of_segments_that_it_has(wo
         (sampled("st", now, 5000, **same), RETENTION),
     ):
         world.system.broker.land(topic.name, "sc/st", msgspec.json.encode(report))
-    assert await world.get(f"{ST}/reports") == {
+    reports = await world.get(f"{ST}/reports")
+    assert now - 7 * 24 * 3600 * 1000 <= reports.pop("searchedTo") <= now and reports.pop("complete")
+    assert reports == {
         "loads": [{"segment": 0, "load": "hot", "since": now - 1000, "reportedAt": now}],
         "loadReportedAt": now,
         "retentionReportedAt": now,

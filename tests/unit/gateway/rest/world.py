@@ -13,13 +13,19 @@ from api_gateway.console.demonstration import Demonstration
 from api_gateway.console.feed.feeds import Feeds, Hello
 from api_gateway.console.feed.watch import ChangeWatch
 from api_gateway.console.group_readers import GroupReaders
+from api_gateway.console.last_hour import LastHour
 from api_gateway.console.lookback import Lookback
 from api_gateway.console.overview import Overview
 from api_gateway.console.partitions import Partitions
 from api_gateway.console.rates import Rates
 from api_gateway.console.statistics import Statistics
+from api_gateway.console.stored_data import StoredData
+from api_gateway.console.stream_groups import StreamGroups
+from api_gateway.console.stream_loads import StreamLoads
+from api_gateway.console.table_sizes import TableSizes
 from api_gateway.console.tally import Tally
 from api_gateway.console.what_ifs import WhatIfs
+from api_gateway.console.written import Written
 from api_gateway.edge.containers import Containers
 from api_gateway.edge.group_states import GroupStates
 from api_gateway.edge.heartbeats import LastHeartbeats
@@ -141,6 +147,7 @@ class World:
         self.last_heartbeats = LastHeartbeats()
         self.lookback = MemoryLookback(self.system.broker)
         self.statistics = Statistics(PARTITIONS)
+        self.written = Written()
         self.demonstration = Demonstration(
             lambda: "127.0.0.1:9090", self.system.broker.now_ms, "there is no client here"
         )
@@ -171,8 +178,12 @@ class World:
         await self.system.start()
         journal, clock, letters = self.runtime.journal, self.runtime.clock, self.dead_letters()
         watch = ChangeWatch(journal)
+        tally = Tally(journal, watch)
         reads, worker = Reads(journal), Worker()
         hello, states = Hello(CLUSTER_NAME, ""), GroupStates(self.store, reads, worker)
+        rates = Rates(self.store, reads.known_stream, clock.now_ms)
+        readers = GroupReaders(states, self.store, reads, worker, clock, self.lookback)
+        groups = StreamGroups(reads, readers)
         self.parts = {
             Reads: reads,
             Requests: Requests(self.runtime, self.max_pending, 5),
@@ -187,17 +198,22 @@ class World:
             Demonstration: self.demonstration,
             Hello: hello,
             Feeds: Feeds(watch, clock, hello, MAX_FEEDS),
-            Overview: Overview(journal, Tally(journal, watch), letters, clock),
+            Overview: Overview(journal, tally, letters, clock),
+            LastHour: LastHour(journal, reads, tally, self.written, clock),
             Partitions: Partitions(self.groups, clock),
             Lookback: self.lookback,
-            Rates: Rates(self.store, reads.known_stream),
+            Rates: rates,
             WhatIfs: WhatIfs(),
-            GroupReaders: GroupReaders(states, self.store, reads, worker, clock, self.lookback),
+            GroupReaders: readers,
+            StreamGroups: groups,
+            TableSizes: TableSizes(self.store),
+            StreamLoads: StreamLoads(rates, groups, worker, reads.known_stream),
+            StoredData: StoredData(self.store, is_shown=True),
         }
         open_app(self.app, self.parts)
 
     async def stop(self) -> None:
-        for kind in (Feeds, Overview, Partitions, Rates):
+        for kind in (Feeds, Overview, Partitions, Rates, StreamGroups, TableSizes):
             await self.parts[kind].stop()
         await self.system.stop()
 

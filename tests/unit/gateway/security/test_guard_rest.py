@@ -137,6 +137,24 @@ async def test_a_stream_shows_the_subscribers_that_its_reader_may_read(filled: W
     assert seen == [["sc/g"], []]
 
 
+async def test_a_stream_kept_for_something_else_is_shown_to_who_may_read_that(filled: World, callers: Callers) -> None:
+    await filled.store.append("sc/_RGa/0.#epoch.0", uuid4(), b"state")
+    seen = []
+    for own in (f"{SC}/stream:_RGa", f"{SC}/reader-group:a"):
+        callers.permissions["half"] = {own: READ, ROOT: READ, SC: READ}
+        events = await call(filled, "GET", "/sluice/v1/scopes/sc/streams/_RGa/events", "half")
+        lists = [
+            (await call(filled, "GET", f"/sluice/v1/{path}", "half", **query)).json()["items"]
+            for path, query in (
+                ("scopes/sc/streams", {"internal": True}),
+                ("streams", {"scope": "sc", "internal": True}),
+                ("streams/loads", {"name": "sc/_RGa"}),
+            )
+        ]
+        seen.append((events.status_code, ["_RGa" in [one["name"] for one in items] for items in lists]))
+    assert seen == [(403, [False] * 3), (200, [True] * 3)]
+
+
 async def test_what_a_group_has_to_read_of_foreign_streams_is_not_counted(filled: World, callers: Callers) -> None:
     names = [f"sc/{stream}/0.#epoch.0" for stream in "ab"]
     for name, length in zip(names, (100, 30), strict=True):
@@ -285,6 +303,7 @@ def test_what_is_about_no_scope_has_resources_of_its_own() -> None:
         "members": "prn::/sluice:cluster",
         "dead-letters": "prn::/sluice:dead-letters",
         "journal": "prn::/",
+        "requests": "prn::/",
     }
 
 
@@ -302,6 +321,10 @@ async def test_decisions_and_waiting_commits_of_streams_that_may_not_be_read_are
     for path in ("decisions", "transactions"):
         found = (await call(filled, "GET", f"/sluice/v1/{path}", "reader")).json()["items"]
         assert [one["stream"] for one in found] == ["sc/a"], path
+    replied = (await call(filled, "GET", "/sluice/v1/requests", "reader")).json()["items"]
+    of_streams = {one for reply in replied for one in reply["aggregates"] if one.startswith(("stream:", "txn:"))}
+    names = {one.partition(":")[2].split("/")[1] for one in of_streams}
+    assert "a" in names and not {"b", "_MARKb"} & names
     assert (await call(filled, "GET", "/sluice/v1/scopes/sc/streams/b/decisions", "reader", **SINCE)).status_code == 403
     what_if = await call(filled, "POST", "/sluice/v1/scopes/sc/streams/a/what-if", "reader", {"scaling": {}})
     assert what_if.status_code == 200

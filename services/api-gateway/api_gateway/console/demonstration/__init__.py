@@ -18,10 +18,12 @@ import msgspec
 from api_gateway.edge.rest.failures import RefusedError
 from sluice.child_process import ChildProcess
 from sluice.domain.cluster.state import Cluster
+from sluice.domain.ids import StreamId
 
 log = logging.getLogger(__name__)
 
 SCOPE = "demonstration"
+READINGS = StreamId(SCOPE, "readings")
 CLIENT = "pravega_client"
 PROGRAM = (sys.executable, "-m", "api_gateway.console.demonstration")
 

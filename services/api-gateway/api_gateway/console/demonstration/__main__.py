@@ -1,8 +1,9 @@
 """The program of the demonstration: a stream that is written to and scales by itself, transactions, a reader group.
 
-A loud phase, in which the stream's segments are far above their target, follows a quiet one, in which they are far
-below it, and so on; so it splits and merges. Events and transactions go through the client of PyPI. That client keeps
-its reader groups to itself, so the group that the page shows is created as Java's client does. Ends with its input.
+A loud phase, in which the stream's segments are far above their target, is followed by a silent one, and so on; so it
+splits and merges. It begins with as few segments as its policy allows: what a demonstration before has split would
+split no more. Events and transactions go through the client of PyPI. That client keeps its reader groups to itself, so
+the group that the page shows is created as Java's client does, and so is a scale. Ends with its input.
 
 The client's calls keep Python's lock while they wait, so each activity is a process of its own.
 Run as `python -m api_gateway.console.demonstration HOST:PORT`.
@@ -21,17 +22,22 @@ from typing import Any, NoReturn
 
 import grpc
 
-from api_gateway.console.demonstration import CLIENT, SCOPE
+from api_gateway.console.demonstration import CLIENT, READINGS, SCOPE
 from sluice.controller_api import controller_pb2 as pb
 from sluice.controller_api.controller_pb2_grpc import ControllerServiceStub
 
-TARGET_EVENTS_PER_S = 20
-READINGS, PAYMENTS, GROUP = "readings", "payments", "display"
+TARGET_EVENTS_PER_S = 12
+SEGMENTS = 2
+LOUD_EVENTS_PER_S = 160
+"""Halves of the stream have more than five times their target, which stores report after two minutes; quarters less.
 
-_LOUD_S, _QUIET_S = 240.0, 360.0
-_LOUD_EVENTS, _QUIET_EVENTS = 40, 1
-"""How many events are written each 0.25 s."""
-_TICK_S = 0.25
+Segment stores report a segment that nothing is written to once that has lasted as long as they are set to.
+"""
+
+PAYMENTS, GROUP = "payments", "display"
+
+_LOUD_S, _SILENT_S = 180.0, 300.0
+_TICK_S, _CAUGHT_UP_S = 0.25, 1.0
 _TRANSACTION_S = 2.0
 _ABORTED_OF = 6
 _CALL_S = 60.0
@@ -48,7 +54,10 @@ def main() -> None:
     if named:
         _do(_ACTIVITIES[named[0]], streams)
     _make(client, streams)
-    _make_group(address)
+    with grpc.insecure_channel(address, [("grpc.enable_http_proxy", 0)]) as channel:
+        controller = ControllerServiceStub(channel)
+        _merge_all(controller)
+        _make_group(controller)
     program = (sys.executable, "-m", "api_gateway.console.demonstration", address)
     processes = [subprocess.Popen((*program, name), stdin=subprocess.PIPE) for name in _ACTIVITIES]
     ended = threading.Event()
@@ -95,16 +104,33 @@ def _wait_for_end(process: "subprocess.Popen[bytes]", ended: threading.Event) ->
 def _make(client: Any, streams: Any) -> None:
     """The scope and its streams, unless a demonstration before has made them."""
     streams.create_scope(SCOPE)
-    scaling = client.StreamScalingPolicy.auto_scaling_policy_by_event_rate(TARGET_EVENTS_PER_S, 2, 1)
+    scaling = client.StreamScalingPolicy.auto_scaling_policy_by_event_rate(TARGET_EVENTS_PER_S, 2, SEGMENTS)
     retention = client.StreamRetentionPolicy.by_time(_DAY_MS)
-    streams.create_stream_with_policy(SCOPE, READINGS, scaling, retention, ["demonstration"])
+    streams.create_stream_with_policy(*READINGS, scaling, retention, ["demonstration"])
     fixed = client.StreamScalingPolicy.fixed_scaling_policy(2)
     streams.create_stream_with_policy(SCOPE, PAYMENTS, fixed, retention, ["demonstration"])
 
 
-def _make_group(address: str) -> None:
+def _merge_all(controller: ControllerServiceStub) -> None:
+    """Scale the stream to its least, if it has more segments and nothing else scales it. Raises grpc.RpcError."""
+    stream = pb.StreamInfo(scope=READINGS.scope, stream=READINGS.name)
+    found = controller.getCurrentSegments(stream, timeout=_CALL_S).segmentRanges
+    if len(found) <= SEGMENTS:
+        return
+    scale = pb.ScaleRequest(
+        streamInfo=stream,
+        sealedSegments=[one.segmentId.segmentId for one in found],
+        newKeyRanges=[
+            pb.ScaleRequest.KeyRangeEntry(start=part / SEGMENTS, end=(part + 1) / SEGMENTS) for part in range(SEGMENTS)
+        ],
+        scaleTimestamp=time.time_ns() // 1_000_000,
+    )
+    controller.scale(scale, timeout=_CALL_S)
+
+
+def _make_group(controller: ControllerServiceStub) -> None:
     """The reader group; one that is there already stays. Raises grpc.RpcError, RuntimeError."""
-    stream = pb.StreamInfo(scope=SCOPE, stream=READINGS)
+    stream = pb.StreamInfo(scope=READINGS.scope, stream=READINGS.name)
     group = pb.ReaderGroupConfiguration(
         scope=SCOPE,
         readerGroupName=GROUP,
@@ -114,8 +140,7 @@ def _make_group(address: str) -> None:
         readerGroupId=str(uuid.uuid4()),
         startingStreamCuts=[pb.StreamCut(streamInfo=stream, cut={})],
     )
-    with grpc.insecure_channel(address, [("grpc.enable_http_proxy", 0)]) as channel:
-        reply = ControllerServiceStub(channel).createReaderGroup(group, timeout=_CALL_S)
+    reply = controller.createReaderGroup(group, timeout=_CALL_S)
     if reply.status != pb.CreateReaderGroupResponse.SUCCESS:
         raise RuntimeError(f"the reader group is not created: {pb.CreateReaderGroupResponse.Status.Name(reply.status)}")
 
@@ -127,11 +152,15 @@ def _wait_for_input(ended: threading.Event) -> None:
 
 
 def _write(streams: Any, ended: threading.Event) -> None:
-    writer = streams.create_writer(SCOPE, READINGS, 1_000)
-    began, number = time.monotonic(), 0
+    writer = streams.create_writer(*READINGS, 1_000)
+    began, last, number = time.monotonic(), 0.0, 0
     while not ended.wait(_TICK_S):
-        is_loud = (time.monotonic() - began) % (_LOUD_S + _QUIET_S) < _LOUD_S
-        for _ in range(_LOUD_EVENTS if is_loud else _QUIET_EVENTS):
+        now = time.monotonic() - began
+        # What a scale held up for longer is not made up for: that would heat up the new segments.
+        since_last, last = min(now - last, _CAUGHT_UP_S), now
+        if now % (_LOUD_S + _SILENT_S) >= _LOUD_S:
+            continue
+        for _ in range(round(since_last * LOUD_EVENTS_PER_S)):
             number += 1
             writer.write_event(f'{{"sensor":{number % 50},"value":{number % 97}}}', f"sensor-{number % 50}")
         writer.flush()
@@ -154,7 +183,7 @@ def _transact(streams: Any, ended: threading.Event) -> None:
 
 
 def _read(streams: Any, ended: threading.Event) -> None:
-    group = streams.create_reader_group(f"{GROUP}-{os.getpid()}", SCOPE, READINGS)
+    group = streams.create_reader_group(f"{GROUP}-{os.getpid()}", *READINGS)
     asyncio.run(_display(group, ended))
 
 

@@ -42,7 +42,7 @@ from sluice.domain.status import Status
 from sluice.insight.groups import GroupDescription, group_shown
 from sluice.lookback.describing import GROUP as GROUP_AT
 from sluice.lookback.describing import ResourceQuestion
-from sluice.security.resources import reader_group_resource, stream_resource
+from sluice.security.resources import mapped_resource, reader_group_resource
 
 routes = router("reader groups")
 
@@ -189,7 +189,7 @@ async def _check_streams(reads: Reads, about: str, names: Iterable[str]) -> None
     Clients may still create one, as with Pravega's controller. What the caller may not READ is not looked up.
     """
     for id in sorted(map(StreamId.of, names)):
-        if may_read(stream_resource(*id)) and await reads.stream_or_none(id) is None:
+        if may_read(mapped_resource(*id)) and await reads.stream_or_none(id) is None:
             raise RefusedError(409, f"{about}: stream {id} does not exist", Status.STREAM_NOT_FOUND)
 
 

@@ -25,7 +25,7 @@ from sluice.domain.ids import StreamId
 from sluice.domain.workflow import is_under_way
 from sluice.insight.progress import Progress
 from sluice.outages import in_words
-from sluice.security.resources import stream_resource
+from sluice.security.resources import mapped_resource
 
 routes = router("cluster")
 
@@ -64,6 +64,15 @@ class WorkflowsModel(Model):
     oldest_failing: FailingModel | None = None
 
 
+class PartModel(Model):
+    """A service, or all segment stores together."""
+
+    name: str = Field(examples=["retention-spark"])
+    up: bool | None = Field(
+        default=None, description="Whether it is there, and every segment container answers; left out if not known."
+    )
+
+
 class OverviewModel(Model):
     """Whether anything is wrong, as this gateway sees it."""
 
@@ -84,8 +93,9 @@ class OverviewModel(Model):
     )
     overdue_leases: int = Field(description="Transactions open past the end of their lease, of the oldest ones.")
     hot_streams: list[str] = Field(
-        description="Streams with segments that had too much to do in the last ten minutes, as scope/name."
+        description="Streams that were split in the last ten minutes, or could not be, as scope/name: by decisions."
     )
+    parts: list[PartModel] = Field(description="The services, retention-spark where there is one, and segment stores.")
     at: int = Field(description="When this was found, epoch ms.")
 
 
@@ -126,7 +136,7 @@ async def get_overview(
         oldest = None
     level = overview.judged(found, oldest, cannot, troubles, _cause(reads, containers, oldest))
     counts, progress = found.counts, found.workflows.by_progress
-    hot = (name for name in found.hot_streams if may_read(stream_resource(*StreamId.of(name))))
+    hot = (name for name in found.hot_streams if may_read(mapped_resource(*StreamId.of(name))))
     return as_json(
         OverviewModel(
             sentence=level.sentence,
@@ -145,6 +155,7 @@ async def get_overview(
             dead_letter_records=found.dead_letters.records if found.dead_letters is not None else None,
             overdue_leases=found.overdue_leases,
             hot_streams=list(islice(hot, MAX_HOT)),
+            parts=[PartModel(name=name, up=part.is_up) for name, part in health.others().items()],
             at=found.at,
         )
     )

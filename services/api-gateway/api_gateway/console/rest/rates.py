@@ -13,7 +13,7 @@ from api_gateway.edge.rest.answers import as_json
 from api_gateway.edge.rest.parts import ServedClock, ServedContainers, ServedReads, served
 from sluice.domain.ids import StreamId
 from sluice.domain.segment import segment_name
-from sluice.lookback.rate_history import RATE_HISTORY, RateHistoryQuestion
+from sluice.lookback.rate_history import RATE_HISTORY, RateHistory, RateHistoryQuestion, history_of
 
 routes = router("segments")
 
@@ -93,6 +93,7 @@ async def get_rates_history(
     reads: ServedReads,
     clock: ServedClock,
     look_back: LookBack,
+    rates: Annotated[Rates, served(Rates)],
     scope: ScopeName,
     stream: StreamName,
     from_: From = "-1h",
@@ -101,12 +102,17 @@ async def get_rates_history(
         int, Query(ge=60_000, le=24 * 3600 * 1000, description="About how long a bucket is, in milliseconds.")
     ] = 60_000,
 ) -> Response:
-    """Say what was written to each segment, where the stream has a retention policy: only then cuts are sampled."""
-    await reads.stream(StreamId(scope, stream))
+    """Say what was written to each segment: by the minute where the stream has a policy, or was looked at."""
+    id = StreamId(scope, stream)
+    config = (await reads.stream(id)).config
     begin, end = look_back.time(from_), look_back.time(to) or clock.now_ms()
     if not 0 < end - begin <= MAX_SPAN_MS:
         raise BadRequestError("from must be before to, and not more than 8 days")
-    found = await look_back(RATE_HISTORY, RateHistoryQuestion(scope, stream, begin, end, bucket))
+    if config.retention is None and not config.scaling.is_by_load:
+        bucket_ms, of_segments = history_of(rates.kept.since(id, begin), begin, end, bucket)
+        found = RateHistory(begin, bucket_ms, of_segments, searched_to=end, complete=True)
+    else:
+        found = await look_back(RATE_HISTORY, RateHistoryQuestion(scope, stream, begin, end, bucket))
     segments = [
         PastRate(id=one.id, bytes_per_s=[_rounded(rate) or 0.0 for rate in one.bytes_per_s]) for one in found.segments
     ]

@@ -8,9 +8,7 @@ from collections.abc import Mapping
 
 from api_gateway.edge.rest.failures import RefusedError
 from sluice.domain.decision import Reply
-from sluice.domain.status import Status
-
-DONE = frozenset({Status.SUCCESS, Status.OK, Status.STARTED})
+from sluice.domain.status import DONE, Status
 
 STATUSES: Mapping[Status, int] = {
     Status.INVALID_SCOPE_NAME: 400,

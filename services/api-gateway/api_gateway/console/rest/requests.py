@@ -5,15 +5,18 @@ from typing import Annotated, Any
 from fastapi import Path, Query, Response
 from pydantic import Field
 
-from api_gateway.console.looking_back import LookBack, Since
-from api_gateway.console.rest.base import INT64_MAX, Model, refusals, router
+from api_gateway.console.looking_back import From, LookBack, Since, To
+from api_gateway.console.paging import DEFAULT, MAX_ITEMS, After, Limit, numbers_in, token_of
+from api_gateway.console.rest.base import INT64_MAX, Model, Page, refusals, router
 from api_gateway.edge.listing import may_read
-from api_gateway.edge.rest.answers import as_document
+from api_gateway.edge.rest.answers import as_document, as_json
 from api_gateway.edge.security import rest_resources
 from api_gateway.edge.security.aggregates import may_see
+from sluice.domain.status import DONE
 from sluice.kafka.topics import DEAD_LETTERS, JOURNAL
+from sluice.lookback.replies import REPLIES, RepliedRequest, RepliesQuestion
 from sluice.lookback.tracing_job import TRACE, TraceFound, TraceQuestion
-from sluice.security.caller import ForbiddenError
+from sluice.security.caller import CALLER, ForbiddenError
 from sluice.security.resources import ROOT
 from sluice.validation import form
 
@@ -83,6 +86,77 @@ class RequestHistory(Model):
     running: list[RunningModel]
     searched_to: int = Field(description="Back to this moment all is searched, epoch ms.")
     complete: bool = Field(description="Whether it is all: from where the request was sent, or from `since` on.")
+
+
+class RepliedModel(Model):
+    """A request, and the reply to it."""
+
+    request: str
+    at: int = Field(description="When the journal had the reply, epoch ms.")
+    status: str = Field(examples=["SUCCESS"])
+    refused: bool = Field(description="Whether it was refused.")
+    reason: str | None = Field(default=None, description="Why, in words.")
+    aggregates: list[str] = Field(description="What it changed, or what the refusal rests on.")
+    types: list[str] = Field(description="Of its events.", examples=[["StreamSealed"]])
+    by: str = Field(description="service/instance that decided it.")
+    principal: str | None = Field(default=None, description="Who called, if that is known.")
+
+
+class RepliedList(Page[RepliedModel]):
+    """Requests that were replied to, the latest first."""
+
+    searched_to: int = Field(description="Back to this moment none is missing, epoch ms.")
+    complete: bool = Field(description="Whether all of the span is searched that can be.")
+    kept_from: int | None = Field(
+        default=None, description="Before this moment, epoch ms, not all can be searched; left out if all can."
+    )
+
+
+@routes.get("/requests", operation_id="listRequests", response_model=RepliedList, responses=refusals())
+async def list_requests(
+    look_back: LookBack,
+    from_: From = "",
+    to: To = "",
+    refused: Annotated[bool | None, Query(description="Only those that were refused, or only the others.")] = None,
+    limit: Limit = DEFAULT,
+    after: After = "",
+) -> Response:
+    """List the requests that were replied to since a moment, an hour ago if it is left out."""
+    position = numbers_in(after, 5)
+    until = look_back.time(to) + 1 if to else INT64_MAX
+    before = (position[0], position[1], position[2], position[3], position[4]) if position is not None else None
+    # As in the journal: where a page ends should not say when something happened that is left out.
+    at_most = limit if CALLER.get() is None else MAX_ITEMS
+    question = RepliesQuestion(look_back.since(from_, HOUR_MS), until, refused, before, at_most)
+    found = await look_back(REPLIES, question)
+    visible = [one for one in found.items if _may_see_all(set(one.aggregates))]
+    following, searched_to, complete = found.next, found.searched_to, found.complete
+    if len(visible) > limit:
+        following, complete = visible[limit - 1].order, False
+        searched_to = following[0]
+    return as_json(
+        RepliedList(
+            items=list(map(_replied, visible[:limit])),
+            next=token_of(".".join(map(str, following))) if following is not None else None,
+            searched_to=searched_to,
+            complete=complete,
+            kept_from=found.kept_from,
+        )
+    )
+
+
+def _replied(one: RepliedRequest) -> RepliedModel:
+    return RepliedModel(
+        request=one.request,
+        at=one.order[0],
+        status=one.status.value,
+        refused=one.status not in DONE,
+        reason=one.reason or None,
+        aggregates=one.aggregates,
+        types=one.types,
+        by=one.by,
+        principal=one.principal or None,
+    )
 
 
 @routes.get("/requests/{id}", operation_id="getRequestHistory", response_model=RequestHistory, responses=refusals())

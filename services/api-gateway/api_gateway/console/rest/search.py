@@ -27,7 +27,7 @@ from sluice.domain.segment import parse_segment_name
 from sluice.domain.stream.state import Stream
 from sluice.domain.transaction.index import StreamTransactions
 from sluice.engine.fold import PartitionView
-from sluice.security.resources import reader_group_resource, scope_resource, stream_resource, table_resource
+from sluice.security.resources import mapped_resource, reader_group_resource, scope_resource, table_resource
 
 routes = router("streams")
 
@@ -76,7 +76,7 @@ def _of(kind: ResourceKind) -> Callable[[str], Names]:
 
 
 _KINDS = (
-    _Kind("stream", lambda behind: streams_after(behind, internal=False), stream_resource, "streams"),
+    _Kind("stream", lambda behind: streams_after(behind, internal=False), mapped_resource, "streams"),
     _Kind("reader-group", _of(ResourceKind.READER_GROUP), reader_group_resource, "groups"),
     _Kind("table", _of(ResourceKind.TABLE), table_resource, "tables"),
 )
@@ -170,7 +170,7 @@ async def _transactions(reads: Reads, uuid: str) -> AsyncIterator[Hit]:
             if (
                 isinstance(index, StreamTransactions)
                 and (state := _state_in(index, uuid))
-                and may_read(stream_resource(*id))
+                and may_read(mapped_resource(*id))
             ):
                 address = _address("streams", *id, tab="transactions", transaction=uuid)
                 yield Hit(type="transaction", name=uuid, address=address, detail=f"{state}, of {id}")
@@ -197,7 +197,7 @@ async def _segments(reads: Reads, text: str) -> AsyncIterator[Hit]:
     except ValueError:
         return
     async for id, view in _streams(reads, *stream):
-        state = view.peek(id.aggregate) if may_read(stream_resource(*id)) else None
+        state = view.peek(id.aggregate) if may_read(mapped_resource(*id)) else None
         if isinstance(state, Stream) and state.history.find(segment) is not None:
             address = _address("streams", *id, tab="segments", segment=str(segment))
             yield Hit(type="segment", name=f"{id}/{name}", address=address)

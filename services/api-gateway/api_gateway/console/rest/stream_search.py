@@ -34,7 +34,7 @@ from sluice.insight.progress import Progress, progress_of
 from sluice.insight.shown import Shown, text
 from sluice.insight.streams import StreamItem, stream_item
 from sluice.insight.waits import queued_kind
-from sluice.security.resources import scope_resource, stream_resource
+from sluice.security.resources import mapped_resource, scope_resource
 
 routes = router("streams")
 
@@ -140,7 +140,7 @@ async def _named(reads: Reads, wanted: _Wanted, names: list[str]) -> list[FoundS
         view = reads.view(id.key)
         if wanted.tag is not None and wanted.tag not in members_of(view, id.scope).tags.get(id.name, ()):
             continue
-        if may_read(stream_resource(*id)) and (shown := _shown(view, id, wanted)) is not None:
+        if may_read(mapped_resource(*id)) and (shown := _shown(view, id, wanted)) is not None:
             found.append(shown)
     return found
 
@@ -207,7 +207,7 @@ async def _examined(reads: Reads, wanted: _Wanted, behind: str) -> AsyncIterator
     for scope in scopes:
         async for stream, view in reads.names_of(scope, wanted.names, name if scope == begin else ""):
             id = StreamId(scope, stream)
-            is_readable = may_read(stream_resource(*id))
+            is_readable = may_read(mapped_resource(*id))
             yield _Found(str(id), is_readable, _shown(view, id, wanted) if is_readable else None)
 
 

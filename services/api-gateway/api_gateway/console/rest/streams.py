@@ -34,7 +34,7 @@ from sluice.insight.shown import Allowed
 from sluice.insight.streams import StreamDescription, stream_item, stream_shown, undecided_since
 from sluice.lookback.describing import STREAM as STREAM_AT
 from sluice.lookback.describing import ResourceQuestion
-from sluice.security.resources import reader_group_resource, stream_resource
+from sluice.security.resources import mapped_resource, reader_group_resource
 
 routes = router("streams")
 
@@ -59,7 +59,7 @@ async def list_streams(
         return reads.streams_in(scope, wanted(behind, internal=internal))
 
     shown = partial(stream_item, placement=containers.placement())
-    listing = Listing(fetch, lambda one: one.id.name, partial(stream_resource, scope), shown)
+    listing = Listing(fetch, lambda one: one.id.name, partial(mapped_resource, scope), shown)
     return await listed(StreamList, listing, page, scope)
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
+from typing import Annotated
 
 from fastapi import Response
 from pydantic import Field
@@ -12,6 +13,7 @@ from api_gateway.console.rest.actions import action, judged, why_not_now
 from api_gateway.console.rest.base import (
     INT64_MAX,
     Body,
+    Model,
     Page,
     ScopeName,
     TableName,
@@ -23,10 +25,11 @@ from api_gateway.console.rest.base import (
 from api_gateway.console.rest.listed import WantedNames, listed
 from api_gateway.console.rest.replies import done
 from api_gateway.console.rest.workflows import on_workflow
+from api_gateway.console.table_sizes import TableSizes
 from api_gateway.edge.listing import Listing
 from api_gateway.edge.rest.answers import as_json
 from api_gateway.edge.rest.failures import RefusedError
-from api_gateway.edge.rest.parts import ServedContainers, ServedReads, Submit
+from api_gateway.edge.rest.parts import ServedContainers, ServedReads, Submit, served
 from sluice.domain.config import MAX_KEY_LENGTH, MAX_SEGMENTS, TableConfig, check_table_config
 from sluice.domain.ids import TableId
 from sluice.domain.status import Status
@@ -95,6 +98,41 @@ async def describe_table(
     allowed = judged([(remove_table, why_not_now(found.state)), *on_workflow(found)], names)
     shown = table_shown(found, containers.placement())
     return as_json(replace(shown, allowed=allowed), headers={"ETag": etag_of(found)})
+
+
+class PartitionSize(Model):
+    """How many entries a partition has."""
+
+    id: int
+    entries: int
+
+
+class TableSizeModel(Model):
+    """How many entries a table has, as segment stores count them: their counts lag behind what is written."""
+
+    entries: int | None = Field(default=None, description="In the partitions that are known; left out if none is.")
+    partitions: list[PartitionSize] = Field(description="Those whose segment stores answer, by key range.")
+    complete: bool = Field(description="Whether that is all of them.")
+
+
+@routes.get(f"{_ONE}/size", operation_id="getTableSize", response_model=TableSizeModel, responses=refusals(404))
+async def table_size(
+    reads: ServedReads, sizes: Annotated[TableSizes, served(TableSizes)], scope: ScopeName, table: TableName
+) -> Response:
+    """Say how many entries a key-value table has, as of some seconds ago at most."""
+    found = await reads.table_or_none(TableId(scope, table))
+    if found is None:
+        raise RefusedError(404, f"key-value table {scope}/{table} does not exist", Status.TABLE_NOT_FOUND)
+    segments = [segment.id for segment in found.segments]
+    entries = (await sizes.find(found)).entries
+    known = [PartitionSize(id=id, entries=entries[id]) for id in segments if id in entries]
+    return as_json(
+        TableSizeModel(
+            entries=sum(one.entries for one in known) if known else None,
+            partitions=known,
+            complete=len(known) == len(segments),
+        )
+    )
 
 
 @routes.put(

@@ -1,4 +1,4 @@
-"""Overviews of transactions: how they ended over time, streams whose commits wait, and the queue of one stream."""
+"""Overviews of transactions: how they ended over time, the streams that have any, and the queue of one stream."""
 
 from typing import Annotated, Literal
 
@@ -7,7 +7,7 @@ from pydantic import Field
 
 from api_gateway.console.paging import DEFAULT, Limit
 from api_gateway.console.rest.base import INT64_MAX, Model, ScopeName, StreamName, refusals, router
-from api_gateway.console.transaction_overviews import commit_queue, live_streams, most_waiting, outcomes
+from api_gateway.console.transaction_overviews import commit_queue, most_waiting, outcomes, streams_with_any
 from api_gateway.edge.errors import BadRequestError
 from api_gateway.edge.listing import may_read
 from api_gateway.edge.rest.answers import as_json
@@ -15,7 +15,7 @@ from api_gateway.edge.rest.capacity import SCAN
 from api_gateway.edge.rest.parts import ServedClock, ServedReads
 from sluice.domain.ids import StreamId
 from sluice.insight.workflows import RunningWorkflow, workflow_shown
-from sluice.security.resources import stream_resource
+from sluice.security.resources import mapped_resource
 
 routes = router("transactions")
 
@@ -53,17 +53,19 @@ class TransactionsSummary(Model):
 
 
 class WaitingStreamModel(Model):
-    """A stream with transactions that have not ended."""
+    """A stream with transactions that have not ended, or ended within a day."""
 
     stream: str = Field(examples=["demo/orders"])
     open: int
     waiting: int = Field(description="How many wait for their commit, those that are being merged included.")
     aborting: int
     oldest_waiting_at: int | None = Field(default=None, description="When the first of those commits was requested.")
+    ended: int = Field(description="How many ended within the last day, as far as they are remembered.")
+    ended_at: int | None = Field(default=None, description="When the last one ended that is remembered.")
 
 
 class WaitingStreamList(Model):
-    """The streams with the most transactions that wait for their commit."""
+    """Those with the most transactions that wait for their commit come first."""
 
     items: list[WaitingStreamModel]
 
@@ -131,11 +133,13 @@ async def summary(
 @routes.get("/transactions", operation_id="listWaitingStreams", response_model=WaitingStreamList, responses=refusals())
 async def waiting_streams(
     reads: ServedReads,
+    clock: ServedClock,
     sort: Annotated[Literal["waiting"], Query(description="Those with the most waiting commits first.")] = "waiting",  # noqa: ARG001 - there is one order as yet
     limit: Annotated[int, Query(ge=1, le=MAX_STREAMS, description="How many streams at most.")] = MAX_STREAMS,
 ) -> Response:
-    """List the streams whose transactions have not ended, those with the most waiting commits first."""
-    found = [one async for one in live_streams(reads) if may_read(stream_resource(*one.stream))]
+    """List the streams with transactions now or within a day, those with the most waiting commits first."""
+    since = clock.now_ms() - DAY_MS
+    found = [one async for one in streams_with_any(reads, since) if may_read(mapped_resource(*one.stream))]
     items = [
         WaitingStreamModel(
             stream=str(one.stream),
@@ -143,6 +147,8 @@ async def waiting_streams(
             waiting=one.waiting,
             aborting=one.aborting,
             oldest_waiting_at=one.oldest_waiting_at,
+            ended=one.ended,
+            ended_at=one.ended_at,
         )
         for one in most_waiting(found, limit)
     ]

@@ -37,7 +37,7 @@ from sluice.lookback.what_if import WHAT_IF, WhatIfQuestion
 from sluice.policies.policy_parser import NO_TARGET
 from sluice.policies.replay import OtherScaling
 from sluice.policies.what_if import WhatIf, WhatIfItem
-from sluice.security.resources import stream_resource
+from sluice.security.resources import mapped_resource
 
 routes = router("decisions")
 
@@ -46,6 +46,7 @@ DAY = "-24h"
 
 Kind = Annotated[Literal["scale", "retention"] | None, Query(description="Only those of this kind.")]
 Code = Annotated[str | None, Query(max_length=40, description="Only those of this case.")]
+Acts = Annotated[bool | None, Query(description="Only those that change the stream, or only those that do not.")]
 
 
 @routes.get(f"{_STREAM}/decisions", operation_id="listDecisions", response_model=DecisionList, responses=refusals(404))
@@ -58,18 +59,19 @@ async def stream_decisions(
     to: To = "",
     kind: Kind = None,
     code: Code = None,
+    acts: Acts = None,
     limit: Limit = DEFAULT,
     after: After = "",
 ) -> Response:
     """List decisions on scaling and retention, with reasons: the last ones or, with `from`, all since then."""
     id = StreamId(scope, stream)
     if not from_:
-        if kind or code or to:
-            raise BadRequestError("to, kind and code need from: without it the last decisions are listed")
+        if kind or code or to or acts is not None:
+            raise BadRequestError("to, kind, code and acts need from: without it the last decisions are listed")
         found = await reads.stream(id)
         since = undecided_since(found, reads.cluster())
         return as_json(DecisionList(items=last_decisions(found), undecided_since=since))
-    question = _question(look_back, from_, to, kind, code, limit, after, id)
+    question = _question(look_back, from_, to, kind, code, acts, limit, after, id)
     return as_json(_page(await look_back(DECISIONS, question)))
 
 
@@ -80,11 +82,12 @@ async def all_decisions(
     to: To = "",
     kind: Kind = None,
     code: Code = None,
+    acts: Acts = None,
     limit: Limit = DEFAULT,
     after: After = "",
 ) -> Response:
     """List the decisions on all streams since a moment, a day ago if it is left out."""
-    question = _question(look_back, from_ or DAY, to, kind, code, limit, after, None)
+    question = _question(look_back, from_ or DAY, to, kind, code, acts, limit, after, None)
     return as_json(_page(await look_back(DECISIONS, question)))
 
 
@@ -94,6 +97,7 @@ def _question(
     to: str,
     kind: Literal["scale", "retention"] | None,
     code: str | None,
+    acts: bool | None,
     limit: int,
     after: str,
     stream: StreamId | None,
@@ -105,6 +109,7 @@ def _question(
         stream=stream,
         kind=DecisionKind(kind) if kind is not None else None,
         code=decision_code(code) if code else "",
+        acts=acts,
         before=(position[0], position[1], position[2], position[3], position[4]) if position is not None else None,
         limit=limit,
     )
@@ -112,7 +117,7 @@ def _question(
 
 def _page(found: Decisions) -> DecisionList:
     return DecisionList(
-        items=[one for one in found.items if one.stream is None or may_read(stream_resource(*StreamId.of(one.stream)))],
+        items=[one for one in found.items if one.stream is None or may_read(mapped_resource(*StreamId.of(one.stream)))],
         next=token_of(".".join(map(str, found.next))) if found.next is not None else None,
         searched_to=found.searched_to,
         kept_from=found.kept_from,

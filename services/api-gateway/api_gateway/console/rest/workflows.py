@@ -16,7 +16,7 @@ from fastapi import Query, Response
 from api_gateway.console.paging import DEFAULT, After, Limit, position_in, token_of
 from api_gateway.console.rest.actions import Action, action, judged
 from api_gateway.console.rest.base import refusals, router
-from api_gateway.console.rest.replies import DONE, refused
+from api_gateway.console.rest.replies import refused
 from api_gateway.console.rest.waiting import Waits
 from api_gateway.console.rest.workflow_models import (
     AggregateBody,
@@ -33,7 +33,7 @@ from api_gateway.edge.rest.failures import failure_of
 from api_gateway.edge.rest.parts import ServedClock, ServedContainers, ServedReads, ServedRequests
 from api_gateway.edge.slices import Slices
 from sluice.domain.decision import Reader
-from sluice.domain.status import Status
+from sluice.domain.status import DONE, Status
 from sluice.domain.workflow import (
     NOTHING_RUNS,
     CancelWorkflow,

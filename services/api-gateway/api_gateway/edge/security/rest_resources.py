@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from api_gateway.edge.security.rules import Resource
 from sluice.security.resources import (
     ROOT,
+    mapped_resource,
     reader_group_resource,
     scope_resource,
     stream_resource,
@@ -33,6 +34,7 @@ def names_in(parameters: Names) -> Names:
 ROOT_RESOURCE = Resource("root", lambda _names: ROOT)
 SCOPE_RESOURCE = Resource("scope", lambda names: scope_resource(names["scope"]))
 STREAM_RESOURCE = Resource("stream", lambda names: stream_resource(names["scope"], names["stream"]))
+MAPPED_STREAM_RESOURCE = Resource("stream, mapped", lambda names: mapped_resource(names["scope"], names["stream"]))
 GROUP_RESOURCE = Resource("reader group", lambda names: reader_group_resource(names["scope"], names["group"]))
 TABLE_RESOURCE = Resource("table", lambda names: table_resource(names["scope"], names["table"]))
 CLUSTER_RESOURCE = Resource(f"`{CLUSTER}`", lambda _names: CLUSTER)

@@ -8,6 +8,7 @@ from api_gateway.edge.errors import BadRequestError, NoOwnerError
 from api_gateway.edge.reads import Reads
 from api_gateway.pravega.convert import stream_of
 from api_gateway.pravega.handlers import Context, Handler
+from api_gateway.settings import GatewaySettings
 from sluice.addresses import bracketed, host_and_port
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.segment import segment_name
@@ -23,12 +24,11 @@ ALL_STREAMS = 0
 
 
 class ClusterHandlers:
-    """`own` is the host:port this gateway is reached at: it is always in the list, even before the journal has it."""
+    """Where this gateway is reached is always in the list of controllers, even before the journal has it."""
 
-    def __init__(self, reads: Reads, own: str, container_count: int) -> None:
+    def __init__(self, reads: Reads, settings: GatewaySettings) -> None:
         self._reads = reads
-        self._own = own
-        self._container_count = container_count
+        self._settings = settings
 
     def table(self) -> dict[str, Handler]:
         return {
@@ -40,7 +40,7 @@ class ClusterHandlers:
     async def uri(self, request: pb.SegmentId, _context: Context) -> pb.NodeUri:
         """Where a segment would be if it existed, which is not looked up."""
         name = segment_name(*stream_of(request.streamInfo), request.segmentId)
-        container = container_of(name, self._container_count)
+        container = container_of(name, self._settings.container_count)
         host = self._reads.cluster().containers.get(container)
         if host is None:
             raise NoOwnerError(f"no segment store is known to run container {container}")
@@ -50,7 +50,7 @@ class ClusterHandlers:
         members = self._reads.cluster().members.values()
         known = (m.endpoints.get(PROTOCOL) for m in members if m.service == SERVICE)
         response = pb.ServerResponse()
-        for endpoint in dict.fromkeys((self._own, *sorted(filter(None, known)))):
+        for endpoint in dict.fromkeys((self._settings.grpc_endpoint, *sorted(filter(None, known)))):
             host, port = host_and_port(endpoint)
             response.nodeURI.add(endpoint=bracketed(host), port=port)
         return response

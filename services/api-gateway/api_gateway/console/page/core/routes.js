@@ -53,7 +53,7 @@ export const routes = [
     load: () => import('../pages/decisions.js'),
   },
   {path: '/journal', label: 'Journal', group: 'Why', key: 'j', past: true, load: () => import('../pages/journal.js')},
-  {path: '/requests', label: 'Requests', group: 'Why', key: 'q', load: () => import('../pages/request.js')},
+  {path: '/requests', label: 'Requests', group: 'Why', key: 'q', load: () => import('../pages/requests.js')},
   {path: '/requests/:id', load: () => import('../pages/request.js')},
 
   {

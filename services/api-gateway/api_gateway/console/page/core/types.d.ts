@@ -76,3 +76,9 @@ export interface PageModule {
 }
 
 export type Slot = ((...values: any[]) => any) | object | string | number | bigint | boolean | null | undefined;
+
+/** Bytes that a client wrote, as an answer has them. */
+export interface Value {
+  encoding: 'text' | 'base64';
+  value: string;
+}

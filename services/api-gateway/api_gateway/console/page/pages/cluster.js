@@ -1,5 +1,5 @@
 /** Who holds what: members with their partitions, containers by segment store, and who held each container when. */
-import '../parts/past-style.js';
+import '../parts/pages-style.js';
 import {html, useMemo} from '../core/html.js';
 import {count, duration, number} from '../core/format.js';
 import {setQuery} from '../core/router.js';
@@ -17,8 +17,8 @@ import {Choice, SPAN_WORDS, SPANS} from '../parts/choice.js';
 import {Plain} from '../parts/plain.js';
 import {bandRows} from '../pictures/bands.js';
 import {storeMarks} from '../pictures/stores.js';
-import {joinHoldings, joinMemberships, withGaps} from './holdings.js';
-import {PartitionsByTopic, partitionsOf} from './partitions.js';
+import {joinHoldings, joinMemberships, movesOf, withGaps} from './holdings.js';
+import {PartitionsByTopic, partitionsOf, ranges} from './partitions.js';
 /** @import {Filters} from '../core/types.d.ts' */
 /** @import {Search} from '../parts/types.d.ts' */
 /** @import {StoreMark} from '../pictures/types.d.ts' */
@@ -27,7 +27,21 @@ import {PartitionsByTopic, partitionsOf} from './partitions.js';
 const OFTEN_MS = 5000;
 /** A heartbeat is due each minute and may take half of one more; from this age on it is missed. */
 const MISSED_MS = 90_000;
+/** From this age on what waits for a member is marked. */
+const OLD_MS = 10_000;
 const BANDS_PX = 460;
+/** The service that decides by policies. */
+const DECIDES = 'retention-spark';
+/** @type {Record<string, string>} */
+const DOES = {
+  'api-gateway': 'answers calls',
+  'stream-workflows': 'changes streams, groups, tables',
+  'txn-manager': 'commits and aborts transactions',
+  'cluster-manager': 'spreads containers over stores',
+  [DECIDES]: 'decides on scaling and retention',
+};
+/** So many moves are named, the last ones. */
+const MAX_MOVES = 12;
 
 export const title = () => 'Cluster';
 
@@ -60,8 +74,11 @@ export default function ClusterPage({query, at}) {
     <${Panel} title="Members" of=${members} emptyText="No instance is known.">
       ${(data) => html`<${Members} items=${data.items} partitions=${partitions.data?.items} isPast=${isPast}
         chosen=${query.member} />`}<//>
-    <${Panel} title="Containers" of=${containers} emptyText="There are no containers.">
-      ${(data) => html`<${Containers} data=${data} marks=${marks} query=${query} />`}<//>
+    <div class="halves">
+      <${Panel} title="Containers" of=${containers} emptyText="There are no containers.">
+        ${(data) => html`<${Containers} data=${data} marks=${marks} query=${query} />`}<//>
+      <${Panel} title="Moves of containers"><${Moves} search=${held} marks=${marks} span=${span[1]} /><//>
+    </div>
     <${Panel} title="Who held which container" tools=${spans}>
       <${Bands} search=${held} bounds=${bounds} marks=${marks} />
     <//>
@@ -82,31 +99,50 @@ export default function ClusterPage({query, at}) {
  *   props `chosen`: service/instance
  */
 function Members({items, partitions, isPast, chosen}) {
-  return html`<table class="plain"><thead><tr><th scope="col">Service</th><th scope="col">Instance</th>
-    <th scope="col">Ready</th><th scope="col">Last heartbeat</th><th scope="col">Up for</th>
-    <th scope="col">Endpoints</th>${partitions ? html`<th scope="col">Partitions it owns</th>` : null}</tr></thead>
-    <tbody>${items.map(
+  const isDecided = items.some((one) => one.service === DECIDES);
+  const heads = ['Service', 'Instance', 'Ready', 'Does', ...(partitions ? ['Waits for it', 'Partitions it owns'] : [])];
+  return html`<${Plain} heads=${[...heads, 'Last heartbeat', isPast ? 'Up since' : 'Up for', 'Endpoints']}>
+    ${items.map(
       (one) => html`<tr key=${`${one.service}/${one.instance}`}
         class=${chosen === `${one.service}/${one.instance}` ? 'chosen' : ''}>
       <td>${one.service}</td><td class="id">${one.instance}</td>
-      <td><${Ready} member=${one} isPast=${isPast} /></td>
+      <td><${Ready} member=${one} isPast=${isPast} /></td><td>${DOES[one.service] ?? ''}</td>
+      ${
+        partitions &&
+        html`<td><${Waiting} own=${partitions.filter(({owner}) => owner === one.instance)} /></td>
+          <td>${partitionsOf(partitions, one.instance)}</td>`
+      }
       <td>${
         one.lastSeen === undefined
           ? html`<span class="muted">${isPast ? 'not recorded' : 'none received yet'}</span>`
           : html`<${Age} at=${one.lastSeen} /> ago`
       }</td>
-      <td>${isPast ? html`since <${Time} at=${one.since} />` : html`<${Age} at=${one.since} />`}</td>
+      <td>${isPast ? html`<${Time} at=${one.since} />` : html`<${Age} at=${one.since} />`}</td>
       <td class="id">${Object.entries(one.endpoints)
         .map(([protocol, address]) => `${protocol} ${address}`)
-        .join(', ')}</td>
-      ${partitions ? html`<td>${partitionsOf(partitions, one.instance)}</td>` : null}</tr>`,
-    )}</tbody></table>
+        .join(', ')}</td></tr>`,
+    )}<//>
     ${
-      items.some((one) => one.service === 'retention-spark')
+      items.some((one) => one.instance.endsWith('-without-spark'))
+        ? html`<p class="muted">Scaling and retention are decided without Spark,
+      in the process of stream-workflows.</p>`
+        : null
+    }
+    ${
+      isDecided
         ? null
-        : html`<p class="muted">retention-spark does not
-      announce itself: it is never listed here.</p>`
+        : html`<p><${Badge} tone="warn">no ${DECIDES}<//> No policy for scaling or retention is decided on.</p>`
     }`;
+}
+
+/** How many records wait for a member, and for how long. @param {{own: PartitionModel[]}} props */
+function Waiting({own}) {
+  if (own.length === 0) return html`<span class="muted">–</span>`;
+  const lag = own.reduce((sum, one) => sum + (one.lag ?? 0), 0);
+  const oldestMs = Math.max(...own.map((one) => one.oldestOpenMs ?? 0));
+  if (lag === 0) return html`<span class="muted">nothing</span>`;
+  const text = `${count(lag, 'record')}${oldestMs > 0 ? `, the oldest for ${duration(oldestMs)}` : ''}`;
+  return oldestMs > OLD_MS ? html`<${Badge} tone="warn">${text}<//>` : text;
 }
 
 /** @param {{member: MemberItem, isPast: boolean}} props */
@@ -173,11 +209,16 @@ function Containers({data, marks, query}) {
 function Bands({search, bounds, marks}) {
   const to = search.complete ? bounds.to : (search.searchedTo ?? bounds.to);
   const model = useMemo(() => {
-    const found = bandRows(withGaps(search.items, bounds.from, to), bounds.from, to, marks);
+    // Of a new cluster nothing was before it began.
+    const begins = Math.max(bounds.from, Math.min(to, ...search.items.map((one) => one.from)));
+    const found = bandRows(withGaps(search.items, begins, to), bounds.from, to, marks);
     return {
       ...found,
       to: bounds.to,
-      gaps: to < bounds.to ? [{from: to, to: bounds.to, label: 'not searched yet'}] : [],
+      gaps: [
+        {from: bounds.from, to: begins, label: 'no store had a container'},
+        {from: to, to: bounds.to, label: 'not searched yet'},
+      ].filter((gap) => gap.to > gap.from),
     };
   }, [search.items, bounds, marks, to]);
   const table = () => html`<${Plain} heads=${['#Container', 'Store', 'From', 'To', '#For']}>
@@ -196,6 +237,26 @@ function Bands({search, bounds, marks}) {
     }
     <${SearchState} search=${search} what="holding" forward>
       <${Empty} text="The journal has no container map in this span." cli="sluice container list" /><//>`;
+}
+
+/** Which containers went from which store to which. @param {{search: Search, marks: any, span: number}} props */
+function Moves({search, marks, span}) {
+  const moves = useMemo(() => movesOf(search.items), [search.items]);
+  const store = (/** @type {string | undefined} */ name) =>
+    name ? html`${marks.get(name)?.number} <${StoreLink} store=${name} />` : html`<span class="muted">no store</span>`;
+  return html`
+    ${
+      moves.length > 0 &&
+      html`<${Plain} heads=${['Time', 'Containers', 'From', 'To', '#Without a store']}>
+      ${moves.slice(0, MAX_MOVES).map(
+        (one) => html`<tr key=${`${one.at} ${one.before} ${one.after}`}><td><${Time} at=${one.at} /></td>
+        <td>${ranges(one.containers)}</td><td>${store(one.before)}</td><td>${store(one.after)}</td>
+        <td class="num">${one.gapMs > 0 ? duration(one.gapMs) : '–'}</td></tr>`,
+      )}<//>
+      ${moves.length > MAX_MOVES && html`<p class="muted">And ${moves.length - MAX_MOVES} before these.</p>`}`
+    }
+    ${search.complete && moves.length === 0 && html`<p class="muted">None moved in ${duration(span)}.</p>`}
+    ${search.complete ? null : html`<${SearchState} search=${search} what="holding" forward />`}`;
 }
 
 /** @param {{search: Search, span: number}} props */

@@ -1,9 +1,11 @@
 /** Records that could not be handled, by cause: looked into, replayed, dropped. Their values are foreign text. */
+import '../parts/pages-style.js';
 import {html, useEffect, useMemo, useState} from '../core/html.js';
-import {api, parseJson, toJson, under} from '../core/api.js';
+import {api, under} from '../core/api.js';
 import {bytes, count, number, words} from '../core/format.js';
 import {setQuery} from '../core/router.js';
 import {useOverview, useResource} from '../core/store.js';
+import {bytesOf, hexLines, jsonOf} from '../core/values.js';
 import {Badge} from '../parts/badges.js';
 import {Cli, cli, Copy} from '../parts/cli.js';
 import {ActionButton, mayChange} from '../parts/dialog.js';
@@ -11,7 +13,7 @@ import {Age, AggregateLink, RequestLink, Time} from '../parts/link.js';
 import {Panel} from '../parts/panel.js';
 import {Choice} from '../parts/choice.js';
 import {drop, replay} from './letter-actions.js';
-import {bytesOf, hexLines, letterGroups, letterKey} from './letter-values.js';
+import {letterGroups, letterKey} from './letter-values.js';
 /** @import {Filters} from '../core/types.d.ts' */
 /** @import {DeadLetterItem} from 'api' */
 
@@ -176,7 +178,8 @@ function Key({text}) {
 
 /** @param {{letter: DeadLetterItem}} props */
 function Value({letter}) {
-  const decoded = useMemo(() => decode(letter), [letter]);
+  const decoded = useMemo(() => jsonOf(letter), [letter]);
+  const request = requestIn(decoded?.data);
   const [form, setForm] = useState(decoded === null ? 'hex' : 'decoded');
   const [whole, setWhole] = useState(false);
   const value = useMemo(() => bytesOf(letter), [letter]);
@@ -190,7 +193,7 @@ function Value({letter}) {
     <div class="row"><${Choice} label="shown as" value=${form} options=${forms.map((one) => [one, one])}
       onChange=${setForm} />
       <span class="muted num">${bytes(value.length)}</span>
-      ${decoded?.request ? html`<span class="muted">request <${RequestLink} id=${decoded.request} /></span>` : null}
+      ${request ? html`<span class="muted">request <${RequestLink} id=${request} /></span>` : null}
       <span class="spread"></span><${Copy} text=${shown} label="copy value" />
       <${Cli} line=${cli`dead-letter show ${letterKey(letter)}`} /></div>
     <pre tabindex="0" aria-label="value">${shown}</pre>
@@ -207,20 +210,5 @@ function Value({letter}) {
   </div>`;
 }
 
-/**
- * The value as indented JSON, with the request in it; null if it is none.
- * @param {DeadLetterItem} letter @returns {{text: string, request: string} | null}
- */
-function decode(letter) {
-  if (letter.encoding !== 'text') return null;
-  try {
-    const data = parseJson(letter.value);
-    return {
-      text: toJson(data, 2),
-      request: data !== null && typeof data === 'object' && typeof data.id === 'string' ? data.id : '',
-    };
-  } catch (error) {
-    if (error instanceof SyntaxError) return null;
-    throw error;
-  }
-}
+/** The request in a value that is one, '' if it is none. @param {any} data */
+const requestIn = (data) => (data !== null && typeof data === 'object' && typeof data.id === 'string' ? data.id : '');

@@ -1,7 +1,7 @@
 /**
  * One reader group: which reader has which segment and where it stands, what no reader has, how far behind it all is.
  */
-import '../parts/past-style.js';
+import '../parts/pages-style.js';
 import {html, useEffect, useRef, useState} from '../core/html.js';
 import {under} from '../core/api.js';
 import {bytes, count, duration, number} from '../core/format.js';
@@ -94,7 +94,7 @@ function Readers({data}) {
     ${
       rows.length === 0
         ? html`<${Empty} text="No reader is there, and no segment waits for one."
-          cli=${cli`event read ${'demo/orders'}`} />`
+          cli=${cli`stream read ${'demo/orders'}`} />`
         : html`
     <${Plain} heads=${['Reader', 'Segment', '#Offset']}>
       ${rows.map(

@@ -39,3 +39,31 @@ export function withGaps(items, from, to) {
     return found;
   });
 }
+
+/** @typedef {{at: number, before: string, after: string, containers: number[], gapMs: number}} Move */
+
+/** @param {any} before @param {any} after @returns {Move} */
+const begun = (before, after) => ({at: after.from, before: before.store, after: after.store, containers: [], gapMs: 0});
+
+/**
+ * What went from one store to another, the latest first; what moved together is one move.
+ * @param {any[]} items
+ * @returns {Move[]} `gapMs`: how long no store had it
+ */
+export function movesOf(items) {
+  /** @type {Map<string, Move>} */
+  const moves = new Map();
+  /** @type {Map<number, any>} */
+  const last = new Map();
+  for (const one of [...items].sort((a, b) => a.from - b.from)) {
+    const before = last.get(one.container);
+    last.set(one.container, one);
+    if (!before || before.store === one.store) continue;
+    const key = `${one.from} ${before.store} ${one.store}`;
+    const move = moves.get(key) ?? begun(before, one);
+    move.containers.push(one.container);
+    move.gapMs = Math.max(move.gapMs, one.from - (before.to ?? one.from));
+    moves.set(key, move);
+  }
+  return [...moves.values()].sort((a, b) => b.at - a.at);
+}

@@ -1,7 +1,7 @@
 /**
  * What happened: the records of the journal, decoded, within a span, by key and type; those without effect are marked.
  */
-import '../parts/past-style.js';
+import '../parts/pages-style.js';
 import {html, onText, useEffect, useMemo, useState} from '../core/html.js';
 import {toJson} from '../core/api.js';
 import {exact, time} from '../core/format.js';

@@ -6,10 +6,11 @@ import {html} from '../core/html.js';
 import {api, Problem, under} from '../core/api.js';
 import {count} from '../core/format.js';
 import {now} from '../core/time.js';
+import {bytesOf} from '../core/values.js';
 import {act} from '../parts/dialog.js';
 import {cli} from '../parts/cli.js';
 import {RequestLink} from '../parts/link.js';
-import {bytesOf, letterKey} from './letter-values.js';
+import {letterKey} from './letter-values.js';
 /** @import {DeadLetterItem} from 'api' */
 
 /** How long the answer to a replayed request is waited for before the next letter. */

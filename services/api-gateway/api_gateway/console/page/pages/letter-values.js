@@ -1,31 +1,8 @@
-/** Values of dead letters: bytes, text, hex, JSON, and what is known of them. Pure. */
+/** What is known of dead letters by their values. Pure. */
 /** @import {DeadLetterItem} from 'api' */
 
 /** @param {DeadLetterItem} letter */
 export const letterKey = (letter) => `${letter.partition}/${letter.offset}`;
-
-/** The value as bytes. @param {DeadLetterItem} letter @returns {Uint8Array} */
-export function bytesOf(letter) {
-  if (letter.encoding === 'text') return new TextEncoder().encode(letter.value);
-  return Uint8Array.from(atob(letter.value), (one) => one.charCodeAt(0));
-}
-
-/**
- * Lines of offset, 16 bytes in hex, and what of them can be read.
- * @param {Uint8Array} bytes @param {number} most lines
- */
-export function hexLines(bytes, most) {
-  const lines = [];
-  for (let from = 0; from < bytes.length && lines.length < most; from += 16) {
-    const part = [...bytes.subarray(from, from + 16)];
-    const hex = part.map((one) => one.toString(16).padStart(2, '0'));
-    const left = hex.slice(0, 8).join(' '),
-      right = hex.slice(8).join(' ');
-    const text = part.map((one) => (one >= 32 && one < 127 ? String.fromCharCode(one) : '·')).join('');
-    lines.push(`${from.toString(16).padStart(6, '0')}  ${left.padEnd(23)}  ${right.padEnd(23)}  ${text}`);
-  }
-  return lines;
-}
 
 /**
  * The name of the command or message in the value, '' if it has none. Looks at its beginning, for values may be large.

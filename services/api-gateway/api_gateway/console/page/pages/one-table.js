@@ -1,5 +1,5 @@
 /** One key-value table: its configuration and its partitions by key range. */
-import '../parts/past-style.js';
+import '../parts/pages-style.js';
 import {html} from '../core/html.js';
 import {under} from '../core/api.js';
 import {bytes, count, key, segment} from '../core/format.js';
@@ -8,6 +8,7 @@ import {Unreachable, UnderWay} from '../parts/badges.js';
 import {Time} from '../parts/link.js';
 import {Panel} from '../parts/panel.js';
 import {Plain} from '../parts/plain.js';
+import {Entries} from './entries.js';
 import {OnePage} from '../parts/one.js';
 /** @import {Filters} from '../core/types.d.ts' */
 /** @import {TableDescription, TablePartition} from 'api' */
@@ -44,5 +45,10 @@ export default function OneTable({params: {scope, table}, at}) {
         <td class="range">
           <i style=${{marginLeft: `${one.low * 100}%`, width: `${(one.high - one.low) * 100}%`}}></i></td></tr>`,
       )}<//>`}<//>
+    ${
+      at === null && found.data
+        ? html`<${Entries} name=${name} path=${path} hasSecondary=${found.data.config.secondaryKeyLength > 0} />`
+        : null
+    }
   <//>`;
 }

@@ -1,22 +1,22 @@
 /** Is anything wrong? First a sentence, then what needs attention, figures, and what is happening now. */
-import {html, useEffect, useMemo, useRef, useState, useLater} from '../core/html.js';
-import {chainEnd, count, number, perS, words} from '../core/format.js';
+import {html, useEffect, useState, useLater} from '../core/html.js';
+import {bytesPerS, chainEnd, count, number, perS, time, words} from '../core/format.js';
 import {onChanged, paused} from '../core/live.js';
 import {href} from '../core/router.js';
 import {useOverview, useResource} from '../core/store.js';
-import {clock, inPast, now} from '../core/time.js';
+import {inPast} from '../core/time.js';
 import {Badge} from '../parts/badges.js';
 import {Cli, cli} from '../parts/cli.js';
 import {ActionButton, allowedOf} from '../parts/dialog.js';
 import {Age, AggregateLink, Time} from '../parts/link.js';
 import {Empty, Panel} from '../parts/panel.js';
 /** @import {Tone} from '../parts/types.d.ts' */
-/** @import {Seen} from './types.d.ts' */
-/** @import {OverviewModel, WorkflowItem} from 'api' */
+/** @import {HourLine, Seen, SparkProps} from './types.d.ts' */
+/** @import {HourModel, OverviewModel, WorkflowItem} from 'api' */
 
 const MAX_CHANGES = 50;
-const SPAN_S = 300;
-const STEP_S = 5;
+/** The hour and the last changes: one call, anew where changes may have been missed. */
+const HOUR = {query: {changes: MAX_CHANGES}, every: 15_000, of: ['*'], when: () => false};
 
 export const title = () => 'Overview';
 
@@ -27,8 +27,9 @@ export default function Overview() {
     <${Panel} of=${overview} class="bare" flush lines=${4}>
       ${(data) => html`<${Sentence} data=${data} /><${Figures} data=${data} />`}<//>
     <${Demonstrated} isEmpty=${overview.data?.counts?.scopes === 0} />
+    ${inPast.value ? null : html`<${Hour} />`}
     <div class="halves"><div><${Failing} count=${overview.data?.workflows?.failing} />
-      <${Hot} data=${overview.data} /></div><${Activity} /></div>
+      <${Hot} data=${overview.data} /></div>${inPast.value ? null : html`<${Changes} />`}</div>
   </div>`;
 }
 
@@ -37,8 +38,8 @@ export default function Overview() {
  * @param {{isEmpty: boolean}} props
  */
 function Demonstrated({isEmpty}) {
-  const {data} = useResource('demonstration', {every: 5000});
-  const isWanted = isEmpty || Boolean(data?.running);
+  const {data} = useResource('demonstration', {every: 15_000});
+  const isWanted = isEmpty || Boolean(data?.running || data?.present);
   const Demonstration = useLater(isWanted, () => import('../parts/demonstration.js'))?.Demonstration;
   return isWanted && Demonstration ? html`<${Demonstration} isEmpty=${isEmpty} />` : null;
 }
@@ -63,18 +64,21 @@ function Sentence({data}) {
         oldestFailing &&
         html`<p class="muted">Oldest: ${words(oldestFailing.kind)} of <${AggregateLink}
         aggregate=${oldestFailing.aggregate} kind=${false} /> for <${Age} at=${oldestFailing.since} />.</p>`
-      }</div>
+      }<p class="muted">${(data.parts ?? []).map(
+        ({name, up}) => html`<a key=${name} href=${href('/cluster')}><${Badge}
+          tone=${up === false ? 'bad' : up ? 'ok' : 'idle'}>${name}${up === false ? ': not well' : ''}<//></a> `,
+      )}</p></div>
   </section>`;
 }
 
 /** @param {{data: OverviewModel}} props */
 function Figures({data}) {
   const {counts, workflows} = data;
-  const {running, failing, waiting} = workflows;
+  const {running, failing, waiting, queued} = workflows;
   const figures = /** @type {[string, any, string, string][]} */ ([
     ['streams', counts.streams, href('/streams'), ''],
     ['segments', counts.segments, href('/streams', {sort: '-segments'}), ''],
-    ['workflows', running + failing + waiting, href('/workflows'), failing ? 'bad' : ''],
+    ['workflows', running + failing + waiting + queued, href('/workflows'), failing ? 'bad' : ''],
     ['transactions', counts.transactionsOpen, href('/transactions'), ''],
     ['waiting commits', counts.transactionsWaiting, href('/transactions'), ''],
     ['overdue leases', data.overdueLeases, href('/transactions'), data.overdueLeases ? 'warn' : ''],
@@ -97,25 +101,27 @@ function Figures({data}) {
 
 /** The oldest workflows that fail. @param {{count: number | undefined}} props */
 function Failing({count: failing}) {
-  const work = useResource('workflows', {
+  const work = useResource(failing ? 'workflows' : null, {
     query: {state: 'failing', sort: 'since', limit: 5},
     of: ['cluster'],
-    every: 5000,
+    every: 10_000,
   });
-  return html`<${Panel} title="Failing work" of=${work} flush tools=${
-    failing
-      ? html`<a href=${href('/workflows', {state: 'failing', group: 'error'})}>all ${failing}, by
-      error</a>`
-      : null
-  } emptyText="No workflow is failing.">${(data) =>
-    html`<ul class="list">${data.items.map(
-      (/** @type {WorkflowItem} */ item) => html`
+  if (!failing) {
+    return html`<${Panel} title="Failing work" flush>${
+      failing === 0 ? html`<${Empty} text="No workflow is failing." />` : null
+    }<//>`;
+  }
+  return html`<${Panel} title="Failing work" of=${work} flush tools=${html`<a
+    href=${href('/workflows', {state: 'failing', group: 'error'})}>all ${failing}, by error</a>`}
+    emptyText="No workflow is failing.">${(data) =>
+      html`<ul class="list">${data.items.map(
+        (/** @type {WorkflowItem} */ item) => html`
       <li key=${item.aggregate}><div><b>${words(item.kind)}</b> <${AggregateLink} aggregate=${item.aggregate}
         kind=${false} /><span class="muted"> for <${Age} at=${item.since} />, ${count(item.attempts, 'attempt')}</span>
         <p class="bad clamp" title=${item.lastError}>${cause(item)}</p></div>
         <${ActionButton} small allowed=${allowedOf(item, 'retry')}
           onClick=${async () => (await import('../parts/actions.js')).retryWorkflow(item)}>Retry now<//></li>`,
-    )}</ul>`}<//>`;
+      )}</ul>`}<//>`;
 }
 
 /** What a chain of waiting ends with says more than the last error. @param {WorkflowItem} item */
@@ -132,7 +138,7 @@ function Hot({data}) {
       ? null
       : hot.length === 0
         ? html`<${Empty}
-          text="No stream is reported hot. One is when its segments get more than the target of its scaling policy." />`
+          text="No stream is short of segments, by the last decision on each within 10 minutes." />`
         : html`<ul class="list">${hot.map((one) => {
             const [scope, stream] = one.split('/');
             return html`<li key=${one}><a href=${href(['streams', scope, stream])}>${one}</a><a class="muted"
@@ -141,57 +147,41 @@ function Hot({data}) {
   }<//>`;
 }
 
-const COMMIT = /Committed|Commit/;
-
-/** What happens, as it happens: lines of the last minutes, and the last changes. */
-function Activity() {
-  const [seen, setSeen] = useState(/** @type {Seen[]} */ ([]));
-  const totals = useRef(/** @type {Map<number, {changes: number, commits: number}>} */ (new Map()));
-  const since = useRef(now());
+/** The last fifty changes, and those that come. */
+function Changes() {
+  const hour = useResource('overview/hour', HOUR);
+  const [news, setNews] = useState(/** @type {Seen[]} */ ([]));
   useEffect(() => {
-    if (inPast.value) return undefined;
     /** @type {Seen[]} */
     let waiting = [];
+    // null: something was missed, and all of them are fetched anew.
     const unsubscribe = onChanged(['*'], (items) => {
-      for (const {at, aggregate, types} of items ?? []) {
-        const slot = Math.floor(at / 1000 / STEP_S);
-        const total = totals.current.get(slot) ?? {changes: 0, commits: 0};
-        total.changes += Math.max(1, types.length);
-        if (types.some((type) => COMMIT.test(type))) total.commits++;
-        totals.current.set(slot, total);
-        waiting.push({at, aggregate, types});
-      }
-      if (waiting.length > MAX_CHANGES) waiting = waiting.slice(-MAX_CHANGES);
+      waiting = items ? [...waiting, ...items].slice(-MAX_CHANGES) : [];
     });
     const timer = setInterval(() => {
       if (waiting.length === 0 || paused.peek() || document.visibilityState === 'hidden') return;
-      const news = waiting.reverse();
+      const found = waiting.reverse();
       waiting = [];
-      setSeen((old) => [...news, ...old].slice(0, MAX_CHANGES));
+      setNews((old) => [...found, ...old].slice(0, MAX_CHANGES));
     }, 500);
     return () => {
       unsubscribe();
       clearInterval(timer);
     };
-  }, [inPast.value]);
-  if (inPast.value) return null;
-  return html`<div>
-    <${Panel} title="Changes and commits">
-      <${Rates} totals=${totals.current} since=${since.current} />
-    <//>
-    <${Panel} title="Last changes" flush tools=${html`<a href=${href('/journal')}>journal</a>`}>
-      ${
-        seen.length === 0
-          ? html`<${Empty} text="Changes are listed here as they come. None has come since this page was opened." />`
-          : html`<ul class="changes">${seen.map(
-              (one) => html`
-        <li key=${`${one.at} ${one.aggregate} ${one.types.join()}`}><${Time} at=${one.at} /><span class="cut">
+  }, []);
+  return html`<${Panel} title="Last changes" flush tools=${html`<a href=${href('/journal')}>journal</a>`} of=${hour}>${(
+    /** @type {HourModel} */ {changes},
+  ) => {
+    const newest = changes[0]?.at ?? 0;
+    const shown = [...news.filter((one) => one.at > newest), ...changes].slice(0, MAX_CHANGES);
+    if (shown.length === 0) return html`<${Empty} text="Nothing has changed yet." />`;
+    return html`<ul class="changes">${shown.map(
+      (one) => html`
+        <li><${Time} at=${one.at} /><span class="cut">
           <${AggregateLink} aggregate=${one.aggregate} /></span><span class="muted cut" title=${one.types.join(', ')}>
             ${phrase(one.types)}</span></li>`,
-            )}</ul>`
-      }
-    <//>
-  </div>`;
+    )}</ul>`;
+  }}<//>`;
 }
 
 /** "ScaleStarted" as "scale started". @param {string[]} types */
@@ -201,45 +191,63 @@ function phrase(types) {
     .join(', ');
 }
 
-/** @param {{totals: Map<number, {changes: number, commits: number}>, since: number}} props */
-function Rates({totals, since}) {
-  const end = Math.floor(clock.value / 1000 / STEP_S);
-  const {changes, commits} = useMemo(() => {
-    const first = end - SPAN_S / STEP_S;
-    for (const slot of totals.keys()) if (slot < first) totals.delete(slot);
-    const slots = Array.from({length: SPAN_S / STEP_S}, (_, index) => first + index);
-    const known = (/** @type {number} */ slot) => (slot + 1) * STEP_S * 1000 > since;
-    return {
-      changes: slots.map((slot) => (known(slot) ? (totals.get(slot)?.changes ?? 0) / STEP_S : null)),
-      commits: slots.map((slot) => (known(slot) ? (totals.get(slot)?.commits ?? 0) / STEP_S : null)),
-    };
-  }, [end]);
-  return html`<${Spark} name="changes" values=${changes} hue=${1} /><${Spark} name="commits" values=${commits}
-    hue=${3} />
-    <p class="muted small">Per second, the last five minutes as far as this page was
-      open. <a href=${href('/journal')}>What was before</a> is in the journal.</p>`;
+const HOUR_MS = 3_600_000;
+/** Of a minute that has just begun no rate is given. */
+const LEAST_MS = 15_000;
+
+/** @type {HourLine[]} */
+const LINES = [
+  ['changes', 'changes', 1, perS],
+  ['commits', 'commits', 3, perS],
+  ['aborts', 'aborts', 2, perS],
+  ['bytes, where there is a policy', 'bytes', 4, bytesPerS],
+  ['open transactions', 'open', 1],
+  ['waiting commits', 'waiting', 3],
+  ['silent containers', 'silent', 2],
+];
+
+/** From before this page was opened, of a new system from its beginning on. */
+function Hour() {
+  const hour = useResource('overview/hour', HOUR);
+  return html`<${Panel} title="The last hour" of=${hour} emptyText="Nothing has happened yet.">${(
+    /** @type {HourModel} */ {items, to, bucketMs},
+  ) =>
+    html`<div class="sparks">${LINES.map(([label, name, hue, format]) => {
+      const points = items.flatMap((one) => {
+        const value = one[name],
+          ms = Math.min(to - one.at, bucketMs);
+        if (value === undefined || (format && ms < LEAST_MS)) return [];
+        return [{at: one.at, end: one.at + ms, value: format ? (value * 1000) / ms : value}];
+      });
+      return (
+        points.length > 0 && html`<${Spark} key=${name} ...${{label, points, hue, to, format: format ?? number}} />`
+      );
+    })}</div>`}<//>`;
 }
 
 const WIDE = 600;
 const HIGH = 44;
 
-/**
- * A small line with its last and its highest value.
- * @param {{name: string, values: (number | null)[], hue: number}} props
- */
-function Spark({name, values, hue}) {
-  const known = /** @type {number[]} */ (values.filter((value) => value !== null));
-  const top = Math.max(1, ...known),
-    last = known.at(-2) ?? known.at(-1) ?? 0;
-  const points = values.flatMap((value, index) =>
-    value === null || index === values.length - 1
-      ? []
-      : [`${((index / (values.length - 2)) * WIDE).toFixed(1)},${(HIGH - 1 - (value / top) * (HIGH - 4)).toFixed(1)}`],
-  );
-  return html`<div class="spark"><span>${name}<b class="num">${perS(last)}</b></span>
-    <svg viewBox=${`0 0 ${WIDE} ${HIGH}`} preserveAspectRatio="none" role="img"
-      aria-label=${`${name}: ${perS(last)}, at most ${perS(Math.max(0, ...known))}`}>
-      <line x1="0" x2=${WIDE} y1=${HIGH - 1} y2=${HIGH - 1} class="axis" /><polyline points=${points.join(' ')}
-        style=${`stroke:var(--hue-${hue})`} /></svg>
-    <span class="muted num">at most ${perS(Math.max(0, ...known))}</span></div>`;
+/** A line over the hour before `to`: its last and highest value, or the one pointed at. @param {SparkProps} props */
+function Spark({label, points, hue, to, format}) {
+  const [pointed, point] = useState(NaN);
+  const most = Math.max(...points.map((one) => one.value)),
+    last = format(points[points.length - 1].value);
+  const x = (/** @type {number} */ at) => (((at - to + HOUR_MS) / HOUR_MS) * WIDE).toFixed(1);
+  // Each value holds for all of its minute.
+  const line = points.map(({at, end, value}, index) => {
+    const y = HIGH - 1 - (value / Math.max(1, most)) * (HIGH - 4);
+    return `${points[index - 1]?.end === at ? 'L' : 'M'}${x(at)} ${y.toFixed(1)}H${x(end)}`;
+  });
+  const found = points.find((one) => pointed >= one.at && pointed < one.end);
+  const onMove = (/** @type {any} */ event) => {
+    const box = event.currentTarget.getBoundingClientRect();
+    point(to + ((event.clientX - box.right) / box.width) * HOUR_MS);
+  };
+  return html`<div class="spark"><p><span>${label}</span><b class="num">${last}</b>
+    <span class="muted num">${found ? `${time(found.at)} ${format(found.value)}` : `at most ${format(most)}`}</span></p>
+    <svg viewBox=${`0 0 ${WIDE} ${HIGH}`} preserveAspectRatio="none" role="img" onMouseMove=${onMove}
+      onMouseLeave=${() => point(NaN)} aria-label=${`${label}: ${last}, in the last hour at most ${format(most)}`}>
+      <line x1="0" x2=${WIDE} y1=${HIGH - 1} y2=${HIGH - 1} class="axis" /><path d=${line.join('')}
+        style=${`stroke:var(--hue-${hue})`} /></svg></div>`;
 }

@@ -1,13 +1,12 @@
 /**
  * What became of a call: every record that belongs to a request, over all topics, as a timeline and as a table, with
- * the
- * answer or what is still under way. Without an id in the address one can be typed.
+ * the answer or what is still under way.
  */
-import '../parts/past-style.js';
-import {html, useEffect, useMemo, useRef, useState, onText} from '../core/html.js';
+import '../parts/pages-style.js';
+import {html, useEffect, useMemo, useRef, useState} from '../core/html.js';
 import {toJson, under} from '../core/api.js';
 import {count, duration, exact, time} from '../core/format.js';
-import {href, navigate, setQuery} from '../core/router.js';
+import {setQuery} from '../core/router.js';
 import {useResource} from '../core/store.js';
 import {moment} from '../core/time.js';
 import {Badge} from '../parts/badges.js';
@@ -32,31 +31,11 @@ const FURTHER = /** @type {[string, string][]} */ ([
 ]);
 
 /** @param {Record<string, string>} params */
-export const title = ({id}) => (id ? `Request ${id}` : 'Requests');
+export const title = ({id}) => `Request ${id}`;
 
 /** @param {{params: Record<string, string>, query: Filters}} props */
 export default function RequestPage({params: {id}, query}) {
-  return id === undefined ? html`<${Ask} />` : html`<${Request} key=${id} id=${id} query=${query} />`;
-}
-
-function Ask() {
-  const [typed, setTyped] = useState('');
-  return html`<div class="page">
-    <div class="title"><h1>Requests</h1></div>
-    <${Panel} title="What became of a call?">
-      <form class="filters" onSubmit=${(/** @type {Event} */ event) => {
-        event.preventDefault();
-        if (typed) navigate(href(['requests', typed]));
-      }}>
-        <label>Request <input type="text" size="44" value=${typed} spellcheck=${false} autocomplete="off"
-          onInput=${onText((text) => setTyped(text.trim()))} /></label>
-        <button type="submit" class="primary" disabled=${typed === ''}>Show</button>
-      </form>
-      <p class="muted">Every change answers with the id of its request, in the header <code>Sluice-Request</code>; the
-        command line prints it, refusals and logs name it, too.</p>
-      <p><${Cli} line="sluice trace REQUEST" /></p>
-    <//>
-  </div>`;
+  return html`<${Request} key=${id} id=${id} query=${query} />`;
 }
 
 /** @param {{id: string, query: Filters}} props */

@@ -23,7 +23,8 @@ const COUNTS_MS = 5000;
 const MAX_CHANGED = 2000;
 /** When a gateway comes back all open lists want everything; so they spread over this long. */
 const RELOAD_MS = 2000;
-const AT_ONCE = 100;
+/** So many names one call takes. */
+export const AT_ONCE = 100;
 /** Of their names in an address: a gateway takes a head of 16 KiB. */
 const MAX_CHARS = 8000;
 const MARK_MS = 2000;
@@ -35,7 +36,7 @@ const HOT = new Set(['split', 'split-and-merge', 'at-maximum']);
 const COUNTS = /^(txn|prepared|commits):/;
 
 /** The first of these names, as many as are asked for at once. @param {string[]} names */
-function fitting(names) {
+export function fitting(names) {
   let chars = 0;
   return names.slice(0, AT_ONCE).filter((name) => {
     chars += 'name=&'.length + encodeURIComponent(name).length;
@@ -44,12 +45,12 @@ function fitting(names) {
 }
 
 /** Whether nothing is fetched for now. */
-function isAtRest() {
+export function isAtRest() {
   return paused.peek() || document.visibilityState === 'hidden';
 }
 
 /** @param {FoundStream} item @returns {StreamRow} */
-function rowOf(item) {
+export function rowOf(item) {
   return {
     ...item,
     key: `${item.scope}/${item.name}`,
@@ -276,12 +277,11 @@ function isOf(row, state) {
 /** @type {Record<string, (row: StreamRow) => string | number>} */
 const ORDERS = {
   name: (row) => row.key,
-  state: (row) => row.state,
+  state: (row) => (row.failing ? `0${row.workflow}` : row.workflow ? `1${row.workflow}` : `2${row.state}`),
   epoch: (row) => row.epoch,
   segments: (row) => row.segments,
   transactions: (row) => row.transactions,
   changed: (row) => row.changedAt ?? 0,
-  workflow: (row) => (row.failing ? `0${row.workflow}` : row.workflow ? `1${row.workflow}` : '2'),
   scope: (row) => row.scope,
   decision: (row) => row.lastDecision?.at ?? 0,
 };
@@ -290,8 +290,9 @@ const ORDERS = {
  * The rows that are wanted, in order. Pure.
  * @param {Iterable<StreamRow>} rows
  * @param {{q?: string, state?: string, scope?: string, tag?: string, sort?: string}} wanted
+ * @param {(row: StreamRow) => string | number} [other] an order that is not the rows' own
  */
-export function chosen(rows, {q = '', state = '', scope = '', tag = '', sort = 'name'}) {
+export function chosen(rows, {q = '', state = '', scope = '', tag = '', sort = 'name'}, other) {
   const words = q.toLowerCase().split(/\s+/).filter(Boolean);
   const found = [];
   for (const row of rows) {
@@ -305,10 +306,10 @@ export function chosen(rows, {q = '', state = '', scope = '', tag = '', sort = '
     found.push(row);
   }
   const down = sort.startsWith('-') ? -1 : 1;
-  const order = ORDERS[sort.replace('-', '')] ?? ORDERS.name;
-  return found.sort((one, other) => {
+  const order = other ?? ORDERS[sort.replace('-', '')] ?? ORDERS.name;
+  return found.sort((one, two) => {
     const a = order(one),
-      b = order(other);
-    return a < b ? -down : a > b ? down : one.key < other.key ? -1 : 1;
+      b = order(two);
+    return a < b ? -down : a > b ? down : one.key < two.key ? -1 : 1;
   });
 }

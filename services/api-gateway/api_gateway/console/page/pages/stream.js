@@ -1,5 +1,5 @@
 /**
- * One stream: how it stands, its topology, and in tabs why it is so, its transactions, readers, segments,
+ * One stream: how it stands, its topology, and in tabs why it is so, its transactions, readers, events, segments,
  * configuration.
  */
 import {html, useEffect, useMemo, useState} from '../core/html.js';
@@ -39,6 +39,7 @@ const TABS = /** @type {[string, string][]} */ ([
   ['', 'Why'],
   ['transactions', 'Transactions'],
   ['readers', 'Readers'],
+  ['events', 'Events'],
   ['segments', 'Segments'],
   ['configuration', 'Configuration'],
 ]);
@@ -122,7 +123,7 @@ function Status({data, live}) {
       commit${transactions.aborting ? `, ${number(transactions.aborting)} aborting` : ''}</span>`
         : null
     }
-    <span>${count(data.subscribers?.length ?? 0, 'reader group')}</span>
+    <span title="others may read it, too">kept for ${count(data.subscribers?.length ?? 0, 'reader group')}</span>
     ${
       watermark && live
         ? html`<span
@@ -165,6 +166,12 @@ function Tab({scope, stream, data, etag, query, at, then}) {
     return html`<${ConfigurationTab} scope=${scope} stream=${stream} description=${data} etag=${etag} live=${live} />`;
   if (query.tab === 'segments')
     return html`<${SegmentsTab} scope=${scope} stream=${stream} data=${data} then=${then} />`;
+  if (query.tab === 'events') {
+    return live
+      ? html`<${Later} key="events" load=${() => import('./stream/events.js').then((found) => found.EventsTab)}
+        props=${{scope, stream, query}} />`
+      : html`<p class="muted">Events are read only as they are now.</p>`;
+  }
   if (query.tab === 'transactions') {
     return live
       ? html`<${Later} key="transactions"

@@ -1,19 +1,19 @@
 /** All streams: where one is, and which are odd. Filters and order stand in the address. */
 import {html, onText, useEffect, useMemo} from '../core/html.js';
-import {count, number, words} from '../core/format.js';
+import {count, number} from '../core/format.js';
 import {href, setQuery} from '../core/router.js';
 import {CreateStream, createStream} from '../parts/create-stream.js';
-import {Badge, State, Tag} from '../parts/badges.js';
 import {Cli, cli, quoted} from '../parts/cli.js';
 import {ActionButton} from '../parts/dialog.js';
-import {Age} from '../parts/link.js';
 import {Empty, Failed, Panel, Skeleton} from '../parts/panel.js';
-import {column, Table} from '../parts/table.js';
+import {Table} from '../parts/table.js';
 import {Select} from '../parts/choice.js';
-import {chosen, listKey, MAX_ROWS, StreamList} from './stream-list.js';
+import {columnsOf} from './stream-columns.js';
+import {AT_ONCE, chosen, listKey, MAX_ROWS, StreamList} from './stream-list.js';
+import {LOAD_ORDERS, StreamLoads} from './stream-loads.js';
 /** @import {Filters} from '../core/types.d.ts' */
-/** @import {Column} from '../parts/types.d.ts' */
 /** @import {StreamRow} from './types.d.ts' */
+/** @import {Load} from './stream-loads.js' */
 
 const STATES = [
   ['', 'any state'],
@@ -31,61 +31,6 @@ const STATES = [
   ['DELETING', 'deleting'],
 ];
 
-/** @type {Column<StreamRow>[]} */
-const COLUMNS = [
-  column(
-    'name',
-    'Stream',
-    (row) => html`<a href=${href(['streams', row.scope, row.name])} title=${row.key}>
-    <span class="muted">${row.scope}/</span><span>${row.name}</span></a>`,
-    {sort: true},
-  ),
-  column(
-    'state',
-    'State',
-    (row) => html`<${State} state=${row.gone ? 'gone' : row.state} unreachable=${row.gone ? 0 : row.unreachable} />`,
-    {width: '112px', sort: true},
-  ),
-  column('segments', 'Segments', (row) => number(row.segments), {
-    width: '90px',
-    num: true,
-    sort: true,
-    hint: 'that are written to',
-  }),
-  column('epoch', 'Epoch', (row) => number(row.epoch), {width: '78px', num: true, sort: true}),
-  column(
-    'transactions',
-    'Transactions',
-    ({transactions}) => (transactions ? number(transactions) : html`<span class="muted">–</span>`),
-    {width: '108px', num: true, sort: true, hint: 'open, waiting or ending'},
-  ),
-  column(
-    'workflow',
-    'Workflow',
-    ({key, workflow, failing}) =>
-      workflow &&
-      html`<a href=${href('/workflows', {q: key})}>
-    <${Badge} tone=${failing ? 'bad' : 'busy'}>${words(workflow)}${failing ? ' fails' : ''}<//></a>`,
-    {width: '190px', sort: true},
-  ),
-  column(
-    'decision',
-    'Last decision',
-    ({scope, name, lastDecision: last}) =>
-      last &&
-      html`<a href=${href(['streams', scope, name], {tab: 'why'})}
-    title=${`${last.kind}: ${words(last.code)}`}>${words(last.code)}</a>`,
-    {width: '170px', sort: true, hint: 'of the policies for scaling and retention'},
-  ),
-  column('tags', 'Tags', (row) => row.tags.map((tag) => html`<${Tag} key=${tag} text=${tag} />`), {width: '170px'}),
-  column('changed', 'Changed', (row) => html`<${Age} at=${row.changedAt} />`, {
-    width: '104px',
-    num: true,
-    sort: true,
-    hint: 'how long ago',
-  }),
-];
-
 export const title = () => 'Streams';
 
 /** @param {{query: Filters}} props */
@@ -93,10 +38,20 @@ export default function Streams({query}) {
   const {q = '', state = '', scope = '', tag = '', sort = 'name'} = query;
   const list = useList({scope, tag, q});
   const {version, loading, problem, isWhole, loadedAt} = list.state.value;
-  const rows = useMemo(
-    () => chosen(list.rows.values(), {q, state, scope, tag, sort}),
-    [list, version, q, state, scope, tag, sort],
-  );
+  const loads = useMemo(() => new StreamLoads(), []);
+  useEffect(() => loads.begin(), [loads]);
+  const columns = useMemo(() => columnsOf(loads), [loads]);
+  const load = /** @type {((load: Load) => number) | undefined} */ (LOAD_ORDERS[sort.replace('-', '')]);
+  const measured = loads.version.value;
+  const rows = useMemo(() => {
+    const order = load && ((/** @type {StreamRow} */ {key}) => loads.rank(key, load));
+    return chosen(list.rows.values(), {q, state, scope, tag, sort}, order);
+  }, [list, version, q, state, scope, tag, sort, load ? measured : 0]);
+  loads.wanted = () => {
+    const isShort = load && rows.length <= AT_ONCE;
+    const unknown = isShort ? rows.filter(({key, gone}) => !gone && !list.visible.has(key)) : [];
+    return [...list.visible, ...unknown.map(({key}) => key)];
+  };
   const isFiltered = Boolean(q || state || scope || tag);
   const there = useMemo(() => [...list.rows.values()].filter((row) => !row.gone).length, [list, version]);
   const fitting = q || state ? `${number(rows.filter((row) => !row.gone).length)} of ` : '';
@@ -127,6 +82,12 @@ export default function Streams({query}) {
           : null
       }
       ${
+        load &&
+        rows.length > AT_ONCE &&
+        html`<span class="muted">In order of what is known: of the ${number(measuredOf(loads, rows))} that were looked
+          at.</span>`
+      }
+      ${
         problem &&
         list.rows.size > 0 &&
         html`<span class="warn" role="alert">Some of these may be missing or old: ${problem.detail}</span>`
@@ -144,17 +105,23 @@ export default function Streams({query}) {
                 : html`<${Empty}
                   text="Streams are listed here, each with its state and what is being done with it. There is none yet."
                   cli=${cli`stream create demo/orders --segments 4`} />`
-              : html`<${Table} label="Streams" rows=${rows} columns=${COLUMNS}
+              : html`<${Table} label="Streams" rows=${rows} columns=${columns}
                 rowKey=${(/** @type {StreamRow} */ row) => row.key}
                 open=${(/** @type {StreamRow} */ row) => href(['streams', row.scope, row.name])}
             sort=${sort} onSort=${(/** @type {string} */ next) => setQuery({sort: next === 'name' ? '' : next})}
             marks=${list.marks} rowClass=${(/** @type {StreamRow} */ row) => (row.gone ? 'gone' : '')}
-            onVisible=${(/** @type {StreamRow[]} */ seen) => (list.visible = new Set(seen.map((row) => row.key)))} />`
+            onVisible=${(/** @type {StreamRow[]} */ seen) => {
+              list.visible = new Set(seen.filter((row) => !row.gone).map((row) => row.key));
+              loads.moved();
+            }} />`
       }
     <//>
     <${CreateStream} />
   </div>`;
 }
+
+/** Of how many it is known. @param {StreamLoads} loads @param {StreamRow[]} rows */
+const measuredOf = (loads, rows) => rows.filter(({key}) => loads.known.has(key)).length;
 
 /** The same list on the command line. @param {Filters} query */
 function line({q, state, scope, tag}) {

@@ -1,19 +1,22 @@
 /**
- * Whether commits keep up and whose leases run out: the streams with the most waiting commits, and of one stream the
- * queue of its commits in order, its open transactions by lease left, and how transactions ended over a day.
+ * Whether commits keep up and whose leases run out: the last hour of all streams, the streams that have transactions or
+ * had some within a day, and of one the queue of its commits in order, its open transactions by lease left, and how
+ * transactions ended.
  */
-import '../parts/past-style.js';
-import {html, useMemo, useRef} from '../core/html.js';
+import '../parts/pages-style.js';
+import {html, useMemo, useRef, useState} from '../core/html.js';
 import {under} from '../core/api.js';
-import {count, duration, number, time} from '../core/format.js';
+import {count, duration, number, perS, time} from '../core/format.js';
 import {href} from '../core/router.js';
 import {useResource} from '../core/store.js';
-import {clock} from '../core/time.js';
+import {clock, inPast, now} from '../core/time.js';
 import {Badge, State} from '../parts/badges.js';
+import {Choice} from '../parts/choice.js';
 import {cli, Cli} from '../parts/cli.js';
 import {split} from '../parts/decision-list.js';
 import {act, ActionButton, allowedOf} from '../parts/dialog.js';
 import {Age, StreamLink, Time} from '../parts/link.js';
+import {Lines} from '../parts/lines.js';
 import {Panel} from '../parts/panel.js';
 import {Rows} from '../parts/rows.js';
 import {column, Table} from '../parts/table.js';
@@ -21,13 +24,24 @@ import {levels} from '../pictures/axis.js';
 /** @import {Filters} from '../core/types.d.ts' */
 /** @import {Column} from '../parts/types.d.ts' */
 /** @import {OfStream} from './types.d.ts' */
-/** @import {CommitQueueModel, OutcomeCounts, StreamDescription, TransactionList, TransactionModel} from 'api' */
+/** @import {CommitQueueModel, HourModel, MinuteModel, OutcomeCounts, StreamDescription} from 'api' */
+/** @import {TransactionList, TransactionModel} from 'api' */
 /** @import {TransactionsSummary, WaitingStreamModel} from 'api' */
 
 const LISTED_MS = 5000;
 const OUTCOMES_MS = 60_000;
 const SHOWN = 1000;
 const LEASE_SHORT_MS = 10_000;
+const HOUR_EVERY_MS = 15_000;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+/** A rate of the minute that goes on is not of less than this. */
+const LEAST_MS = 15_000;
+/** @type {[string, string][]} */
+const SPANS = [
+  ['hour', 'an hour, by minute'],
+  ['day', 'a day, by 5 min'],
+];
 
 export const title = () => 'Transactions';
 
@@ -41,16 +55,43 @@ export default function Transactions({query}) {
   const chosen = query.stream ?? first.current;
   return html`<div class="page">
     <div class="title"><h1>Transactions</h1></div>
-    <p class="muted">Streams whose transactions have not ended, those with the most waiting commits first; choose one
-      for its queue.</p>
+    ${inPast.value ? null : html`<${Hour} />`}
+    <p class="muted">Streams with transactions now or within a day, those with the most waiting commits first; choose
+      one for its queue.</p>
     <${Panel} title="Streams" of=${streams} flush
-      emptyText="No transaction is open or waits for its commit." emptyCli=${cli`transaction begin ${'demo/orders'}`}>
+      emptyText="No stream has a transaction, or had one within a day."
+      emptyCli=${cli`transaction begin ${'demo/orders'}`}>
       ${(data) => html`<${Table} label="Streams with transactions" rows=${data.items} columns=${STREAMS}
         rowKey=${(row) => row.stream} open=${(row) => href('/transactions', {stream: row.stream})}
         rowClass=${(row) => (row.stream === chosen ? 'chosen' : '')} />`}
     <//>
     ${chosen ? html`<${StreamTransactions} key=${chosen} ...${split(chosen)} heading />` : null}
   </div>`;
+}
+
+/** The last hour of all streams: do they end, does the queue of commits grow? */
+function Hour() {
+  const hour = useResource('overview/hour', {every: HOUR_EVERY_MS});
+  return html`<${Panel} title="All streams, the last hour" of=${hour} emptyText="Nothing has happened yet.">${(
+    /** @type {HourModel} */ {items, to, bucketMs},
+  ) => {
+    const times = items.map((one) => one.at),
+      span = /** @type {[number, number]} */ ([to - HOUR_MS, to]);
+    const ms = (/** @type {MinuteModel} */ one) => Math.max(Math.min(to - one.at, bucketMs), LEAST_MS);
+    const rate = (/** @type {(one: MinuteModel) => number} */ of) => items.map((one) => (of(one) * 1000) / ms(one));
+    const level = (/** @type {(one: MinuteModel) => number | undefined} */ of) => items.map((one) => of(one) ?? null);
+    return html`<div class="halves">
+      <${Lines} label="Transactions that ended, per second" times=${times} span=${span} format=${perS} height=${140}
+        series=${[
+          {label: 'committed', values: rate((one) => one.commits), hue: 3},
+          {label: 'aborted', values: rate((one) => one.aborts), hue: 2},
+        ]} />
+      <${Lines} label="Queue of commits, and open transactions" times=${times} span=${span} format=${number}
+        height=${140} series=${[
+          {label: 'commits that wait', values: level((one) => one.waiting), hue: 3},
+          {label: 'open', values: level((one) => one.open), hue: 1},
+        ]} /></div>`;
+  }}<//>`;
 }
 
 /**
@@ -64,7 +105,13 @@ export function StreamTransactions({scope, stream, heading = false, transaction}
   const commits = useResource(`${path}/commits`, {of});
   const open = useResource(`${path}/transactions`, {query: {state: 'open', limit: SHOWN}, of});
   const ended = useResource(`${path}/transactions`, {query: {state: 'ended', limit: 100}, of});
-  const summary = useResource(`${path}/transactions/summary`, {query: {bucket: 300_000}, every: OUTCOMES_MS});
+  const [span, setSpan] = useState('hour');
+  const query = useMemo(
+    () => (span === 'hour' ? {bucket: MINUTE_MS, from: now() - HOUR_MS} : {bucket: 300_000}),
+    [span],
+  );
+  const summary = useResource(`${path}/transactions/summary`, {query, every: OUTCOMES_MS, keep: true});
+  const searched = summary.data?.bucketMs === MINUTE_MS ? 'hour; the day may have some' : 'day';
   return html`
     ${heading ? html`<h2 class="of"><${StreamLink} scope=${scope} stream=${stream} tab="transactions" /></h2>` : null}
     <div class="columns">
@@ -75,7 +122,10 @@ export function StreamTransactions({scope, stream, heading = false, transaction}
         ${(data) => html`<${Open} scope=${scope} stream=${stream} data=${data} transaction=${transaction}
           description=${description} />`}<//>
     </div>
-    <${Panel} title="How they ended, per 5 min" of=${summary}>${(data) => html`<${Outcomes} data=${data} />`}<//>
+    <${Panel} title="How they ended" of=${summary}
+      emptyText=${`None has ended in the last ${searched}.`}
+      tools=${html`<${Choice} label="Span" small value=${span} options=${SPANS} onChange=${setSpan} />`}>
+      ${(data) => html`<${Outcomes} data=${data} />`}<//>
     <${Panel} title="Ended lately" of=${ended} flush
       emptyText="None has ended that is remembered: two days, or 50,000 later ones.">
       ${(data) => html`<${Table} label="Transactions that ended" height=${240} rows=${data.items}
@@ -90,6 +140,8 @@ const STREAMS = [
   column('oldest', 'Oldest waits', (row) => html`<${Age} at=${row.oldestWaitingAt} />`, {width: '108px', num: true}),
   column('open', 'Open', (row) => number(row.open), {width: '84px', num: true}),
   column('aborting', 'Aborting', (row) => number(row.aborting), {width: '84px', num: true}),
+  column('ended', 'Ended in a day', (row) => number(row.ended), {width: '120px', num: true}),
+  column('last', 'Last ended', (row) => html`<${Age} at=${row.endedAt} />`, {width: '108px', num: true}),
 ];
 
 /** @param {string} scope @param {string} stream @returns {Column<TransactionModel>[]} */

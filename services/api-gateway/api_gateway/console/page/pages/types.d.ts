@@ -1,4 +1,4 @@
-import type {FoundStream} from 'api';
+import type {FoundStream, MinuteModel} from 'api';
 import type {Topology} from '../pictures/topology.js';
 import type {Extras, Facts, History, Mode, Model, Overlay} from '../pictures/types.d.ts';
 
@@ -7,6 +7,19 @@ export interface StreamRow extends FoundStream {
   /** scope/name */
   key: string;
   gone: boolean;
+}
+
+/** A line of the last hour: its words, its name in the answer, its colour, and how a rate of it is written. */
+export type HourLine = [string, Exclude<keyof MinuteModel, 'at'>, number, ((value: number) => string)?];
+
+export interface SparkProps {
+  label: string;
+  /** by time, epoch ms; each value holds from `at` to `end` */
+  points: {at: number; end: number; value: number}[];
+  hue: number;
+  /** epoch ms: where the hour ends */
+  to: number;
+  format: (value: number) => string;
 }
 
 export type Seen = {at: number; aggregate: string; types: string[]};

@@ -1,7 +1,7 @@
 /**
  * Why a stream is as it is: what was decided on its scaling and retention, and beside it what another policy would do.
  */
-import '../parts/past-style.js';
+import '../parts/pages-style.js';
 import {html, useMemo} from '../core/html.js';
 import {under} from '../core/api.js';
 import {setQuery} from '../core/router.js';

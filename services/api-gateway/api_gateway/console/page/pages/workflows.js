@@ -1,4 +1,5 @@
 /** What is under way, and what blocks it: a board with lanes, oldest first. */
+import '../parts/pages-style.js';
 import {html, onText, useEffect, useMemo, useRef, useState} from '../core/html.js';
 import {duration, words} from '../core/format.js';
 import {useKey} from '../core/keys.js';
@@ -35,7 +36,7 @@ export const title = () => 'Workflows';
 
 /** @param {{query: Filters}} props */
 export default function Workflows({query}) {
-  const {kind = '', scope = '', q = '', group = '', state = ''} = query;
+  const {kind = '', scope = '', q = '', group = 'error', state = ''} = query;
   const work = useResource('workflows', {
     query: {kind, scope, q, state, sort: 'since', limit: LIMIT},
     of: ['*'],
@@ -81,8 +82,8 @@ export default function Workflows({query}) {
       <input type="text" aria-label="Scope" placeholder="scope" size="12" value=${scope}
         onInput=${onText((text) => setQuery({scope: text.trim()}))} />
       <${Choice} label="Grouped by" value=${group}
-        options=${[['', 'no groups'], ['error', 'error'], ['kind', 'kind'], ['store', 'store'], ['scope', 'scope']]}
-        onChange=${(/** @type {string} */ next) => setQuery({group: next})} />
+        options=${[['error', 'error'], ['kind', 'kind'], ['store', 'store'], ['scope', 'scope'], ['no', 'no groups']]}
+        onChange=${(/** @type {string} */ next) => setQuery({group: next === 'error' ? '' : next})} />
     </div>
     <${Panel} of=${work} class="fill bare" flush lines=${8}>${(data) => html`
       ${data.next ? html`<div class="banner warn">These are the ${LIMIT} oldest; filters show others.</div>` : null}
@@ -111,7 +112,8 @@ function line({kind, scope, state, q}) {
  */
 function Lane({name, label, tone, hint, group, items, isAll}) {
   const [most, setMost] = useState(SHOWN);
-  const groups = group ? groupsOf(items, group) : [];
+  const isGrouped = group !== 'no';
+  const groups = isGrouped ? groupsOf(items, group) : [];
   return html`<section class=${`lane ${tone}`} aria-label=${label}>
     <header><h2>${label}</h2><span class="count num">${items.length}</span>
       ${name === 'failing' && items.length > 1 ? html`<${RetryAll} items=${items} />` : null}</header>
@@ -121,7 +123,7 @@ function Lane({name, label, tone, hint, group, items, isAll}) {
       ${name === 'failing' ? (isAll ? 'Nothing is failing.' : 'None of these is failing.') : hint}</p>`
     }
     ${
-      group
+      isGrouped
         ? groups.map(
             (one) => html`<div class="cluster" key=${one.key}>
         <h3 title=${one.key}><span class="cut">${one.key}</span><span class="num">${one.items.length}</span>
@@ -180,7 +182,7 @@ function Card({item, lane}) {
       item.lastError &&
       item.state !== 'waiting' &&
       item.lastError !== item.waitsFor?.why &&
-      html`<p class="error">${item.lastError.slice(0, SHOWN_ERROR)}</p>`
+      html`<${Fold} text=${item.lastError.slice(0, SHOWN_ERROR)} />`
     }
     ${item.waitsFor ? html`<${Chain} wait=${item.waitsFor} />` : null}
     ${item.cancelled ? html`<p class="muted">Its end has been requested.</p>` : null}
@@ -198,6 +200,11 @@ function Card({item, lane}) {
         : null
     }
   </article>`;
+}
+
+/** A failure: its first line as far as there is room, all of it when it is opened. @param {{text: string}} props */
+function Fold({text}) {
+  return html`<details class="fold error"><summary title=${text}>${text}</summary><p>${text}</p></details>`;
 }
 
 /** Whom it waits for, and whom that waits for in turn. @param {{wait: Wait}} props */
@@ -218,7 +225,7 @@ function Chain({wait}) {
       html`<${ContainerLink}
       container=${one.container} /> ${one.store ? html`<${StoreLink} store=${one.store} />` : null}`
     }
-    ${one.why ? html`<span class="muted"> ${one.why}</span>` : null}</li>`,
+    ${one.why ? html`<${Fold} text=${one.why} />` : null}</li>`,
   )}</ol>`;
 }
 

@@ -42,9 +42,13 @@ export function ScopeLink({scope}) {
   return html`<a href=${href(['scopes', scope])}>${scope}</a>`;
 }
 
-/** A request, by its id. @param {{id: string}} props */
+/** So much of a long id is shown of its beginning and of its end. */
+const ENDS = 11;
+
+/** A request, by its id; a long one is cut in the middle. @param {{id: string}} props */
 export function RequestLink({id}) {
-  return id ? html`<a class="id" href=${href(['requests', id])}>${id}</a>` : null;
+  const text = id.length > 2 * ENDS + 2 ? `${id.slice(0, ENDS)}…${id.slice(-ENDS)}` : id;
+  return id ? html`<a class="id request" href=${href(['requests', id])} title=${id}>${text}</a>` : null;
 }
 
 /** A segment by name; a click marks it in the picture. @param {OfStream & {id: number | bigint}} props */
@@ -95,6 +99,6 @@ export function AggregateLink({aggregate, kind = true}) {
   const {kind: of, scope, name, id} = aggregateParts(aggregate);
   return html`<a href=${aggregateHref(aggregate)} title=${aggregate}>
     ${kind ? html`<span class="muted">${KINDS[of] ?? of} </span>` : null}${scope}${name ? `/${name}` : ''}
-      ${id ? html` <span class="id">${id.slice(0, 8)}</span>` : null}
+      ${id ? html` <span class="id">…${id.slice(-8)}</span>` : null}
   </a>`;
 }

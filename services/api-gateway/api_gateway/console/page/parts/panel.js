@@ -3,7 +3,7 @@
  * (what would be here, and the command that makes one), stale, refused, gone, failed. Panels fail alone.
  *
  *     html`<${Panel} title="Members" of=${useResource('members')}
- *       emptyText="No service has reported." emptyCli=${cli`cluster members`}>${(data) => html`…`}<//>`
+ *       emptyText="No service has reported." emptyCli=${cli`member list`}>${(data) => html`…`}<//>`
  */
 import {html, useErrorBoundary, useEffect, useState} from '../core/html.js';
 import {clockTime} from '../core/format.js';

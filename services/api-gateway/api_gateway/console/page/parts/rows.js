@@ -4,7 +4,7 @@
  *
  * Whatever is done with the pointer can be done with keys: the rows keep what has focus, and say it.
  */
-import './past-style.js';
+import './pages-style.js';
 import {html, useEffect, useMemo, useRef, useState} from '../core/html.js';
 import {utc} from '../core/time.js';
 import {exactText, spanText, ticks, tickText} from '../pictures/axis.js';

@@ -4,7 +4,7 @@
  * It is folded while the page shows now. The history is fetched once per span; dragging says what had happened by
  * then and fetches nothing. The moment is taken when the slider is let go.
  */
-import './past-style.js';
+import './pages-style.js';
 import {html, useEffect, useMemo, useRef, useState} from '../core/html.js';
 import {duration, exact, time} from '../core/format.js';
 import {at, moment, now, setAt} from '../core/time.js';

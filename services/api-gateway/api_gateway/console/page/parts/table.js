@@ -4,10 +4,10 @@
  * html`<${Table} label="Streams" rows=${rows} columns=${COLUMNS} rowKey=${(row) => row.name} open=${(row) => href(…)}
  *       sort=${sort} onSort=${(key) => …} marks=${marks} />`
  *
- * Columns: `column(key, title, (row) => …, {width?, num?, sort?, hint?})`; one without a width takes what is left.
- * Keys:
- * j k or arrows, Home, End, PageUp, PageDown, Enter opens. Rows have one height, so texts are cut off; tooltips have
- * them.
+ * Columns: `column(key, title, (row) => …, {width?, num?, sort?, hint?})`. One without a
+ * width has 200 px; all share what is left.
+ * Keys: j k or arrows, Home, End, PageUp, PageDown, Enter opens. Rows have one height, so texts are cut off; tooltips
+ * have them.
  */
 import {html, useEffect, useLayoutEffect, useRef, useState} from '../core/html.js';
 import {navigate} from '../core/router.js';
@@ -101,18 +101,14 @@ export function Table({label, rows, columns, rowKey, open, sort, onSort, marks, 
   useKey('k', 'row before', step);
 
   const now = Date.now();
-  const least = columns.reduce(
-    (sum, one) => sum + (/^\d+px$/.test(one.width ?? '') ? parseInt(one.width ?? '', 10) : LEAST_PX),
-    0,
-  );
+  const least = columns.reduce((sum, {width = ''}) => sum + (width.endsWith('px') ? parseInt(width, 10) : LEAST_PX), 0);
   const style = height === undefined ? undefined : `height:${typeof height === 'number' ? `${height}px` : height}`;
   return html`<div class="table" ref=${box} tabindex="0" role="region" aria-label=${label} style=${style}
     onScroll=${(event) => setTop(event.currentTarget.scrollTop)} onKeyDown=${onKeyDown}>
     <table style=${`min-width:${least}px`} aria-rowcount=${rows.length + 1}>
       <colgroup>
         ${columns.map(
-          (one) => html`<col key=${one.key}
-          style=${one.width && one.width !== 'auto' ? `width:${one.width}` : undefined} />`,
+          ({key, width = `${LEAST_PX}px`}) => html`<col key=${key} style=${`width:${width}`} />`,
         )}</colgroup>
       <thead><tr aria-rowindex="1">
         ${columns.map((one) => html`<${Head} key=${one.key} column=${one} sort=${sort} onSort=${onSort} />`)}
@@ -153,7 +149,8 @@ function step({key}) {
 /** @param {{column: Column, sort?: string, onSort?: (sort: string) => void}} props */
 function Head({column, sort, onSort}) {
   const is = sort === column.key ? 'ascending' : sort === `-${column.key}` ? 'descending' : undefined;
-  const next = is === 'ascending' ? `-${column.key}` : column.key;
+  // Of numbers the largest are looked for.
+  const next = (column.num ? is !== 'descending' : is === 'ascending') ? `-${column.key}` : column.key;
   const mark = is === 'ascending' ? ' ↑' : is === 'descending' ? ' ↓' : '';
   return html`<th scope="col" class=${column.num ? 'num' : ''} aria-sort=${is} title=${column.hint}>
     ${

@@ -1,5 +1,5 @@
 import type {Problem} from '../core/api.js';
-import type {Query, Reply, ResourceView} from '../core/types.d.ts';
+import type {Query, Reply, ResourceOptions, ResourceView} from '../core/types.d.ts';
 
 export type Hit = {type: string; name: string; detail?: string; address?: string; run?: () => unknown; why?: string};
 
@@ -63,12 +63,19 @@ export interface Action {
 export interface Column<R = any> {
   key: string;
   title: any;
-  /** as CSS; 'auto', or none, takes what is left */
+  /** as CSS; all columns share what is left */
   width?: string;
   cell: (row: R) => any;
   num?: boolean;
   sort?: boolean;
   hint?: string;
+}
+
+/** What a list is ordered by: what a row has, or with a `path` what that call says of it. */
+export interface Order {
+  of: (found: any) => string | number;
+  path?: (row: any) => string | null;
+  options?: ResourceOptions;
 }
 
 /** What a list of a scope has of it, with the scope. */

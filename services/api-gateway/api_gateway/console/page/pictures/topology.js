@@ -43,7 +43,7 @@ export class Topology {
     this.utc = false;
     this.canDivide = false;
     /** @type {Mode} */
-    this.mode = 'rate';
+    this.mode = 'flow';
     this.facts = NO_FACTS;
     /** @type {Extras} */
     this.extras = NO_EXTRAS;

@@ -61,6 +61,11 @@ export interface Model {
   last: Int32Array;
   bytes: Float64Array;
   flags: Uint8Array;
+  /** how long it lived, in ms, and how much was written to it, whatever moment is shown; -1 while it is written to */
+  lasted: Float64Array;
+  total: Float64Array;
+  /** of those that a restore found behind its back-up: which one, counted back from the restore; else 0 */
+  found: Uint8Array;
   known: Known;
   /** of each id its place in `known` */
   index: Map<string, number>;
@@ -120,7 +125,7 @@ export interface Scale {
   ranges: Range[];
 }
 
-export type Mode = 'rate' | 'size' | 'store' | 'age';
+export type Mode = 'flow' | 'rate' | 'size' | 'store' | 'age';
 
 /** What is known now of a segment that is written to; `length` in bytes. */
 export type Rate = {bytesPerS: number; eventsPerS: number; length: number; store?: string};
@@ -143,13 +148,14 @@ export interface Facts {
 
 export type Class = {label: string; fill: string; ink: string; count: number; mark?: string};
 
-/** `of` is the class of each rectangle; `pale` says that its colour is that of now, while its past is not recorded. */
 export interface Coloring {
   title: string;
+  /** the class of each rectangle */
   of: Uint8Array;
   /** the last one is "not known" */
   classes: Class[];
-  pale: Uint8Array;
+  /** the class of each one's rate of now, drawn at the edge of now; -1 if it has none */
+  edge: Int8Array | null;
   /** whether a later class is more than an earlier one */
   isOrdered: boolean;
   /** the class of a past rate (bytes/s), if that is known */
@@ -214,6 +220,8 @@ export interface Extras {
   config: {at: number; text: string}[];
   truncations: {at: number; cut: Cut; text: string}[];
   decisions: {at: number; code: string; reason: string}[];
+  /** since when all of them are known; Infinity: of no time */
+  decidedFrom: number;
   watermark: {lower: number; upper: number; at: number} | null;
   history: History | null;
   lengths: Lengths;
@@ -225,6 +233,8 @@ export type Flag = {
   x: number;
   at: number;
   count: number;
+  /** of a scale: why it was, in a word; empty if that is not known, or differs among those that stand here */
+  word?: string;
   lines: string[];
 };
 

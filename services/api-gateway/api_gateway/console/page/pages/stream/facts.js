@@ -143,10 +143,11 @@ export function watermarkOf(description) {
  * What the overlays show. `description` is the stream's; `journal` what the journal has, if it was asked for.
  * @param {object} of
  * @param {StreamDescription} of.description @param {TransactionModel[]} of.open transactions that are open
- * @param {EventModel[] | null} of.journal @param {string} of.cut as it was pasted @param {Lengths} of.lengths
+ * @param {EventModel[] | null} of.journal newest first @param {boolean} of.isWhole whether it is read to its beginning
+ * @param {string} of.cut as it was pasted @param {Lengths} of.lengths
  * @param {History | null} of.history @returns {Extras}
  */
-export function extrasOf({description, open, journal, cut, lengths, history}) {
+export function extrasOf({description, open, journal, isWhole, cut, lengths, history}) {
   const recorded = journal?.filter((one) => one.type === 'DecisionRecorded').map((one) => one.value);
   const decisions = /** @type {DecisionModel[]} */ (recorded ?? description?.decisions ?? []);
   return {
@@ -157,6 +158,7 @@ export function extrasOf({description, open, journal, cut, lengths, history}) {
     held: heldEpochs(open),
     watermark: watermarkOf(description),
     decisions: decisions.filter((one) => one.kind === 'scale' && /split|merge/.test(one.code)),
+    decidedFrom: journal ? (isWhole ? 0 : (journal.at(-1)?.at ?? Infinity)) : Infinity,
     config: (journal ?? []).flatMap((one) => (one.value.config ? [{at: one.at, text: configChange(one)}] : [])),
     truncations: (journal ?? [])
       .filter((one) => one.type === 'StreamTruncationStarted')

@@ -5,8 +5,8 @@ import {CREATING, DUPLICATE, MERGED, TRUNCATED} from '../../pictures/topology/mo
 import {OVERLAYS} from '../../pictures/topology/overlays.js';
 /** @import {Coloring, Model} from '../../pictures/types.d.ts' */
 
-/** @param {{coloring: Coloring, model: Model, hasPale: boolean}} props */
-export function Legend({coloring, model, hasPale}) {
+/** @param {{coloring: Coloring, model: Model, note: string}} props */
+export function Legend({coloring, model, note}) {
   const flags = useMemo(() => model.flags.reduce((all, one) => all | one, 0), [model]);
   const states = [
     {flag: TRUNCATED, pattern: 'hatch', label: 'truncated'},
@@ -22,7 +22,8 @@ export function Legend({coloring, model, hasPale}) {
         html`<span key=${one.label}><${Swatch} fill=${one.fill} ink=${one.ink}
       mark=${one.mark} /> ${one.label} <span class="muted num">${number(one.count)}</span></span>`,
     )}
-    ${hasPale ? html`<span class="muted">pale: the rate of now, past not recorded</span>` : null}
+    ${note ? html`<span class="muted">${note}</span>` : null}
+    ${model.found.some(Boolean) && html`<span><i class="swatch found"></i> found by a restore, drawn wider</span>`}
     ${states.map(({pattern, label}) => html`<span key=${label}><i class=${`swatch ${pattern}`}></i> ${label}</span>`)}
   </div>`;
 }

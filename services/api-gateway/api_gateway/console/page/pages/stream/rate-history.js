@@ -22,12 +22,12 @@ const NEXT_MS = 500;
 const MAX_GAP_MS = 600_000;
 
 /**
- * Past rates of a stream with samples, at most 7 days of it when it is opened.
- * @param {string} scope @param {string} stream @param {boolean} wanted @param {number} since when the stream began
+ * Past rates of a stream as far as its lengths were sampled, at most 7 days of it when it is opened.
+ * @param {string} scope @param {string} stream @param {number} since when the stream began
  * @returns {History | null}
  */
-export function useHistory(scope, stream, wanted, since) {
-  const path = wanted && since ? `${under`scopes/${scope}/streams/${stream}`}/rates/history` : null;
+export function useHistory(scope, stream, since) {
+  const path = since ? `${under`scopes/${scope}/streams/${stream}`}/rates/history` : null;
   // What is known of a stream is not of another one that has its name later.
   const found = useResource(path, {query: {since}, every: EVERY_MS, read: reading(path ?? '', since)});
   useEffect(() => {

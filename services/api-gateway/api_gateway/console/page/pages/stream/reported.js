@@ -21,15 +21,22 @@ export function Reported({scope, stream}) {
   return html`<${Panel} title="Reported">
     ${problem && !data ? html`<${Failed} problem=${problem} retry=${reload} />` : null}
     ${data ? html`<${Loads} data=${data} /><${RetentionSet} data=${data} />` : null}
+    ${
+      data?.complete === false &&
+      html`<p class="warn">What came before <${Time} at=${data.searchedTo} /> took too long to read.</p>`
+    }
     <p><${Cli} line=${cli`stream reports ${`${scope}/${stream}`}`} /></p>
   <//>`;
 }
+
+/** @param {ReportedModel} data */
+const within = ({complete, searchedTo}) => (complete === false ? html`since <${Time} at=${searchedTo} />` : 'in 7 d');
 
 /** @param {{data: ReportedModel}} props */
 function Loads({data}) {
   const last = data.loadReportedAt
     ? html`the last report on load came <${Age} at=${data.loadReportedAt} /> ago`
-    : 'no report on load came in 7 d';
+    : html`no report on load came ${within(data)}`;
   if (data.loads.length === 0) return html`<p>No segment is hot or cold; ${last}.</p>`;
   return html`<${Plain} heads=${['Segment', 'Load', 'Since', 'Last report']}>
     ${data.loads.map(
@@ -42,9 +49,9 @@ function Loads({data}) {
 /** @param {{data: ReportedModel}} props */
 function RetentionSet({data}) {
   const {at, bytes: sizes} = data.retentionSet;
-  if (!data.retentionReportedAt) return html`<p>No report on retention came in 7 d.</p>`;
+  if (!data.retentionReportedAt) return html`<p>No report on retention came ${within(data)}.</p>`;
   const last = html`the last report came <${Age} at=${data.retentionReportedAt} /> ago`;
   if (at.length === 0) return html`<p>Retention has no cut to choose from; ${last}.</p>`;
-  return html`<p>Retention chooses from ${count(at.length, 'cut')} sampled since <${Time} at=${at[0]} />,
-    ${bytes(sizes[0])} to ${bytes(sizes[sizes.length - 1])} behind the head; ${last}.</p>`;
+  return html`<p>Retention chooses from ${count(at.length, 'cut')} sampled since <${Time} at=${at[0]} />: truncating at
+    one frees ${bytes(sizes[0])} to ${bytes(sizes[sizes.length - 1])}; ${last}.</p>`;
 }

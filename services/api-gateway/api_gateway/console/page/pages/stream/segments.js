@@ -53,26 +53,26 @@ export function Segments({scope, stream, model, rates, stores, activeOnly = fals
     return [...rows].sort((a, b) => sign * (of(a) - of(b)) || a.low - b.low);
   }, [rows, sort]);
   const columns = [
-    column('number', 'Segment', (row) => html`<span class="id">${row.name}</span>`, {sort: true}),
+    column('number', 'Segment', (row) => html`<span class="id">${row.name}</span>`, {width: '160px', sort: true}),
     column(
       'low',
       'Keys',
       (row) => html`<span class="num" title=${`${row.low} to ${row.high}`}>${shortKeys(row)}</span>`,
-      {width: '13em', sort: true},
+      {width: '170px', sort: true},
     ),
-    column('state', 'State', (row) => html`<span title=${row.state}>${row.state}</span>`, {width: '9em'}),
+    column('state', 'State', (row) => html`<span title=${row.state}>${row.state}</span>`, {width: '110px'}),
     column('born', 'Since', (row) => html`<${Time} at=${row.born} /> <span class="muted">e${row.bornEpoch}</span>`, {
-      width: '12em',
+      width: '150px',
       sort: true,
     }),
-    column('end', 'Until', (row) => html`<${Until} row=${row} />`, {width: '12em', sort: true}),
+    column('end', 'Until', (row) => html`<${Until} row=${row} />`, {width: '150px', sort: true}),
     column('bytes', 'Bytes', (row) => (row.size < 0 ? UNKNOWN : bytes(row.size)), {
-      width: '7em',
+      width: '100px',
       num: true,
       sort: true,
     }),
     column('rate', 'Rate', ({rate}) => (rate ? `${bytesPerS(rate.bytesPerS)}, ${perS(rate.eventsPerS)}` : UNKNOWN), {
-      width: '12em',
+      width: '150px',
       num: true,
       sort: true,
     }),
@@ -81,7 +81,7 @@ export function Segments({scope, stream, model, rates, stores, activeOnly = fals
       'Container, store',
       (row) => html`<span class="num">${number(stores.containerOf(row.number))}</span>
       <span class="id"> ${stores.storeOf(row.number) ?? ''}</span>`,
-      {width: '12em'},
+      {width: '190px'},
     ),
   ].filter((one) => !activeOnly || one.key !== 'end');
   return html`<${Table} label=${`Segments of ${scope}/${stream}: ${count(rows.length, 'segment')}`} rows=${sorted}

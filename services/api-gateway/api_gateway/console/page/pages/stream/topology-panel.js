@@ -24,7 +24,7 @@ import {useHistory} from './rate-history.js';
 import {Segments} from './segments.js';
 import {Stage} from './stage.js';
 /** @import {Filters} from '../../core/types.d.ts' */
-/** @import {Range} from '../../pictures/types.d.ts' */
+/** @import {History, Mode, Model, Range} from '../../pictures/types.d.ts' */
 /** @import {OfStream} from '../types.d.ts' */
 /** @import {StreamDescription, TopologyModel} from 'api' */
 
@@ -96,11 +96,12 @@ function Shown({scope, stream, answer, since, description, query, at}) {
     () => modelOf(answer, {fold: folds, since, ...then}),
     [answer, since, at, folds, at === null ? null : description],
   );
-  const standard = model.target ? 'rate' : 'store';
-  const mode = MODES.find((one) => one.mode === query.color)?.mode ?? standard;
+  // Of events only the rate of now is known, of bytes the whole past.
+  const standard = model.target?.type === 'kbytes' ? 'rate' : 'flow';
+  const mode = modesOf(model).find((one) => one.mode === query.color)?.mode ?? standard;
   const on = useMemo(() => overlaysOf(query.show), [query.show]);
   const rates = useRates(scope, stream, live);
-  const history = useHistory(scope, stream, live && Boolean(description?.config?.retention), model.since);
+  const history = useHistory(scope, stream, model.since);
   const stores = useStores(scope, stream);
   const hasOpen = live && on.has('held') && description?.transactions?.open > 0;
   const open = useResource(hasOpen ? `${under`scopes/${scope}/streams/${stream}`}/transactions` : null, {
@@ -115,11 +116,12 @@ function Shown({scope, stream, answer, since, description, query, at}) {
         description,
         open: open.data?.items ?? [],
         journal: journal.items,
+        isWhole: journal.state === '',
         cut: query.cut ?? '',
         lengths,
         history,
       }),
-    [description, open.data, journal.items, query.cut, lengths, history],
+    [description, open.data, journal.items, journal.state, query.cut, lengths, history],
   );
   const facts = useMemo(
     () => ({rates, history, storeOf: stores.storeOf, stores: stores.stores}),
@@ -187,8 +189,19 @@ function Shown({scope, stream, answer, since, description, query, at}) {
         onZoom=${() => picture.current?.zoomTo(pinned)} onDivide=${(divider) => picture.current?.divide(divider)} />`
       }
     </div>
-    <${Legend} coloring=${colors} model=${model} hasPale=${!history && colors.pale.some(Boolean)} />
+    <${Legend} coloring=${colors} model=${model} note=${rateNote(mode, model, history)} />
     <${Notes} model=${model} query=${query} rates=${rates} journal=${journal} />`;
+}
+
+/** A rate against a target is only where there is one. @param {Model} model */
+const modesOf = ({target}) => MODES.filter(({mode}) => mode !== 'rate' || target);
+
+/** What past rates rest on. @param {Mode} mode @param {Model} model @param {History | null} history */
+function rateNote(mode, model, history) {
+  if (mode === 'rate' && model.target?.type === 'events')
+    return 'of events only the rate of now is known; bytes have a past';
+  if (mode !== 'rate' && mode !== 'flow') return '';
+  return history?.segments.size ? 'by the minute; between samples the mean' : "the mean of each segment's life";
 }
 
 /**
@@ -219,7 +232,7 @@ function Controls({model, mode, on, query, journal, picture, live, description, 
     if (name === 'held' && !(description?.transactions?.open > 0)) return 'no transaction is open';
     if (name === 'subscribers' && model.subscribers.length === 0) return 'no group holds the stream';
     if (name === 'watermark' && !watermarkOf(description)) return 'there is none';
-    if (name === 'gaps' && !history) return 'there are no samples: the stream has no retention policy';
+    if (name === 'gaps' && !history?.segments.size) return 'there are no samples yet';
     if (name === 'pasted' && !query.cut) return 'paste one below';
     if (FROM_JOURNAL.includes(name) && !journal.items)
       return `${OVERLAYS.find((one) => one.name === name)?.hint ?? ''}; read from the journal when switched on`;
@@ -231,7 +244,7 @@ function Controls({model, mode, on, query, journal, picture, live, description, 
     setQuery({show: [...next].join(',') || ','});
   }
   return html`<div class="picture-controls">
-    <label>Colour <${Select} value=${mode} options=${MODES.map((one) => [one.mode, one.label])}
+    <label>Colour <${Select} value=${mode} options=${modesOf(model).map((one) => [one.mode, one.label])}
       onChange=${(color) => setQuery({color})} /></label>
     <button type="button" aria-expanded=${String(opened)}
       onClick=${() => setOpened(!opened)}>Overlays <span class="muted num">${on.size}</span></button>

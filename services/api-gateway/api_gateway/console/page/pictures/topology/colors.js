@@ -1,16 +1,20 @@
 /**
- * What the colour of a rectangle says: its rate against the target, its size, its store or its age. One at a time, in a
- * few classes with a legend; what is not known is grey and says so.
+ * What the colour of a rectangle says: its rate, by itself or against the target, its size, its store or its age. One
+ * at a time, in a few classes with a legend; what is not known is grey and says so.
+ *
+ * A rate of the past is what samples say; between them, and without any, it is the mean of the bytes that are left over
+ * the time that is left of the segment's life. So it is known wherever a length is.
  *
  * Shades are told apart without seeing colours, too: classes that have an order go from light to dark (on dark paper
  * from dark to light), stores have numbers. Pure functions.
  */
 
 import {bytes, bytesPerS, perS} from '../../core/format.js';
-/** @import {Class, Coloring, Facts, Mode, Model, Palette, Rate} from '../types.d.ts' */
+/** @import {Class, Coloring, Facts, History, Mode, Model, Palette, Rate} from '../types.d.ts' */
 
 /** @type {{mode: Mode, label: string}[]} */
 export const MODES = [
+  {mode: 'flow', label: 'Bytes a second'},
   {mode: 'rate', label: 'Rate against target'},
   {mode: 'size', label: 'Size'},
   {mode: 'store', label: 'Segment store'},
@@ -82,7 +86,12 @@ const MIB = 1024 ** 2;
 const GIB = 1024 ** 3;
 const HOUR = 3_600_000;
 const SIZES = [MIB, 64 * MIB, GIB, 16 * GIB];
-const RATES = [KIB, 32 * KIB, MIB, 32 * MIB];
+/** Of the power of two at the highest rate or above it: so busy and idle segments differ in any stream. */
+const SHARES = [1 / 64, 1 / 16, 1 / 4, 1 / 2];
+/** Bytes a second: what is less than that has no share. */
+const LEAST_FLOW = 64;
+/** What lived shorter has its class, but not the others': a little in no time is any rate. */
+const LASTING_MS = 10_000;
 const AGES = [HOUR, 24 * HOUR, 7 * 24 * HOUR, 30 * 24 * HOUR];
 const AGE_WORDS = ['under an hour', 'under a day', 'under a week', 'under 30 days', 'older'];
 
@@ -91,7 +100,8 @@ const AGE_WORDS = ['under an hour', 'under a day', 'under a week', 'under 30 day
  * @param {Model} model @param {Mode} mode @param {Facts} facts @param {Palette} theme @returns {Coloring}
  */
 export function coloring(model, mode, facts, theme) {
-  if (mode === 'rate') return byRate(model, facts, theme);
+  if (mode === 'flow' || (mode === 'rate' && !model.target)) return byFlow(model, facts, theme);
+  if (mode === 'rate') return byTarget(model, facts, theme);
   if (mode === 'size') return bySize(model, facts, theme);
   if (mode === 'store') return byStore(model, facts, theme);
   return byAge(model, theme);
@@ -134,7 +144,7 @@ function classed(model, title, names, fills, inks, unknown, theme, classOf, mark
     all[at].count++;
     return at;
   });
-  return {title, of, classes: all, pale: new Uint8Array(model.count), isOrdered: !marks, classOfRate: null};
+  return {title, of, classes: all, edge: null, isOrdered: !marks, classOfRate: null};
 }
 
 /**
@@ -149,38 +159,133 @@ export function newestIds({known, count}) {
   return Array.from(place, (at) => known.id[at]);
 }
 
-/** @param {Model} model @param {Facts} facts @param {Palette} theme */
-function byRate(model, {rates, history}, theme) {
-  const {target} = model;
+/** Where samples do not say more, and at the edge of now. @param {Model} model @param {Facts} facts */
+function flowsOf(model, {rates, history}) {
   const ids = newestIds(model);
-  const inEvents = target?.type === 'events';
-  const unit = inEvents ? perS : bytesPerS;
-  const rate = target ? (inEvents ? target.rate : target.rate * KIB) : 0;
-  const bounds = target ? [rate / 2, rate] : RATES;
-  const names = target
-    ? [`below half of ${unit(rate)}`, `${unit(rate / 2)} to ${unit(rate)}`, `above ${unit(rate)}, the target`]
-    : labels(RATES, bytesPerS);
-  const amount = (/** @type {number} */ rect) => {
-    const known = model.end[rect] === Infinity ? rates.get(ids[rect]) : undefined;
-    return known ? (inEvents ? known.eventsPerS : known.bytesPerS) : -1;
-  };
-  const result = classed(
-    model,
-    target ? 'Rate against the target' : 'Rate',
-    names,
-    target ? theme.rates : theme.steps,
-    target ? theme.rateInks : theme.stepInks,
-    'not recorded',
-    theme,
-    (rect) => (amount(rect) < 0 ? -1 : stepOf(bounds, amount(rect))),
+  const mean = meansOf(model, rates, history, ids);
+  const now = Float64Array.from(ids, (id, rect) =>
+    model.end[rect] === Infinity ? (rates.get(id)?.bytesPerS ?? -1) : -1,
   );
-  for (let rect = 0; rect < model.count; rect++) result.pale[rect] = result.of[rect] < names.length ? 1 : 0;
-  // Samples are of bytes: they say nothing about a target in events.
-  return {
-    ...result,
-    classOfRate:
-      history && !inEvents ? (/** @type {number} */ value) => (value < 0 ? names.length : stepOf(bounds, value)) : null,
-  };
+  return {mean, now};
+}
+
+/** @param {Model} model @param {Facts} facts @param {Palette} theme */
+function byFlow(model, facts, theme) {
+  const {mean, now} = flowsOf(model, facts);
+  const lasting = mean.filter((_, rect) => Math.min(model.end[rect], model.now) - model.born[rect] >= LASTING_MS);
+  let highest = LEAST_FLOW;
+  for (const known of [lasting, now, ...(facts.history?.segments.values() ?? [])])
+    for (const value of known) if (value > highest) highest = value;
+  const top = 2 ** Math.ceil(Math.log2(highest));
+  const bounds = SHARES.map((share) => share * top);
+  return rated(
+    model,
+    'Bytes a second',
+    labels(bounds, bytesPerS),
+    bounds,
+    theme.steps,
+    theme.stepInks,
+    mean,
+    now,
+    theme,
+  );
+}
+
+/**
+ * Samples are of bytes: of a target in events only the rate of now is known.
+ * @param {Model} model @param {Facts} facts @param {Palette} theme
+ */
+function byTarget(model, facts, theme) {
+  const target = /** @type {NonNullable<Model['target']>} */ (model.target);
+  const inEvents = target.type === 'events';
+  const unit = inEvents ? perS : bytesPerS;
+  const rate = inEvents ? target.rate : target.rate * KIB;
+  const names = [
+    `below half of ${unit(rate)}`,
+    `${unit(rate / 2)} to ${unit(rate)}`,
+    `above ${unit(rate)}, the target`,
+  ];
+  const bounds = [rate / 2, rate];
+  const title = 'Rate against the target';
+  if (!inEvents) {
+    const {mean, now} = flowsOf(model, facts);
+    return rated(model, title, names, bounds, theme.rates, theme.rateInks, mean, now, theme);
+  }
+  const now = Float64Array.from(newestIds(model), (id, rect) =>
+    model.end[rect] === Infinity ? (facts.rates.get(id)?.eventsPerS ?? -1) : -1,
+  );
+  const found = rated(
+    model,
+    title,
+    names,
+    bounds,
+    theme.rates,
+    theme.rateInks,
+    now.map(() => -1),
+    now,
+    theme,
+  );
+  return {...found, classOfRate: null};
+}
+
+/**
+ * @param {Model} model @param {string} title @param {string[]} names @param {number[]} bounds @param {string[]} fills
+ * @param {string[]} inks @param {Float64Array} mean @param {Float64Array} now the rates of now @param {Palette} theme
+ * @returns {Coloring}
+ */
+function rated(model, title, names, bounds, fills, inks, mean, now, theme) {
+  const step = (/** @type {number} */ value) => (value < 0 ? -1 : stepOf(bounds, value));
+  const found = classed(model, title, names, fills, inks, 'not recorded', theme, (rect) => step(mean[rect]));
+  const classOfRate = (/** @type {number} */ value) => (value < 0 ? names.length : stepOf(bounds, value));
+  return {...found, edge: Int8Array.from(now, step), classOfRate};
+}
+
+/**
+ * Of each rectangle the mean rate over the part of its life that has no samples, in bytes a second; -1 if its length is
+ * not known, or how long it lived.
+ * @param {Model} model @param {Map<string, Rate>} rates @param {History | null} history @param {string[]} ids
+ */
+function meansOf(model, rates, history, ids) {
+  const bytes = new Float64Array(model.count);
+  const time = new Float64Array(model.count);
+  for (let rect = 0; rect < model.count; rect++) {
+    const {length, from, to} = lengthAndLife(model, rect, rates, ids);
+    bytes[rect] = model.found[rect] ? -1 : length;
+    time[rect] = to - from;
+  }
+  const mean = bytes.map((length, rect) => (length < 0 ? -1 : (length * 1000) / Math.max(time[rect], 1)));
+  for (const [id, perS] of history?.segments ?? []) {
+    const place = model.index.get(id) ?? -1;
+    const rect = model.known.rect[place] ?? -1;
+    if (rect < 0) continue;
+    const {from, bucketMs} = /** @type {History} */ (history);
+    const [born, end] = [model.known.born[place], Math.min(model.known.end[place], model.now)];
+    perS.forEach((rate, bucket) => {
+      const begin = from + bucket * bucketMs;
+      const shared = Math.min(begin + bucketMs, end) - Math.max(begin, born);
+      if (rate < 0 || shared <= 0) return;
+      bytes[rect] -= (rate * shared) / 1000;
+      time[rect] -= shared;
+    });
+  }
+  // A rest that is shorter is what clocks and rounding leave.
+  return mean.map((rate, rect) =>
+    rate < 0 || time[rect] < LEAST_REST_MS ? rate : Math.max(0, (bytes[rect] * 1000) / time[rect]),
+  );
+}
+
+const LEAST_REST_MS = 2000;
+
+/**
+ * The bytes of a rectangle, -1 if they are not known, and in which time they were written. Of one that rolling commits
+ * have cut into parts and that is written to, only the last part is known.
+ * @param {Model} model @param {number} rect @param {Map<string, Rate>} rates @param {string[]} ids
+ */
+function lengthAndLife(model, rect, rates, ids) {
+  if (model.lasted[rect] > 0)
+    return {length: model.total[rect], from: model.born[rect], to: model.born[rect] + model.lasted[rect]};
+  const place = model.index.get(ids[rect]) ?? -1;
+  return {length: rates.get(ids[rect])?.length ?? -1, from: model.known.born[place] ?? 0, to: model.now};
 }
 
 /** @param {Model} model @param {Facts} facts @param {Palette} theme */

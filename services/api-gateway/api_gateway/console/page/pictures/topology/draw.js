@@ -5,7 +5,7 @@
 
 import {clockTime} from '../../core/format.js';
 import {CREATING, DUPLICATE, MERGED, TRUNCATED} from './model.js';
-import {columnTicks, extent, keyTicks, timeTicks, toX, toY} from './view.js';
+import {FOUND_WIDTH, columnTicks, extent, keyTicks, timeTicks, toX, toY} from './view.js';
 /** @import {Coloring, Context, History, Model, Palette, Placed, View} from '../types.d.ts' */
 
 export const FONT = '11px system-ui, "DejaVu Sans", sans-serif';
@@ -81,8 +81,10 @@ export function placed(model, view, ratio) {
     const begin = isCreated ? from[i] : edge;
     const end = isCreated ? Math.min(to[i], edge) : ahead;
     if (end < view.x0 || begin > view.x1 || model.high[i] <= view.y0 || model.low[i] >= view.y1) continue;
-    const x0 = round(Math.max(view.left + (begin - view.x0) * kx, view.left));
-    const x1 = Math.max(round(Math.min(view.left + (end - view.x0) * kx, right)), x0 + 1 / ratio);
+    const back = view.axis === 'time' ? Math.max(model.found[i] * (FOUND_WIDTH - kx), 0) : 0;
+    const x0 = round(Math.max(view.left + (begin - view.x0) * kx - back, view.left));
+    const least = back ? FOUND_WIDTH : 1 / ratio;
+    const x1 = Math.max(round(Math.min(view.left + (end - view.x0) * kx - back, right)), x0 + least);
     const y0 = round(Math.max(view.top + (view.y1 - model.high[i]) * ky, view.top));
     const y1 = Math.max(round(Math.min(view.top + (view.y1 - model.low[i]) * ky, bottom)), y0 + 1 / ratio);
     rect[count] = i;
@@ -100,6 +102,8 @@ export function placed(model, view, ratio) {
 /** Rectangles smaller than this, in pixels, have no gap between them. */
 const GAP_FROM = 4;
 const DASHED_FROM = 6;
+/** How wide the rate of now is drawn, in pixels. */
+const EDGE_WIDTH = 10;
 const NAME_HEIGHT = 15;
 const NAME_WIDTH = 34;
 const FULL_NAME_WIDTH = 92;
@@ -125,8 +129,7 @@ export function drawRectangles(
     // Smaller than a pixel, the highest class is what is seen: what is hot or large does not get lost.
     for (let kind = 0; kind < colors.classes.length; kind++) {
       context.fillStyle = colors.classes[kind].fill;
-      for (let i = 0; i < count; i++)
-        if (colors.of[rect[i]] === kind && !colors.pale[rect[i]]) fill(context, visible, i);
+      for (let i = 0; i < count; i++) if (colors.of[rect[i]] === kind) fill(context, visible, i);
     }
   } else {
     for (let i = 0; i < count; i++) {
@@ -134,9 +137,11 @@ export function drawRectangles(
       fill(context, visible, i);
     }
   }
-  drawPale(context, visible, colors, theme);
   const hasHistory = history !== null && colors.classOfRate !== null && view.axis === 'time';
   if (hasHistory) drawHistory(context, model, view, visible, colors, history);
+  const now = toX(view, view.axis === 'time' ? model.now : model.epochs.count);
+  if (colors.edge && now <= view.left + view.width + 1) drawEdges(context, visible, colors.classes, colors.edge);
+  drawFound(context, model, visible, colors, theme);
   drawStates(context, model, visible, theme, truncated);
   if (names) drawNames(context, model, visible, colors, hasHistory ? theme : null);
 }
@@ -153,25 +158,33 @@ function fill(context, {box, gap}, i) {
 }
 
 /**
- * The rate of now in a rectangle whose past is not recorded: pale, and in full colour at its edge.
- * @param {Context} context @param {Placed} visible @param {Coloring} colors @param {Palette} theme
+ * The rate of now, at the edge to which a rectangle grows.
+ * @param {Context} context @param {Placed} visible @param {Coloring['classes']} classes @param {Int8Array} edge
  */
-function drawPale(context, {count, rect, box, gap}, colors, theme) {
-  const width = 26;
-  for (let kind = 0; kind < colors.classes.length; kind++) {
-    for (let i = 0; i < count; i++) {
-      if (colors.of[rect[i]] !== kind || !colors.pale[rect[i]]) continue;
-      const at = i * 4;
-      const gapY = box[at + 3] >= 2 ? gap : 0;
-      const strong = Math.min(width, box[at + 2]);
-      context.fillStyle = theme.unknown;
-      context.fillRect(box[at], box[at + 1], box[at + 2] - strong, box[at + 3] - gapY);
-      context.fillStyle = colors.classes[kind].fill;
-      context.globalAlpha = 0.45;
-      context.fillRect(box[at], box[at + 1], box[at + 2] - strong, box[at + 3] - gapY);
-      context.globalAlpha = 1;
-      context.fillRect(box[at] + box[at + 2] - strong, box[at + 1], strong, box[at + 3] - gapY);
-    }
+function drawEdges(context, {count, rect, box, gap}, classes, edge) {
+  for (let i = 0; i < count; i++) {
+    const kind = edge[rect[i]];
+    if (kind < 0) continue;
+    const at = i * 4;
+    const width = Math.min(EDGE_WIDTH, box[at + 2]);
+    context.fillStyle = classes[kind].fill;
+    context.fillRect(box[at] + box[at + 2] - width, box[at + 1], width, box[at + 3] - (box[at + 3] >= 2 ? gap : 0));
+  }
+}
+
+/**
+ * A frame around what a restore found: these are drawn wider than they were, above what they would be hidden by.
+ * @param {Context} context @param {Model} model @param {Placed} visible @param {Coloring} colors @param {Palette} theme
+ */
+function drawFound(context, model, {count, rect, box}, colors, theme) {
+  context.strokeStyle = theme.ink;
+  context.lineWidth = 1;
+  for (let i = 0; i < count; i++) {
+    if (!model.found[rect[i]]) continue;
+    const [x, y, width, height] = box.subarray(i * 4, i * 4 + 4);
+    context.fillStyle = colors.classes[colors.of[rect[i]]].fill;
+    context.fillRect(x, y, width, height);
+    context.strokeRect(x + 0.5, y + 0.5, Math.max(width - 1, 1), Math.max(height - 1, 1));
   }
 }
 
@@ -261,7 +274,7 @@ function drawNames(context, model, {count, rect, box}, colors, halo) {
     const y = box[at + 1] + Math.min(box[at + 3] / 2, 14);
     if (halo) {
       context.strokeStyle = halo.paper;
-      context.globalAlpha = 0.75;
+      context.globalAlpha = 0.9;
       context.strokeText(name, box[at] + 6, y);
       context.globalAlpha = 1;
     }

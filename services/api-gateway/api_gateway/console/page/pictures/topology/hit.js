@@ -5,7 +5,7 @@
 
 import {keyPosition, rangeAt} from './key_position.js';
 import {CREATING, active} from './model.js';
-import {fromX, fromY, toX, toY} from './view.js';
+import {FOUND_WIDTH, fromX, fromY, toX, toY} from './view.js';
 /** @import {Model, View} from '../types.d.ts' */
 
 /**
@@ -37,7 +37,24 @@ export function rectAtPixel(model, view, px, py) {
       if (model.flags[rect] & CREATING && model.low[rect] <= key && key < model.high[rect]) return rect;
   }
   if (x > end && toX(view, end) < px - 6) return -1;
+  if (view.axis === 'time') {
+    const found = foundAt(model, view, px, key);
+    if (found >= 0) return found;
+  }
   return rectAt(model, view.axis, Math.min(x, view.axis === 'time' ? end : end - 1e-9), key);
+}
+
+/**
+ * What a restore found is drawn wider than it was. @param {Model} model @param {View} view @param {number} px
+ * @param {number} key
+ */
+function foundAt({count, found, low, high, born}, view, px, key) {
+  for (let rect = 0; rect < count; rect++) {
+    if (!found[rect] || key < low[rect] || key >= high[rect]) continue;
+    const left = Math.min(toX(view, born[rect]), toX(view, born[rect] + found[rect]) - found[rect] * FOUND_WIDTH);
+    if (px >= left && px < left + FOUND_WIDTH) return rect;
+  }
+  return -1;
 }
 
 /**

@@ -32,6 +32,7 @@ export function drawMarks(context, model, view, marks, theme, canDivide) {
   drawEdge(context, model, view, theme, canDivide);
   drawHeld(context, view, marks.held, theme);
   marks.flags.forEach((flag) => drawFlag(context, view, flag, theme));
+  drawWords(context, view, marks.flags, theme);
   drawLabels(context, view, marks.stairs, theme);
   if (marks.watermark) drawWatermark(context, view, marks.watermark, theme);
 }
@@ -110,10 +111,11 @@ function drawEdge(context, model, view, theme, canDivide) {
   context.fillStyle = context.strokeStyle;
   context.font = FONT;
   context.textBaseline = 'bottom';
-  context.textAlign = x > view.left + view.width - 24 ? 'right' : 'center';
+  // To the left are the marks of what was a moment ago.
+  context.textAlign = x > view.left + view.width - 24 ? 'right' : 'left';
   context.fillText(
     model.sealed ? 'sealed' : model.past ? 'then' : 'now',
-    x + (context.textAlign === 'right' ? 3 : 0),
+    x + (context.textAlign === 'right' ? 3 : -3),
     view.top - 18,
   );
   if (canDivide && !model.sealed) drawGrips(context, model, view, x);
@@ -184,6 +186,24 @@ function drawFlag(context, view, {kind, x, count}, theme) {
     context.lineTo(x, y + up * size);
   }
   context.fill();
+}
+
+/**
+ * Why each scale was, beside its mark, where there is room up to the next one and to the word "now".
+ * @param {Context} context @param {View} view @param {Flag[]} flags @param {Palette} theme
+ */
+function drawWords(context, view, flags, theme) {
+  const scales = flags.filter(({kind}) => kind === 'scale');
+  context.font = FONT;
+  context.fillStyle = theme.faint;
+  context.textBaseline = 'middle';
+  context.textAlign = 'left';
+  scales.forEach(({x, word, count}, i) => {
+    if (!word) return;
+    const text = count > 1 ? `${word} ×${count}` : word;
+    const end = i + 1 < scales.length ? scales[i + 1].x - 4 : view.left + view.width;
+    if (x + 5 + context.measureText(text).width <= end) context.fillText(text, x + 5, view.top - 11);
+  });
 }
 
 /**

@@ -44,6 +44,7 @@ export function modelOf(answer, {fold = true, at, head, subscribers, since} = {}
   const model = rectangles(source, rows, parts, known, epochs, moment);
   return {
     ...model,
+    found: foundLives(model, epochs),
     known,
     index: new Map(known.id.map((id, place) => [id, place])),
     epochs,
@@ -133,12 +134,12 @@ function chains({segments, epochs}, rows, kinds) {
 
 /** @param {TopologyModel['epochs']} source @param {number[]} columns */
 function epochColumns(source, columns) {
-  return {
-    count: columns.length,
-    epoch: Float64Array.from(columns, (place) => source.epoch[place]),
-    at: Float64Array.from(columns, (place) => source.at[place]),
-    cause: columns.map((place) => source.cause[place] ?? ''),
-  };
+  const at = Float64Array.from(columns, (place) => source.at[place]);
+  const cause = columns.map((place) => source.cause[place] ?? '');
+  // What a restore found behind its back-up came of it, too.
+  for (let column = cause.length - 1; column > 1; column--)
+    if (cause[column] === 'restored' && at[column - 1] === at[column] - 1) cause[column - 1] = 'restored';
+  return {count: columns.length, epoch: Float64Array.from(columns, (place) => source.epoch[place]), at, cause};
 }
 
 /**
@@ -151,7 +152,14 @@ function rectangles(source, rows, parts, known, epochs, moment) {
   const lastOf = (/** @type {number[]} */ chain) => row(chain[chain.length - 1]);
   const ended = (/** @type {number[]} */ chain) => source.end[lastOf(chain)] > 0 && source.end[lastOf(chain)] <= moment;
   parts.forEach((chain, rect) => chain.forEach((place) => (known.rect[place] = rect)));
+  const lasted = Float64Array.from(parts, (chain) =>
+    source.end[lastOf(chain)] > 0 ? Math.max(source.end[lastOf(chain)] - source.born[firstOf(chain)], 1) : -1,
+  );
   return {
+    lasted,
+    total: Float64Array.from(parts, (chain, rect) =>
+      lasted[rect] > 0 ? sum(chain.map((place) => source.bytes[row(place)])) : -1,
+    ),
     count: parts.length,
     id: parts.map((chain) => known.id[chain[0]]),
     number: Float64Array.from(parts, (chain) => source.number[firstOf(chain)]),
@@ -179,6 +187,23 @@ function rectangles(source, rows, parts, known, epochs, moment) {
       return moment === Infinity ? flags : flags & ~TRUNCATED;
     }),
   };
+}
+
+/**
+ * Of each rectangle which one of those it is that a restore found behind its back-up, counted back from the restore; 0
+ * if it is none. When these were there nobody knows: each of their epochs got the millisecond before the next one.
+ * @param {{count: number, born: Float64Array, end: Float64Array}} model @param {Model['epochs']} epochs
+ */
+function foundLives({count, born, end}, {at, cause}) {
+  const found = new Uint8Array(count);
+  let restored = -1;
+  for (let column = cause.length - 1; column > 0; column--) {
+    if (cause[column] !== 'restored') continue;
+    if (at[column + 1] !== at[column] + 1) restored = at[column];
+    for (let rect = 0; rect < count; rect++)
+      if (born[rect] === at[column] && end[rect] <= restored) found[rect] = restored - at[column];
+  }
+  return found;
 }
 
 /** The sum, or -1 if one of them is unknown. */

@@ -37,6 +37,7 @@ export const NO_EXTRAS = {
   config: [],
   truncations: [],
   decisions: [],
+  decidedFrom: Infinity,
   watermark: null,
   history: null,
   lengths: UNKNOWN,
@@ -76,25 +77,40 @@ const CAUSES = /** @type {Record<string, string>} */ ({
   restored: 'restored from a back-up',
 });
 
+/** One word for who wanted a scale. */
+const WHY = /** @type {Record<string, string>} */ ({split: 'hot', merge: 'cold', 'split-and-merge': 'hot, cold'});
+const WORDS = /** @type {Record<string, string>} */ ({rolling: 'commit', restored: 'restored'});
+
+/**
+ * Why an epoch began, in a word: what the decision behind it says, without one that a person or a program asked for it.
+ * @param {string} cause @param {{code: string} | undefined} decision @param {boolean} isKnown whether every decision of
+ *   that time is
+ */
+function wordOf(cause, decision, isKnown) {
+  if (cause !== 'scale') return WORDS[cause] ?? '';
+  return decision ? (WHY[decision.code] ?? '') : isKnown ? 'manual' : '';
+}
+
 /** @param {Model} model @param {View} view @param {Extras} extras @returns {Flag[]} */
-function scaleFlags(model, view, {decisions}) {
+function scaleFlags(model, view, {decisions, decidedFrom}) {
   const {epoch, at, cause, count} = model.epochs;
   const flags = [];
   for (let column = 1; column < count; column++) {
     const x = toX(view, view.axis === 'time' ? at[column] : column);
     if (!isVisible(view, x)) continue;
     const name = CAUSES[cause[column]] ?? words(cause[column] || 'scale');
-    const reason =
+    const decision =
       cause[column] === 'scale'
         ? decisions.find((one) => at[column] >= one.at && at[column] - one.at < DECIDED_MS && at[column - 1] <= one.at)
-            ?.reason
-        : '';
+        : undefined;
+    const reason = decision?.reason;
     flags.push({
       overlay: /** @type {Overlay} */ ('scales'),
       kind: /** @type {'scale'} */ ('scale'),
       x,
       at: at[column],
       count: 1,
+      word: wordOf(cause[column], decision, at[column] - DECIDED_MS > decidedFrom),
       lines: [`Epoch ${epoch[column]}: ${name}`, ...(reason ? [reason] : []), clock(at[column])],
     });
   }
@@ -146,6 +162,7 @@ function clustered(flags) {
     const before = last.get(flag.kind);
     if (before && flag.x - before.x < NEAR) {
       before.count += 1;
+      if (before.word !== flag.word) before.word = '';
       if (before.lines.length < 9) before.lines.push(...flag.lines);
       continue;
     }

@@ -17,6 +17,9 @@ const AHEAD = 0.02;
 const AHEAD_CREATING = 0.08;
 const CREATING_COLUMNS = 0.7;
 
+/** What a restore found has no time of its own: on the axis of time it is that wide, in pixels, before the restore. */
+export const FOUND_WIDTH = 6;
+
 /**
  * Where the axis begins and ends; behind now there is a little room.
  * @param {Model} model @param {'time' | 'epoch'} axis @returns {[number, number]}

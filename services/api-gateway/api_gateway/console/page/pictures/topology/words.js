@@ -30,6 +30,7 @@ export function stateText(model, rect) {
     flags & TRUNCATED ? 'truncated' : '',
     flags & DUPLICATE ? 'duplicate of a rolling commit' : '',
     flags & MERGED ? 'stands for several, sampled' : '',
+    model.found[rect] ? 'found by the restore, which does not know when it was there' : '',
   ];
   return said.filter(Boolean).join(', ');
 }
@@ -51,6 +52,8 @@ export function facts(model, rect, {size, rate, container, store}) {
     ended ? ['Sealed', `${time(model.end[rect])}, epoch ${model.endEpoch[rect]}, after ${age}`] : ['For', age],
     ['Bytes', size < 0 ? 'not known' : bytes(size)],
   ];
+  if (ended && size >= 0 && !model.found[rect])
+    lines.push(['Mean', bytesPerS((size * 1000) / Math.max(model.end[rect] - model.born[rect], 1))]);
   if (rate && rate.bytesPerS >= 0)
     lines.push(['Rate', `${bytesPerS(rate.bytesPerS)}, ${perS(rate.eventsPerS)} events`]);
   if (container !== undefined) lines.push(['Container', String(container)]);

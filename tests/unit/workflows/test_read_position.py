@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retention_spark.read_position import ReadPosition
-from retention_spark.stateful_operator import Outcome
+from sluice.workflows.read_position import ReadPosition
+from sluice.workflows.report_buckets import Outcome
 
 
 def outcome(at: int, end: int, unsaved_since: int | None, bucket: int = 0) -> Outcome:

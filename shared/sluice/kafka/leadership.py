@@ -17,6 +17,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
+from sluice.engine.ports import NotLeaderError
 from sluice.exceptions import in_words
 from sluice.kafka.poll_thread import PollThread
 from sluice.kafka.topics import REQUESTS_CLUSTER
@@ -29,10 +30,6 @@ COMMIT_S = 30.0
 AWAY_S = 10.0
 """Time enough for another instance to lead."""
 _CALL_S = 10.0
-
-
-class NotLeaderError(Exception):
-    """Another instance leads, or Kafka does not say who does."""
 
 
 class Leadership:
@@ -98,6 +95,14 @@ class Leadership:
             return consumer.commit(offsets=offsets, asynchronous=False) or []
 
         self._do(commit)
+
+    async def read_positions(self, topic: str, partitions: int) -> dict[int, int]:
+        """See `positions`."""
+        return await asyncio.to_thread(self.positions, topic, partitions)
+
+    async def save_positions(self, term: int, topic: str, positions: Mapping[int, int]) -> None:
+        """See `commit`."""
+        await asyncio.to_thread(self.commit, term, topic, positions)
 
     def _do(self, call: Callable[[Consumer], Sequence[TopicPartition]]) -> Sequence[TopicPartition]:
         """What a call gives that only the thread of the consumer may make."""

@@ -7,7 +7,7 @@ made that is not saved yet. Belongs to the query's thread in the driver.
 from collections import deque
 from collections.abc import Collection, Mapping
 
-from retention_spark.stateful_operator import Outcome
+from sluice.workflows.report_buckets import Outcome
 
 APART_MS = 10_000
 
