@@ -71,7 +71,8 @@ class _Child:
 
     @property
     def has_ended(self) -> bool:
-        return self.reading.done()
+        # The loop sees its output end at once; its status comes later, from a thread.
+        return self.process.output.at_eof() or self.reading.done()
 
     async def _read(self) -> None:
         try:
