@@ -48,7 +48,7 @@ class Leadership:
         self._term = 0
         self._is_member = False
         self._loop = asyncio.get_running_loop()
-        self._poll = PollThread("leadership", config, self._attach, _pass_over)
+        self._poll = PollThread("leadership", config, self._attach, _pass_over, is_member=True)
 
     @property
     def term(self) -> int:

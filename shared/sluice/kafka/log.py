@@ -51,7 +51,6 @@ class KafkaLog:
         self._config = clients.consumer(client, "sluice-journal-follower", more)
         self._deleter = RecordDeleter(client)
         self._follower: PollThread | None = None
-        self._ended: list[PollThread] = []
 
     @property
     def failure(self) -> str | None:
@@ -64,7 +63,6 @@ class KafkaLog:
         """See Log."""
         if self._follower is not None:
             self._follower.end()
-            self._ended.append(self._follower)
 
         def attach(consumer: Consumer) -> None:
             consumer.assign([TopicPartition(self.name, p, offset) for p, offset in begin.items()])
@@ -79,9 +77,8 @@ class KafkaLog:
     async def stop(self) -> None:
         """See Log."""
         self._ends.stop()
-        for follower in (*self._ended, self._follower):
-            if follower is not None:
-                await follower.stop()
+        if self._follower is not None:
+            await self._follower.stop()
 
     def append(
         self,

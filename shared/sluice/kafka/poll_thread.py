@@ -51,7 +51,7 @@ class PollThread:
     """Polls a consumer and calls `on_batch(messages)` on the loop; partition-end markers are among the messages.
 
     `on_error` is called in the thread for each error that the consumer reports. It may raise ConsumerReplaced; any
-    other exception ends the thread.
+    other exception ends the thread. `is_member`: the consumer subscribes, so it has a group to leave.
     """
 
     def __init__(
@@ -61,11 +61,14 @@ class PollThread:
         attach: Callable[[Consumer], None],
         on_batch: Callable[[Batch], Room],
         on_error: Callable[[KafkaError], None] = _ride_out,
+        *,
+        is_member: bool = False,
     ) -> None:
         self._config = config
         self._attach = attach
         self._on_batch = on_batch
         self._on_error = on_error
+        self._is_member = is_member
         self._slots = threading.Semaphore(MAX_WAITING)
         self._jobs: queue.SimpleQueue[Callable[[Consumer], None]] = queue.SimpleQueue()
         self._stopping = threading.Event()
@@ -81,13 +84,17 @@ class PollThread:
         self._jobs.put(job)
 
     def end(self) -> None:
-        """Have the polling end, without waiting for it."""
+        """Have the polling end, and nothing more handed over. The thread closes the consumer after that.
+
+        librdkafka takes up to a second for it.
+        """
         self._stopping.set()
 
     async def stop(self) -> None:
-        """End the polling, close the consumer, which leaves its group, and wait for the thread."""
+        """The same; return when a member has left its group. Kafka need not know of the end of any other."""
         self.end()
-        await asyncio.to_thread(self._thread.join, 10.0)
+        if self._is_member:
+            await asyncio.to_thread(self._thread.join, 10.0)
 
     def _run(self) -> None:
         config: Mapping[str, Any] | None = self._config
@@ -105,7 +112,7 @@ class PollThread:
             while not self._stopping.is_set():
                 self._run_jobs(consumer)
                 batch = self._take(consumer)
-                if batch:
+                if batch and not self._stopping.is_set():
                     self._deliver(batch)
             self._run_jobs(consumer)
         except ConsumerReplaced as replaced:
@@ -145,7 +152,8 @@ class PollThread:
     def _hand_over(self, batch: Batch) -> None:
         room: Room = None
         try:
-            room = self._on_batch(batch)
+            if not self._stopping.is_set():
+                room = self._on_batch(batch)
         finally:
             if room is None:
                 self._slots.release()

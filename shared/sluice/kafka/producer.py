@@ -30,8 +30,8 @@ from sluice.telemetry.scrape import on_scrape
 
 log = logging.getLogger(__name__)
 
-STOP_LOOK_S = 0.5
-"""How often the thread looks whether it shall end; what Kafka answers wakes it at once."""
+STOP_LOOK_S = 0.2
+"""How often the thread looks whether it shall end, for which a stop waits; what Kafka answers wakes it at once."""
 
 BATCH_LOOK_S = 0.005
 """How often a stop looks whether the loop has begun the next batch."""

@@ -62,7 +62,7 @@ class KafkaRequestSource:
         """See RequestSource."""
         self._listener = listener
         self._poll = PollThread(
-            f"consumer-{self.topic}", self._config(), self._attach, self._received, on_error=self._reported
+            f"consumer-{self.topic}", self._config(), self._attach, self._received, self._reported, is_member=True
         )
         self._poll.start()
 

@@ -1,6 +1,7 @@
-"""How far the thread that polls runs ahead of those who take its batches in."""
+"""How far the thread that polls runs ahead of those who take its batches in, and what a stop of it waits for."""
 
 import asyncio
+import threading
 from collections.abc import Callable
 
 import pytest
@@ -35,6 +36,17 @@ class EndlessConsumer:
         pass
 
 
+class LastingConsumer(EndlessConsumer):
+    """It takes its time to close."""
+
+    def __init__(self, config: object) -> None:
+        super().__init__(config)
+        self.may_close = threading.Event()
+
+    def close(self) -> None:
+        assert self.may_close.wait(DEADLINE_S)
+
+
 async def test_a_batch_for_which_there_is_no_room_counts_as_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     consumers: list[EndlessConsumer] = []
     monkeypatch.setattr(poll_thread, "Consumer", EndlessConsumer)
@@ -54,6 +66,29 @@ async def test_a_batch_for_which_there_is_no_room_counts_as_behind(monkeypatch: 
         await until(lambda: len(batches) > 2 * MAX_WAITING)
     finally:
         await poll.stop()
+
+
+async def test_a_stop_waits_for_a_member_to_leave_its_group_and_for_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    consumers: list[LastingConsumer] = []
+    monkeypatch.setattr(poll_thread, "Consumer", LastingConsumer)
+    batches: list[Batch] = []
+    follower = PollThread("follower", {}, consumers.append, batches.append)
+    follower.start()
+    await until(lambda: bool(batches))
+    await follower.stop()
+    taken = len(batches)
+    member = PollThread("member", {}, consumers.append, lambda _batch: None, is_member=True)
+    member.start()
+    await until(lambda: len(consumers) == 2)
+    stopping = asyncio.create_task(member.stop())
+    # What the follower had handed to the loop has come by then.
+    await asyncio.sleep(0)
+    assert not stopping.done() and len(batches) == taken
+    for consumer in consumers:
+        consumer.may_close.set()
+    await asyncio.wait_for(stopping, DEADLINE_S)
 
 
 async def until(seen: Callable[[], bool]) -> None:
