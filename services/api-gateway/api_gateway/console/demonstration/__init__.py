@@ -60,6 +60,7 @@ class Demonstration:
         self._refusal = refusal
         self._leaves_s = leaves_s
         self._process: ChildProcess | None = None
+        self._stopped: ChildProcess | None = None
         self._following: asyncio.Task[None] | None = None
         self._since = 0
         self._problem = ""
@@ -96,6 +97,7 @@ class Demonstration:
             process = self._process
             if process is None or process.returncode is not None:
                 return
+            self._stopped = process
             process.end_input()
             await process.ends(self._leaves_s)
             log.info("demonstration stopped")
@@ -114,7 +116,7 @@ class Demonstration:
         async for line in process.output:
             lines.append(line.decode(errors="replace").strip())
         status = await process.wait()
-        if status != 0:
+        if status != 0 and process is not self._stopped:
             self._problem = next((line for line in reversed(lines) if line), f"ended with status {status}")[:500]
             log.warning("demonstration ended", extra={"status": status, "lines": list(lines)})
 
