@@ -63,7 +63,7 @@ def test_the_past_over_rest_is_that_of_the_command_line(system: System, client: 
     updated = client.put(path, json={"tags": ["new"]})
     assert updated.status_code == 200
 
-    then = get(client, path, at=created)
+    then = eventually(lambda: get(client, path, at=created), COMES_S, "all before that is folded")
     assert then["config"]["tags"] == ["old"] and get(client, path)["config"]["tags"] == ["new"]
     past = command(system, "stream", "show", f"{scope}/orders", "--at", created)
     assert then["asOf"] == {key: past["record"][key] for key in ("partition", "offset")}
@@ -80,7 +80,9 @@ def test_the_past_over_rest_is_that_of_the_command_line(system: System, client: 
 
     events = command(system, "journal", "list", "--key", f"{scope}/orders")
     assert events[0]["type"] == "StreamUpdated"
-    holdings = get(client, "/containers/history")["items"]
+    holdings: Any = eventually(
+        lambda: (f := get(client, "/containers/history"))["complete"] and f["items"], COMES_S, "all is searched"
+    )
     (held,) = (one["store"] for one in holdings if one["container"] == 0 and "to" not in one)
     assert held == get(client, "/containers")["items"][0]["store"]
 

@@ -64,8 +64,10 @@ def test_a_stream_that_is_written_to_read_and_scaled_looks_as_it_is(system: Syst
     entry = written.initial(written.config([f"{scope}/st"], str(uuid4()), 0), [f"{scope}/st/0.#epoch.0"])
     with controller(system.grpc_address) as gateway:
         append(gateway, (scope, "_RGrg"), 0, entry)
-    readers = get(client, f"/scopes/{scope}/readergroups/rg/readers")
-    assert (readers["lag"]["bytes"], readers["complete"]) == (length, True)
+    readers: Any = eventually(
+        lambda: (f := get(client, f"/scopes/{scope}/readergroups/rg/readers"))["complete"] and f, COMES_S, "all answer"
+    )
+    assert readers["lag"]["bytes"] == length
     assert [held["offset"] for held in readers["unassigned"]] == [0]
 
     cut = {"cut": {"0": length}}

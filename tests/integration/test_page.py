@@ -77,7 +77,9 @@ def test_a_stream_of_the_client_appears_within_a_second_and_deleted_leaves_a_tom
     scope, streams = unique("page"), manager(system.grpc_address)
     streams.create_scope(scope)
     page = visit(url(system)).go(f"#/streams?q={scope}")
-    with Pace(lambda: httpx.get(f"{system.rest_url}/readyz", timeout=COMES_S, trust_env=False)) as pace:
+    # The page reads behind a barrier, too: Kafka says where the journal ends.
+    listed = f"{system.rest_url}{S}/scopes/{scope}/streams"
+    with Pace(lambda: httpx.get(listed, timeout=COMES_S, trust_env=False).raise_for_status()) as pace:
         assert streams.create_stream(scope, "st", 2)
         began = time.monotonic()
         expect(page.get_by_role("link", name=f"{scope}/st", exact=True)).to_be_visible(timeout=COMES_S * 1000)
@@ -98,11 +100,14 @@ def test_rectangles_are_the_segments_of_every_epoch_and_are_named_when_pointed_a
     scale(client, stream, [s["id"] for s in second if s["high"] <= 0.5], [(0.0, 0.5)])
     epochs = [client.get(f"{path(stream)}/segments", params={"epoch": e}).json()["items"] for e in range(3)]
     expected = set().union(*map(names_of, epochs))
-    page = visit(url(system)).go(f"#/streams/{stream}?as=table")
+    opened = visit(url(system))
+    page = opened.go(f"#/streams/{stream}?as=table")
     cells = page.locator("main table tbody tr:not(.space) td:first-child")
     expect(cells).to_have_count(len(expected))
     assert {text.strip() for text in cells.all_inner_texts()} == expected
     page.get_by_role("button", name="Picture").click()
+    # Until it is drawn it knows of no pointer.
+    opened.watch.settle(page)
     box = picture(page).bounding_box()
     assert box is not None
     # Just left of now, in the upper half of the keys.
@@ -174,6 +179,9 @@ def test_a_trace_on_the_page_is_that_of_the_command_line(
     system: System, client: httpx.Client, stream: str, visit: Open, tmp_path: Path
 ) -> None:
     request = client.post(f"{path(stream)}/seal").headers["Sluice-Request"]
+    # A search that takes long answers with what it has, and the page shows that.
+    history = f"{S}/requests/{request}"
+    eventually(lambda: client.get(history).json()["complete"], COMES_S, "all topics are searched")
     command = (Path(sys.executable).with_name("sluice"), "trace", request, "--json")
     environment = {**os.environ, "SLUICE_API": system.rest_url, "SLUICE_KAFKA_BOOTSTRAP": system.kafka_bootstrap}
     printed = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=True)

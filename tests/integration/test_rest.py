@@ -73,7 +73,8 @@ def test_a_replayed_request_is_carried_out(system: System, client: httpx.Client)
 
 
 def test_both_interfaces_and_the_description_are_on_the_port_of_health(client: httpx.Client) -> None:
-    for path in ("/livez", "/readyz", "/metrics", "/ping", "/prometheus", "/v1/scopes", f"{S}/scopes", "/openapi.json"):
+    for path in ("/livez", "/metrics", "/ping", "/prometheus", "/v1/scopes", f"{S}/scopes", "/openapi.json"):
         assert client.get(path).status_code == 200, path
+    eventually(lambda: client.get("/readyz").status_code == 200, COMES_S, "the gateway is ready")
     eventually(lambda: client.get("/v1/health/readiness").json() is True, COMES_S, "the whole system is ready")
     assert client.get("/v1/health/details/txn-manager").json()

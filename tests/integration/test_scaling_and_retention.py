@@ -334,7 +334,7 @@ def test_retention_keeps_what_the_group_of_workers_has_not_processed(
         generate(100)
         assert head(client, scope, "stream1") <= processed
         asyncio.run(delete_group(spark_system, scope))
-        eventually(lambda: head(client, scope, "stream1") > processed, 60.0, "nobody holds anything any more")
+        eventually(lambda: head(client, scope, "stream1") > processed, SOON_S, "nobody holds anything any more")
 
 
 async def delete_group(system: System, scope: str) -> None:
