@@ -179,6 +179,7 @@ class Controller(ControllerApi):
         """See ControllerApi."""
         clock = asyncio.get_running_loop().time
         deadline = clock() + self._patience.deadline_s
+        last = ""
         for pause in self._patience.pauses():
             try:
                 return await self._channel.attempt(rpc, request, deadline - clock())
@@ -191,7 +192,9 @@ class Controller(ControllerApi):
                 if error.code() not in _TRY_AGAIN:
                     raise Refused(detail) from error
                 if clock() + pause >= deadline:
-                    raise Unavailable(detail) from error
+                    # What came before may say more: this attempt may have had no time left for an answer.
+                    raise Unavailable(detail if last in ("", detail) else f"{detail}; before: {last}") from error
+                last = detail
             await asyncio.sleep(pause)
         raise AssertionError("the pauses never end")
 

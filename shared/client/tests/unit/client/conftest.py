@@ -13,6 +13,7 @@ from sluice_client import ScalingPolicy, StreamConfig, open_client
 IN_VIRTUAL_TIME = {
     "test_event_reader",
     "test_event_reader_faults",
+    "test_events",
     "test_reader_group",
     "test_revisioned_stream",
     "test_segment_input",

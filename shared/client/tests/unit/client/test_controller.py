@@ -102,7 +102,7 @@ async def test_a_controller_is_not_reached_by_a_proxy(
 ) -> None:
     monkeypatch.setenv(variable, "http://127.0.0.1:1")
     fake.answers["createScope"] = [pb.CreateScopeStatus()]
-    async with Controller(fake.address, Patience(deadline_s=3.0)) as controller:
+    async with Controller(fake.address, PATIENCE) as controller:
         assert await controller.create_scope("sc")
 
 
@@ -192,7 +192,7 @@ async def test_what_may_pass_is_tried_again(controller: Controller, fake: FakeCo
 
 async def test_what_does_not_pass_in_time(fake: FakeController) -> None:
     fake.answers["createScope"] = [grpc.StatusCode.INTERNAL]
-    async with Controller(fake.address, Patience(deadline_s=1.0)) as controller:
+    async with Controller(fake.address, Patience(deadline_s=3.0)) as controller:
         with pytest.raises(Unavailable, match="INTERNAL: said the test"):
             await controller.create_scope("sc")
 
@@ -401,7 +401,7 @@ async def test_a_controller_that_never_answers_costs_a_few_connections(fake: Fak
     fake.answers["createScope"] = [grpc.StatusCode.DEADLINE_EXCEEDED]
     async with Controller(way.address, Patience(first_pause_s=0.001, longest_pause_s=0.001)) as controller:
         call = asyncio.create_task(controller.create_scope("sc"))
-        await eventually_async(lambda: len(fake.requests) > 10, 10.0, "it was called often")
+        await eventually_async(lambda: len(fake.requests) > 10, SOON_S, "it was called often")
     with pytest.raises(ClientClosed):
         await call
     assert way.connections == 5
@@ -409,10 +409,12 @@ async def test_a_controller_that_never_answers_costs_a_few_connections(fake: Fak
 
 async def test_calls_on_a_channel_that_is_left_are_answered(fake: FakeController) -> None:
     answer = asyncio.Event()
-    fake.answers["createScope"] = [asyncio.Event().wait(), answer.wait(), SCOPE_EXISTS]
+    fake.answers["createScope"] = [SCOPE_EXISTS, asyncio.Event().wait(), answer.wait(), SCOPE_EXISTS]
     channel, request = ControllerChannel(fake.address, attempt_s=10.0), pb.ScopeInfo(scope="sc")
-    first = asyncio.create_task(channel.attempt(lambda stub: stub.createScope, request, 0.3))
-    await eventually_async(lambda: len(fake.requests) == 1, SOON_S, "the first request arrived")
+    # Connected, it has all its time for the next request.
+    assert await channel.attempt(lambda stub: stub.createScope, request, 10.0) == SCOPE_EXISTS
+    first = asyncio.create_task(channel.attempt(lambda stub: stub.createScope, request, 1.0))
+    await eventually_async(lambda: len(fake.requests) == 2, SOON_S, "the request that gets no answer arrived")
     second = asyncio.create_task(channel.attempt(lambda stub: stub.createScope, request, 10.0))
     with pytest.raises(grpc.aio.AioRpcError, match="DEADLINE_EXCEEDED"):
         await first

@@ -73,7 +73,7 @@ def run(command: list[str], folder: Path) -> str:
     """What a command prints, which has to succeed; of this environment it sees nothing of ours."""
     environment = {name: value for name, value in os.environ.items() if not re.match("PYTHON|MYPY|PIP", name)}
     done = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=240, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
