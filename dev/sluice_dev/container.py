@@ -1,7 +1,8 @@
 """For Testcontainers: `sluice dev` from its image, for tests that should not run it in their own environment."""
 
+import random
 import socket
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from importlib.metadata import version
 
 from testcontainers.core.container import DockerContainer
@@ -9,6 +10,8 @@ from testcontainers.core.wait_strategies import LogMessageWaitStrategy
 
 READY_S = 60
 PUBLISHED = "127.0.0.1"
+FREE = range(14_000, 20_000)
+"""Outgoing connections draw higher ports, so none takes one of these before the container listens there."""
 
 
 class SluiceDevContainer(DockerContainer):
@@ -32,6 +35,12 @@ class SluiceDevContainer(DockerContainer):
 
 def _free_ports(many: int) -> list[int]:
     """Ports on which nothing listens now."""
+    found: list[int] = []
     with ExitStack() as held:
-        listening = [held.enter_context(socket.create_server((PUBLISHED, 0))) for _ in range(many)]
-        return [one.getsockname()[1] for one in listening]
+        for port in random.sample(FREE, len(FREE)):
+            if len(found) == many:
+                break
+            with suppress(OSError):
+                held.enter_context(socket.create_server((PUBLISHED, port)))
+                found.append(port)
+    return found

@@ -17,7 +17,7 @@ from containers.images import KAFKA_OUTSIDE_PORT, KAFKA_PORT, REDIS_PORT, ZOOKEE
 from harness import eventually
 from sluice_local.home import HOST
 
-STARTS_S = 60.0
+STARTS_S = 120.0
 
 
 class Backing(DockerContainer):

@@ -39,6 +39,8 @@ _ZOOKEEPER_JARS = (
     "metrics-core-*.jar", "netty-[bchrt]*-4.*.jar",
 )  # fmt: skip
 _JAVA_ANSWERS_S = 30.0
+_STEP_S = 600
+"""The engine says nothing while a step of a build goes on: files are copied, Java formats a folder."""
 
 
 class Recipe(msgspec.Struct, frozen=True):
@@ -66,7 +68,7 @@ def built(recipe: Recipe, scratch: Path) -> str:
     with tempfile.TemporaryFile(dir=scratch) as context:
         _write_context(recipe, context)
         context.seek(0)
-        client.images.build(fileobj=context, custom_context=True, tag=tag, rm=True, forcerm=True)
+        client.images.build(fileobj=context, custom_context=True, tag=tag, rm=True, forcerm=True, timeout=_STEP_S)
     log.info("image %s built in %.1f s", tag, time.monotonic() - began)
     return tag
 

@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 HEALTH_PORT = 10100
 INSTANCE = "under-test"
-LIVES_S = 60.0
+LIVES_S = 120.0
 ENDS_S = 60.0
 _ASK_S = 30.0
 

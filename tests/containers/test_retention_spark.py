@@ -19,7 +19,7 @@ from sluice.kafka.requests import Request, decode_request
 from sluice.kafka.topics import REQUESTS_STREAMS
 
 STARTS_S = 240.0
-DECIDES_S = 60.0
+DECIDES_S = 100.0
 
 
 @pytest.fixture(scope="module")
