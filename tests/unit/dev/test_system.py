@@ -73,7 +73,6 @@ async def test_operators_see_the_members_the_streams_and_how_far_requests_are() 
         assert (ready.status_code, ready.json()["level"]) == (200, "ok")
         scopes = (await http.get("/v1/scopes")).json()["scopes"]
         assert {"demo", "empty"} <= {scope["scopeName"] for scope in scopes}
-        assert (await http.get("/v1/health")).json()["status"] == "UP"
         services = {f"{service}-dev" for service in ("stream-workflows", "txn-manager", "cluster-manager")}
 
         async def seen(path: str, name: str) -> set[str]:
@@ -84,6 +83,7 @@ async def test_operators_see_the_members_the_streams_and_how_far_requests_are() 
             return await seen("members", "instance") == members and await seen("partitions", "owner") == services
 
         await eventually_async(all_are_seen, SOON_S, "all members are there, and own all partitions")
+        assert (await http.get("/v1/health")).json()["status"] == "UP"
         assert (await http.get("/sluice/v1/dead-letters")).json()["items"] == []
         assert (await http.get("/ui/")).status_code == 200
 
