@@ -22,6 +22,8 @@ ANSWERS = {
     "/sluice/v1/scopes/list/tables": "[1]",
 }
 PATHS: list[str] = []
+ANSWERS_S = 60
+"""How long a slow machine may take until the server here answers."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -46,6 +48,11 @@ def api() -> Iterator[str]:
     server.server_close()
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(completion, "TIMEOUT_S", ANSWERS_S)
+
+
 def complete(api: str, line: str) -> list[str]:
     """What bash would offer at the end of the line."""
     words = line.split(" ")
@@ -53,10 +60,15 @@ def complete(api: str, line: str) -> list[str]:
         **os.environ, "SLUICE_API": api, "_SLUICE_COMPLETE": "complete_bash", "COMP_WORDS": line,
         "COMP_CWORD": str(len(words) - 1),
     }  # fmt: skip
-    code = "import sys; sys.argv=['sluice']; from sluice_cli.main import app; app(prog_name='sluice')"
-    run = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False, timeout=60
+    program = (
+        "import sys; sys.argv = ['sluice']",
+        f"from sluice_cli import completion; completion.TIMEOUT_S = {ANSWERS_S}",
+        "from sluice_cli.main import app; app(prog_name='sluice')",
     )
+    run = subprocess.run(
+        [sys.executable, "-c", "\n".join(program)],
+        env=environment, capture_output=True, text=True, check=False, timeout=2 * ANSWERS_S,
+    )  # fmt: skip
     assert run.stderr == "", run.stderr
     return run.stdout.split()
 

@@ -24,7 +24,7 @@ from sluice.engine.record import HELD
 from sluice.kafka.topics import JOURNAL
 from sluice.pravega.container_map import Controller, encode_host
 from sluice_cli.errors import UnreachableError
-from sluice_cli.migration import tables
+from sluice_cli.migration import fences, tables
 from sluice_cli.migration.dump import Dump
 from sluice_cli.records.holding import Stage, stage
 
@@ -83,7 +83,10 @@ class System:
 
 
 @pytest.fixture
-def system(cli: Cli, original: Original, source: MemorySource, tmp_path: Path) -> Iterator[System]:
+def system(
+    cli: Cli, original: Original, source: MemorySource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[System]:
+    monkeypatch.setattr(fences, "ANSWER_S", SOON_S)
     with closing(System(cli, original, source, tmp_path / "dump")) as found:
         yield found
 
