@@ -11,7 +11,7 @@ PAGE = Path(__file__).parents[5] / "docs" / "coordination.md"
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE)
 PRINTED = {
     "colours/sky": "another process was faster: The document is not at the version",
-    "locks/import": "mine for 7.",
+    "locks/import": "seconds at least, with fence",
     "Semaphore(": "feeder-1 True {'left': 100}",
     "count-words": "[0, 2, 4, 6, 8]\nThe function of the task raised an error.",
     "next_window": "True",

@@ -288,7 +288,8 @@ async def test_versions_rise_when_redis_has_its_clock_set_back(redis_server: Pri
 
 
 async def test_namespaces_are_apart(redis_server: PrivateRedis) -> None:
-    async with open_store(redis_server.url + "?namespace=one") as one, open_store(redis_server.url) as other:
+    url = redis_server.url
+    async with open_store(f"{url}?namespace=one", timeout_s=10) as one, open_store(url, timeout_s=10) as other:
         await one.put("a", {}, None)
         assert await other.get("a") is None and list(await one.under("")) == ["a"]
 
@@ -398,9 +399,9 @@ async def test_a_search_server_is_reached_with_tls_as_a_user(tmp_path: Path, sch
     url = f"{scheme}://feeder:p%40ss@localhost:{server.addresses[0][1]}/tasks"
     try:
         with pytest.raises(StoreUnavailableError, match="certificate"):
-            async with open_store(url):
+            async with open_store(url, timeout_s=10):
                 pass
-        async with open_store(f"{url}?ssl_ca_certs={authority.file}"):
+        async with open_store(f"{url}?ssl_ca_certs={authority.file}", timeout_s=10):
             assert seen == {aiohttp.encode_basic_auth("feeder", "p@ss")}
     finally:
         await server.cleanup()
