@@ -190,8 +190,9 @@ async def test_what_may_pass_is_tried_again(controller: Controller, fake: FakeCo
     assert len(fake.requests) == 6
 
 
-async def test_what_does_not_pass_in_time(fake: FakeController) -> None:
-    fake.answers["createScope"] = [grpc.StatusCode.INTERNAL]
+@pytest.mark.parametrize("hangs_at_last", [False, True])
+async def test_what_does_not_pass_in_time(fake: FakeController, hangs_at_last: bool) -> None:
+    fake.answers["createScope"] = [grpc.StatusCode.INTERNAL, *([asyncio.Event().wait()] if hangs_at_last else ())]
     async with Controller(fake.address, Patience(deadline_s=3.0)) as controller:
         with pytest.raises(Unavailable, match="INTERNAL: said the test"):
             await controller.create_scope("sc")
