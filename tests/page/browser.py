@@ -21,7 +21,7 @@ FEED = "/sluice/v1/events"
 _HARMLESS = "Autofocus processing was blocked because a document already has a focused element."
 """Chromium's note when a dialog opens: the dialog gives its own element the focus a moment later."""
 _QUIET_S = 0.5
-_LOADS_S = 20.0
+_LOADS_S = 60.0
 _MEASURES_MS = 6000
 """Rates and sizes take two measurements: a picture shows them."""
 
@@ -95,7 +95,7 @@ class Watch:
         self.pending.discard(request)
 
     def settle(self, page: Page) -> None:
-        """Return when the page has requested nothing for a moment and waits for nothing but its feed, or after 20 s."""
+        """Return when the page has requested nothing for a moment and waits only for its feed, or after a minute."""
         until = time.monotonic() + _LOADS_S
         while time.monotonic() < until:
             page.wait_for_timeout(50)

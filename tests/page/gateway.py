@@ -14,6 +14,7 @@ from random import Random
 from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
+import httpx
 from page import sample_data
 from page.sample_data import ORDERS, SCRIPT, Size
 from page.sample_log import DatedBroker, SampleLog
@@ -23,6 +24,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from support import group_state
 from support.loops import LoopInThread
 from support.ports import free_port
+from support.wait import SOON_S
 from unit.gateway.rest.world import World
 from unit.gateway.system import CONTAINERS, PARTITIONS
 
@@ -292,6 +294,10 @@ class InThread:
     @property
     def origin(self) -> str:
         return self.gateway.origin
+
+    def call(self, method: str, path: str, body: Any = None) -> httpx.Response:
+        """What a program is answered, as late as a slow machine may; `path` is what follows `/sluice/v1/`."""
+        return httpx.request(method, f"{self.origin}/sluice/v1/{path}", json=body, timeout=SOON_S)
 
     def do(self, action: Callable[[PageGateway], T]) -> T:
         """What the action returns on the loop."""

@@ -8,7 +8,6 @@ import statistics
 from collections.abc import Iterator
 from typing import Any
 
-import httpx
 import pytest
 from page.fixtures import Open, Slowness
 from page.gateway import InThread, in_thread
@@ -86,8 +85,7 @@ def test_of_10_000_streams_the_last_one_is_as_new_as_the_first(large: InThread, 
     page = visit(large.url).go("#/streams?q=stream-09999")
     row = page.locator("main table tbody tr:not(.space)").filter(has_text="stream-09999")
     expect(row).to_have_count(1)
-    path = f"{large.origin}/sluice/v1/scopes/load/streams/stream-09999"
-    answer = httpx.put(path, json={"tags": ["changed"]})
+    answer = large.call("PUT", "scopes/load/streams/stream-09999", {"tags": ["changed"]})
     assert answer.status_code == 200, answer.text
     expect(row).to_contain_text("changed")
 

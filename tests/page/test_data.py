@@ -3,7 +3,6 @@
 import re
 from uuid import uuid4
 
-import httpx
 from page.fixtures import Open
 from page.gateway import InThread
 from page.sample_data import SCRIPT
@@ -16,8 +15,8 @@ EVENTS = (b'{"order": 1, "sum": 9.5}', SCRIPT.encode(), b"\x00\x01\xff")
 
 
 def test_last_events_of_a_stream_as_text_json_and_hex_from_a_cut_and_by_key(sample: InThread, visit: Open) -> None:
-    path = f"{sample.origin}/sluice/v1/scopes/demo/streams/read"
-    assert httpx.put(path, json={"scaling": {"type": "fixed", "minSegments": 2}}).status_code == 201
+    created = sample.call("PUT", "scopes/demo/streams/read", {"scaling": {"type": "fixed", "minSegments": 2}})
+    assert created.status_code == 201
     name = segment_name("demo", "read", 0)
     sample.run(lambda gateway: gateway.world.store.append_events(name, uuid4(), EVENTS, len(EVENTS)))
     page = visit(sample.url).go("#/streams/demo/read?tab=events")
@@ -42,8 +41,8 @@ def test_last_events_of_a_stream_as_text_json_and_hex_from_a_cut_and_by_key(samp
 
 
 def test_entries_of_a_table_page_by_page_and_by_key(sample: InThread, visit: Open) -> None:
-    path = f"{sample.origin}/sluice/v1/scopes/demo/tables/read"
-    assert httpx.put(path, json={"partitionCount": 1, "primaryKeyLength": 4}).status_code == 201
+    created = sample.call("PUT", "scopes/demo/tables/read", {"partitionCount": 1, "primaryKeyLength": 4})
+    assert created.status_code == 201
     entries = [TableEntry(TableKey(b"%04d" % number, NO_VERSION), b"value %d" % number) for number in range(60)]
     name = kvt_segment_name("demo", "read", 0)
     sample.run(lambda gateway: gateway.world.store.update_table_entries(name, entries))

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-import httpx
 import pytest
 from page.fixtures import Open
 from page.gateway import InThread, PageGateway, in_thread
@@ -82,7 +81,7 @@ def test_a_letter_that_comes_when_another_goes_is_listed(
     expect(listed).to_contain_text("goes")
     # As after a replay in vain: there are as many as before.
     sample.do(lambda _: letter("demo/orders", b"{}", reason="comes"))
-    assert httpx.post(f"{sample.origin}/sluice/v1/dead-letters/{partition}/{offset}/drop").status_code == 200
+    assert sample.call("POST", f"dead-letters/{partition}/{offset}/drop").status_code == 200
     expect(listed).not_to_contain_text("goes")
     expect(listed).to_contain_text("comes")
 
@@ -113,7 +112,7 @@ def test_the_letter_that_an_address_names_is_shown_old_or_settled(many: tuple[In
     route = f"#/dead-letters?letter={oldest}"
     panel = opened.go(route).locator(".panel").filter(has=opened.page.get_by_role("heading", name=oldest))
     expect(panel).to_contain_text(OLD)
-    assert httpx.post(f"{served.origin}/sluice/v1/dead-letters/{oldest}/drop").status_code == 200
+    assert served.call("POST", f"dead-letters/{oldest}/drop").status_code == 200
     opened.page.reload()
     expect(panel.locator(".badge")).to_contain_text("dropped")
     opened.expected = ["404"]

@@ -8,6 +8,7 @@ import pytest
 from page.fixtures import Open
 from page.gateway import InThread, in_thread
 from playwright.sync_api import expect
+from support.wait import SOON_S
 
 from api_gateway.console.demonstration import Demonstration
 
@@ -17,7 +18,7 @@ WAITS = (sys.executable, "-c", "import sys; sys.stdin.read()")
 
 @pytest.fixture(scope="module")
 def demonstration() -> Demonstration:
-    return Demonstration(lambda: "127.0.0.1:9", lambda: time.time_ns() // 1_000_000, program=WAITS)
+    return Demonstration(lambda: "127.0.0.1:9", lambda: time.time_ns() // 1_000_000, program=WAITS, leaves_s=SOON_S)
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 import re
 
-import httpx
 from page.fixtures import Open, Visit
 from page.gateway import InThread
 from page.sample_data import UNLIMITED
@@ -10,7 +9,7 @@ from playwright.sync_api import expect
 
 from sluice_cli.policies import retention_of, scaling_of
 
-CARTS = "/sluice/v1/scopes/shop/streams/carts"
+CARTS = "scopes/shop/streams/carts"
 
 
 def edit(opened: Visit, tag: str) -> None:
@@ -31,7 +30,7 @@ def test_unlimited_retention_stays_unlimited_after_an_edit(sample: InThread, vis
     edit(opened, "edited")
     apply(opened)
     expect(opened.page.get_by_role("dialog").get_by_text("Done.")).to_be_visible()
-    config = httpx.get(f"{sample.origin}{CARTS}").json()["config"]
+    config = sample.call("GET", CARTS).json()["config"]
     assert "edited" in config["tags"]
     assert config["retention"]["max"] == UNLIMITED
 
@@ -48,7 +47,7 @@ def test_of_two_editors_the_second_is_refused_and_shown_both(sample: InThread, v
     expect(dialog.get_by_text("Changed meanwhile by another caller.")).to_be_visible()
     expect(dialog.get_by_role("table").get_by_text("first")).to_be_visible()
     expect(dialog.get_by_role("button", name="Apply", exact=True)).to_be_disabled()
-    tags = httpx.get(f"{sample.origin}{CARTS}").json()["config"]["tags"]
+    tags = sample.call("GET", CARTS).json()["config"]["tags"]
     assert "first" in tags and "second" not in tags
 
 
@@ -60,7 +59,7 @@ def test_the_command_that_does_the_same_is_one(sample: InThread, visit: Open) ->
     expect(dialog).to_contain_text("sluice stream update shop/carts")
     shown = dialog.text_content() or ""
     given = dict(re.findall(r"--([a-z-]+) ([^\s]+)", shown))
-    config = httpx.get(f"{sample.origin}{CARTS}").json()["config"]
+    config = sample.call("GET", CARTS).json()["config"]
     scaling = scaling_of(None, given["scale"], int(given["factor"]), int(given["min"]))
     assert {**config["scaling"], **scaling} == config["scaling"]
     assert retention_of(given["retain"]) == config["retention"]

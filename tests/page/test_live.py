@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-import httpx
 import pytest
 from page.fixtures import Open, Visit
 from page.gateway import InThread, in_thread
@@ -18,6 +17,7 @@ def sample() -> Iterator[InThread]:
         yield served
 
 
+STREAMS = "scopes/demo/streams"
 TABS = 7
 """One more than the connections that a browser has to an origin."""
 
@@ -32,7 +32,7 @@ def test_seven_tabs_are_all_live(sample: InThread, visit: Open) -> None:
         tabs.append(page)
     for page in tabs:
         expect(page.locator("header .live")).to_contain_text("live")
-    answer = httpx.put(f"{sample.origin}/sluice/v1/scopes/demo/streams/tabs-are-live", json={})
+    answer = sample.call("PUT", f"{STREAMS}/tabs-are-live", {})
     assert answer.status_code == 201, answer.text
     for page in tabs:
         page.bring_to_front()
@@ -40,13 +40,13 @@ def test_seven_tabs_are_all_live(sample: InThread, visit: Open) -> None:
 
 
 def test_a_stream_that_is_deleted_leaves_a_tombstone_with_the_way_to_its_journal(sample: InThread, visit: Open) -> None:
-    path = f"{sample.origin}/sluice/v1/scopes/demo/streams/gone"
-    assert httpx.put(path, json={}).status_code == 201
+    path = f"{STREAMS}/gone"
+    assert sample.call("PUT", path, {}).status_code == 201
     opened: Visit = visit(sample.url)
     page = opened.go("#/streams/demo/gone")
     opened.expected = ["404"]
-    assert httpx.post(f"{path}/seal").status_code == 200
-    assert httpx.delete(path).status_code in (200, 204)
+    assert sample.call("POST", f"{path}/seal").status_code == 200
+    assert sample.call("DELETE", path).status_code in (200, 204)
     expect(page.locator("main .state.gone")).to_be_visible()
     expect(page.locator("main .state.gone a")).to_have_attribute("href", "#/journal?key=demo%2Fgone&from=-7d")
 
@@ -55,7 +55,7 @@ def test_a_paused_page_stays_as_it_is_until_it_goes_on(sample: InThread, visit: 
     page = visit(sample.url).go("#/streams?q=pause")
     page.keyboard.press("p")
     expect(page.locator("header .live")).to_contain_text("paused")
-    assert httpx.put(f"{sample.origin}/sluice/v1/scopes/demo/streams/pause-me", json={}).status_code == 201
+    assert sample.call("PUT", f"{STREAMS}/pause-me", {}).status_code == 201
     row = page.locator("main tbody").get_by_text("pause-me")
     expect(row).to_have_count(0)
     page.keyboard.press("p")
@@ -70,7 +70,7 @@ def test_a_tab_from_the_browsers_cache_shows_what_changed_meanwhile(sample: InTh
     expect(other.locator("header .live")).to_contain_text("live")
     # Playwright's Chromium has no such cache: these are the events by which a page knows of it.
     page.evaluate("dispatchEvent(new PageTransitionEvent('pagehide', {persisted: true}))")
-    assert httpx.put(f"{sample.origin}/sluice/v1/scopes/demo/streams/meanwhile", json={}).status_code == 201
+    assert sample.call("PUT", f"{STREAMS}/meanwhile", {}).status_code == 201
     other.bring_to_front()
     expect(other.locator("main tbody").get_by_text("meanwhile")).to_be_visible()
     page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', {persisted: true}))")
@@ -89,22 +89,24 @@ def test_what_is_created_in_a_scope_is_listed_at_once(sample: InThread, visit: O
     page = visit(sample.url).go(route)
     row = page.locator("main tbody").get_by_text("just-created")
     expect(row).to_have_count(0)
-    path = f"{sample.origin}/sluice/v1/scopes/demo/{kind}/just-created"
-    answer = httpx.put(path, json=BODIES[kind])
+    answer = sample.call("PUT", f"scopes/demo/{kind}/just-created", BODIES[kind])
     assert answer.status_code == 201, answer.text
     expect(row).to_be_visible()
 
 
 def test_the_picture_of_a_stream_is_not_fetched_anew_for_its_transactions(sample: InThread, visit: Open) -> None:
-    path = f"{sample.origin}/sluice/v1/scopes/demo/streams/written"
-    assert httpx.put(path, json={}).status_code == 201
+    path = f"{STREAMS}/written"
+    assert sample.call("PUT", path, {}).status_code == 201
     opened = visit(sample.url)
     page = opened.go("#/streams/demo/written")
     opened.watch.calls.clear()
-    assert httpx.post(f"{path}/transactions", json={"leaseMs": 60_000}).status_code == 201
-    expect(page.locator(".status-line")).to_contain_text("transactions: 1 open")
+    for number in range(1, 5):
+        assert sample.call("POST", f"{path}/transactions", {"leaseMs": 60_000}).status_code == 201
+        expect(page.locator(".status-line")).to_contain_text(f"transactions: {number} open")
     opened.watch.settle(page)
-    assert [call for call in opened.watch.calls if call.endswith(("/topology", "/rates"))] == []
+    # The beginning of the feed has each fetched once more: the later, the longer the first call took.
+    for part in ("/topology", "/rates"):
+        assert len([call for call in opened.watch.calls if call.endswith(part)]) <= 1
 
 
 def test_a_name_that_is_none_keeps_no_tab_from_being_live(sample: InThread, visit: Open) -> None:
@@ -115,8 +117,7 @@ def test_a_name_that_is_none_keeps_no_tab_from_being_live(sample: InThread, visi
 
 
 def test_the_overview_begins_with_what_happened_before_it_was_opened(sample: InThread, visit: Open) -> None:
-    path = f"{sample.origin}/sluice/v1/scopes/demo/streams"
-    assert httpx.put(f"{path}/before-the-page", json={}).status_code == 201
+    assert sample.call("PUT", f"{STREAMS}/before-the-page", {}).status_code == 201
     page = visit(sample.url).go()
     changes = page.locator(".changes li")
     expect(changes.filter(has_text="before-the-page").first).to_be_visible()
@@ -124,6 +125,6 @@ def test_the_overview_begins_with_what_happened_before_it_was_opened(sample: InT
     # The system is a day old, so the line is as wide as its hour.
     drawn = page.get_by_role("img", name="changes:")
     assert drawn.evaluate("(svg) => svg.querySelector('path').getBBox().width") > 0.95 * 600
-    assert httpx.put(f"{path}/after-the-page", json={}).status_code == 201
+    assert sample.call("PUT", f"{STREAMS}/after-the-page", {}).status_code == 201
     expect(changes.filter(has_text="after-the-page").first).to_be_visible()
     expect(changes.filter(has_text="before-the-page")).to_have_count(shown)

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 
-import httpx
 import pytest
 from page.fixtures import Open
 from page.gateway import InThread, in_thread
@@ -87,4 +86,4 @@ def test_the_gateway_refuses_each_change_of_a_page_but_none_of_a_program(read_on
     assert dict.fromkeys(calls, 403) == dict(zip(calls, answers, strict=True))
     assert read_only.do(lambda gateway: len(gateway.world.sent)) == sent
     # Programs are no page: read-only is about what a browser may send.
-    assert httpx.post(f"{read_only.origin}/sluice/v1/scopes/shop/streams/clicks/seal").status_code == 200
+    assert read_only.call("POST", "scopes/shop/streams/clicks/seal").status_code == 200

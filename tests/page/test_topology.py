@@ -187,6 +187,7 @@ def test_drawing_and_pointing_fit_their_budgets(
     sample: InThread, visit: Open, slowness: Slowness, segments: int, scales: int, limit: float
 ) -> None:
     _, page = _shown(visit, sample, wide(segments, scales).answer())
+    page.wait_for_function("() => document.querySelector('.picture-stage canvas').dataset.drawn")
     measured = page.evaluate(
         """async () => {
             const base = document.querySelector('.picture-stage canvas');

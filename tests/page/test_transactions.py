@@ -11,7 +11,7 @@ from page.fixtures import DEADLINE_S, Open
 from page.gateway import InThread, PageGateway, in_thread
 from page.sample_data import HOUR, MINUTE, abort, commit, create, merge, merged_in, opened
 from page.sample_log import SampleLog
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Locator, Page, Route, expect
 from support.wait import eventually
 
 from sluice.domain.config import StreamConfig
@@ -72,7 +72,8 @@ def bank() -> Iterator[Bank]:
 def test_the_queue_is_in_the_order_of_requests_and_outcomes_are_the_journals(bank: Bank, visit: Open) -> None:
     served, left = bank
     page = visit(served.url).go(f"#/streams/{STREAM}?tab=transactions")
-    assert sum(shown_outcomes(page).values()) == COUNT - WAITING
+    show_outcomes_of_a_day(page)
+    eventually(lambda: shown_outcomes(page).total() == COUNT - WAITING, DEADLINE_S, "all that have ended are shown")
     size = 1
     while left:
         eventually(partial(shows_queue, page, left), DEADLINE_S, f"the page shows these: {left}")
@@ -83,7 +84,8 @@ def test_the_queue_is_in_the_order_of_requests_and_outcomes_are_the_journals(ban
     expect(page.get_by_role("application", name="How transactions ended")).to_be_visible()
     ended = served.do(journal_outcomes)
     assert sum(ended.values()) == COUNT and len(ended) == len(LABELS)
-    assert shown_outcomes(page) == ended
+    show_outcomes_of_a_day(page)
+    eventually(lambda: shown_outcomes(page) == ended, DEADLINE_S, f"the page shows these: {ended}")
 
 
 def test_the_stream_that_is_shown_stays_while_it_is_listed(bank: Bank, visit: Open) -> None:
@@ -116,11 +118,19 @@ def shows_queue(page: Page, expected: list[str]) -> bool:
     ]
 
 
+def show_outcomes_of_a_day(page: Page) -> None:
+    """Those of the last hour stay until these are there."""
+    page.get_by_role("button", name="a day, by 5 min").click()
+    outcomes(page).get_by_text("As a table").click()
+
+
+def outcomes(page: Page) -> Locator:
+    return page.locator("figure", has=page.get_by_role("application", name="How transactions ended"))
+
+
 def shown_outcomes(page: Page) -> Counter[str]:
     """What the table beside the picture adds up to, which the legend must say, too."""
-    page.get_by_role("button", name="a day, by 5 min").click()
-    figure = page.locator("figure", has=page.get_by_role("application", name="How transactions ended"))
-    figure.get_by_text("As a table").click()
+    figure = outcomes(page)
     names = {label: name for name, label in LABELS.items()}
     heads = figure.locator("thead th").all_text_contents()[1:]
     rows = [row.locator("td").all_text_contents()[1:] for row in figure.locator("tbody tr").all()]
