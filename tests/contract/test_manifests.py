@@ -406,7 +406,7 @@ def test_the_segment_store_may_report_to_the_gateway() -> None:
     assert namespace["sluice-grpc"] == store["sluice-grpc"] == "allowed"
 
 
-WAIT_S = 20
+WAIT_S = 60
 NODE = {"cpu": 2.0, "memory": 4096.0}
 OF_THE_NODE = {"cpu": 1.0, "memory": 1100.0}
 """What it has for itself and its own pods, where the control plane runs on it, too: cores and MiB."""

@@ -96,7 +96,7 @@ async def test_the_sink_counts_what_the_generator_wrote(cluster: Cluster, capsys
     assert out[0] == "g: 500 events, from 7 on"
     assert len([line for line in out if line.startswith("g ") and "event" in line]) == 500
     assert msgspec.json.decode(out[-1], type=Summary) == Summary(500, 500, 0, 0, 0, 1)
-    too_many = SinkSettings(scope=SCOPE, expect=501, deadline_s=0.2, quiet=True)
+    too_many = SinkSettings(scope=SCOPE, expect=501, deadline_s=1.0, quiet=True)
     assert await run_sink(cluster.client, too_many, stop) == 1
     assert msgspec.json.decode(capsys.readouterr().out, type=Summary).missing == 1
     await cluster.controller.seal(SCOPE, "stream2")

@@ -1,6 +1,7 @@
 """The process of the demonstration: its beginning, its end, and what is said of one that ended by itself."""
 
 import sys
+from pathlib import Path
 
 import pytest
 from support.wait import SOON_S, eventually_async
@@ -10,7 +11,14 @@ from api_gateway.edge.rest.failures import RefusedError
 from sluice.domain.cluster.state import Cluster, Member
 
 _WAITS = (sys.executable, "-c", "import sys; sys.stdin.read()")
-_FAILS = (sys.executable, "-c", "import sys; print('no such controller', file=sys.stderr); sys.exit(1)")
+_FAILS_ONCE = """
+import pathlib, sys
+been = pathlib.Path(sys.argv[1])
+if not been.exists():
+    been.touch()
+    sys.exit("no such controller")
+sys.stdin.read()
+"""
 _STAYS = (sys.executable, "-c", "import time; time.sleep(1000)")
 
 
@@ -28,8 +36,8 @@ async def test_one_that_was_started_runs_until_it_is_stopped() -> None:
     assert demonstration.state == DemonstrationState(running=False)
 
 
-async def test_one_that_ends_by_itself_says_why_and_can_be_started_again() -> None:
-    demonstration = _demonstration(_FAILS)
+async def test_one_that_ends_by_itself_says_why_and_can_be_started_again(tmp_path: Path) -> None:
+    demonstration = _demonstration((sys.executable, "-c", _FAILS_ONCE, str(tmp_path / "been")))
     await demonstration.start()
     await eventually_async(lambda: demonstration.state.problem, SOON_S, "it says why")
     assert demonstration.state == DemonstrationState(running=False, problem="no such controller")

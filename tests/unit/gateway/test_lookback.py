@@ -12,6 +12,7 @@ from starlette.requests import Request
 from support.lookback_process import DIE, DOUBLE, FAIL, MISS, WAIT, Number
 from support.wait import eventually_async
 
+from api_gateway.console import lookback
 from api_gateway.console.lookback import MAX_WAITING, LookbackHelper, while_caller_waits
 from api_gateway.edge.errors import BadRequestError, OverloadedError, QuotaExceededError
 from api_gateway.edge.security.guard import calling
@@ -37,7 +38,9 @@ def helper_of(notes: Path, idle_s: float = 600) -> LookbackHelper:
 
 @pytest.fixture
 async def helper(notes: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[LookbackHelper]:
+    """One that ends by itself, however slow the machine is."""
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path for path in sys.path if path))
+    monkeypatch.setattr(lookback, "ENDS_S", DEADLINE_S)
     helper = helper_of(notes)
     yield helper
     await helper.stop()

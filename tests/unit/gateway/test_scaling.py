@@ -1,9 +1,11 @@
 """Scaling by hand, and what readers and writers see afterwards."""
 
 import pytest
+from support.wait import SOON_S
 from unit.gateway.conftest import Gateway
 from unit.gateway.support import SYNC_INTERNAL, failure
 
+from api_gateway.pravega.handlers import scaling
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.segment import Segment
 from sluice.domain.stream.events import Replacement, StreamScaleCancelled, StreamScaleStarted
@@ -50,7 +52,10 @@ async def test_a_range_that_is_not_of_numbers_is_internal(gateway: Gateway, rang
 
 
 @pytest.mark.usefixtures("stream")
-async def test_a_scale_that_was_cancelled_has_failed_until_the_next_one_ends(gateway: Gateway) -> None:
+async def test_a_scale_that_was_cancelled_has_failed_until_the_next_one_ends(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scaling, "LONGEST_ANSWER_S", SOON_S)
     replacement = Replacement((0,), (Segment(NEW | 2, 0.0, 0.5),), 5)
     started = StreamScaleStarted(scope="sc", stream="st", replacement=replacement)
     await gateway.system.append("sc/st", started, StreamScaleCancelled(scope="sc", stream="st"))

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 
 import pytest
+from support.wait import SOON_S
 
 from distributed_ingest import stream_sink
 from distributed_ingest.records import Event
@@ -27,8 +28,8 @@ def store(client: Client) -> InMemorySegmentStore:
     return client.store
 
 
-def sink_of(client: Client) -> StreamSink:
-    return StreamSink(client, "demo", "lines", patience_s=0.05)
+def sink_of(client: Client, patience_s: float = SOON_S) -> StreamSink:
+    return StreamSink(client, "demo", "lines", patience_s)
 
 
 def events(*texts: str) -> list[Event]:
@@ -89,7 +90,7 @@ async def test_a_failed_write_is_reported_and_the_next_one_has_nothing_of_it(
     def away(_moment: str, _request: str, segment: str) -> None:
         raise ConnectionFailure(Failure.CONNECT_FAILED, segment)
 
-    sink = sink_of(client)
+    sink = sink_of(client, patience_s=0.05)
     store.fault = away
     with pytest.raises(SinkError, match=r"`sluice stream show demo/lines` may say why"):
         await sink.write(events("one"))

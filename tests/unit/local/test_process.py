@@ -28,7 +28,7 @@ def spawn(spawner: Spawner, folder: Path, code: str) -> Child:
 
 def test_output_and_exit_code_are_kept(spawner: Spawner, tmp_path: Path) -> None:
     child = spawn(spawner, tmp_path, "import sys; print('out'); print('err', file=sys.stderr); sys.exit(7)")
-    assert child.wait(10)
+    assert child.wait(SOON_S)
     assert child.exit_code == 7
     assert sorted(log_tail(tmp_path / "log").splitlines()) == ["err", "out"]
 
@@ -50,13 +50,13 @@ def test_a_frozen_child_can_be_stopped_gently(spawner: Spawner, tmp_path: Path) 
     child = spawn(spawner, tmp_path, code + "while True: signal.pause()")
     eventually(lambda: "up" in log_tail(tmp_path / "log"), SOON_S, "the child runs")
     child.signal(signal.SIGSTOP)
-    assert child.stop(timeout_s=10) == 3
+    assert child.stop(timeout_s=SOON_S) == 3
 
 
 def test_what_a_child_started_ends_with_it(spawner: Spawner, tmp_path: Path) -> None:
     code = "import subprocess, sys; p = subprocess.Popen(['sleep', '600']); print(p.pid, flush=True); sys.exit(0)"
     child = spawn(spawner, tmp_path, code)
-    assert child.wait(10)
+    assert child.wait(SOON_S)
     grandchild = int(log_tail(tmp_path / "log"))
     eventually(lambda: start_ticks(grandchild) is None, SOON_S, "the grandchild is gone")
 

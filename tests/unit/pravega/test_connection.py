@@ -196,7 +196,7 @@ async def test_keep_alive_is_sent_when_idle_and_silence_ends_the_connection() ->
     limits = ConnectionLimits(keep_alive_s=0.1, silence_limit_s=2.0, idle_limit_s=60.0)
     async with fake_store(silent) as store, connect(store, limits) as connection:
         call = asyncio.ensure_future(failure_of(connection, seal(), 60.0))
-        await eventually_async(lambda: store.received.count(KeepAlive()) >= 25, 20.0, "KeepAlive is sent and echoed")
+        await eventually_async(lambda: store.received.count(KeepAlive()) >= 25, SOON_S, "KeepAlive is sent and echoed")
         assert not connection.lost
         store.echo = False
         assert await call is Failure.SILENT

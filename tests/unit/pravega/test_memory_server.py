@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from math import ceil
 from typing import Any
 from uuid import UUID
 
@@ -320,7 +321,8 @@ async def test_each_command_needs_its_permission(guarded: Peer, request_: Any, i
 
 async def test_a_connection_ends_with_the_token_of_a_writer(server: MemoryStoreServer, guarded: Peer) -> None:
     await server.store.create_segment(NAME, 0, 0)
-    ends = token(STREAM, permission="READ_UPDATE", exp=int(time.time()) + 1)
+    # In whole seconds, rounded down, it could have ended before it is looked at.
+    ends = token(STREAM, permission="READ_UPDATE", exp=ceil(time.time()) + 1)
     assert isinstance(await guarded.ask(appends.SetupAppend(1, WRITER, NAME, ends)), appends.AppendSetup)
     assert await guarded.is_closed()
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from support.certificates import Authority
 from support.otlp import collector
+from support.wait import SOON_S
 
 from sluice.security.tls import PROTOCOLS, watched_identity
 from sluice.security.watched import SecurityConfigError
@@ -18,13 +19,15 @@ def test_spans_reach_a_collector_that_is_trusted_and_no_other(tmp_path: Path, mo
     # These would go before what is tried here.
     for others in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
         monkeypatch.delenv(others, raising=False)
-    monkeypatch.setattr(otlp, "EXPORT_TIMEOUT_S", 1)
+    monkeypatch.setattr(otlp, "SHUT_DOWN_S", SOON_S)
     authority, stranger = Authority(tmp_path), Authority(tmp_path, "stranger")
     pair = authority.issue("collector")
     identity = watched_identity(str(pair.certificate), str(pair.key), PROTOCOLS[0])
     assert identity is not None
     with collector(identity.current.context) as found:
-        for trusted, name in ((stranger, "unseen"), (authority, "seen")):
+        # What is refused is tried until its time is up.
+        for trusted, name, within_s in ((stranger, "unseen", 1), (authority, "seen", SOON_S)):
+            monkeypatch.setattr(otlp, "EXPORT_TIMEOUT_S", within_s)
             monkeypatch.setenv(CERTIFICATE, str(trusted.file))
             tracer = otlp_tracer("service", "instance", found.endpoint)
             tracer.begin(name, "internal", {}, None, ()).end()

@@ -12,6 +12,7 @@ from unittest.mock import MagicMock
 import pytest
 from kazoo.client import KazooState
 from py4j.protocol import Py4JJavaError
+from support.wait import SOON_S
 
 from cluster_manager.nodes import ZooKeeperNodes
 from harness import eventually
@@ -179,7 +180,7 @@ def test_retention_spark_is_not_ready_while_a_query_fails() -> None:
     def mend(failure: str) -> None:
         nonlocal failing, in_office
         assert failure == f"{refusal.toString()}"
-        assert seen.wait(30)
+        assert seen.wait(SOON_S)
         failing = in_office = False
 
     seen = threading.Event()
@@ -188,14 +189,14 @@ def test_retention_spark_is_not_ready_while_a_query_fails() -> None:
     runner = QueryRunner("scale", start, lambda: released.append(True), lambda: in_office, lambda: False, mend)
     assert runner.problem() == "ended", "not begun"
     runner.start()
-    eventually(lambda: "no checkpoint" in (runner.problem() or ""), 10, "the failure shows")
+    eventually(lambda: "no checkpoint" in (runner.problem() or ""), SOON_S, "the failure shows")
     seen.set()
-    eventually(lambda: runner.problem() is None, 20, "it stands by when it has failed too often")
+    eventually(lambda: runner.problem() is None, SOON_S, "it stands by when it has failed too often")
     assert not failing
     in_office = True
-    eventually(lambda: running, 20, "the query runs when it is its turn again")
+    eventually(lambda: running, SOON_S, "the query runs when it is its turn again")
     in_office = False
-    eventually(lambda: released, 20, "the query ends when another instance decides")
+    eventually(lambda: released, SOON_S, "the query ends when another instance decides")
     assert runner.problem() is None, "it stands by"
     released.clear()
     runner.stop(5.0)

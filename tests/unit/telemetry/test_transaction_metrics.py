@@ -11,11 +11,18 @@ from sluice.domain.transaction import events as ev
 from sluice.domain.transaction.state import Transaction
 from sluice.domain.transaction_ids import transaction_id
 from sluice.engine.journal import Journal
+from txn_manager import transaction_metrics
 from txn_manager.transaction_metrics import TransactionMetrics
 
 NOW_MS = 1_000_000
 EVERYWHERE = set(range(PARTITIONS))
 GAUGES = ("transactions_open", "commits_waiting", "leases_overdue", "lease_overdue_seconds")
+
+
+@pytest.fixture
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scrape counts everything, also where the machine stands still in the middle of it."""
+    monkeypatch.setattr(transaction_metrics, "BUDGET_S", 3600.0)
 
 
 class World(MemoryWorld):
@@ -47,6 +54,7 @@ async def open_one(world: World, stream: str, request: str, late_ms: int = -5_00
         await world.seed(f"sc/{stream}", ev.TransactionCommitting(**facts, at=at))
 
 
+@pytest.mark.usefixtures("unhurried")
 async def test_open_waiting_and_overdue_ones_are_counted_apart() -> None:
     world = World()
     await open_one(world, "st", "a")
@@ -57,6 +65,7 @@ async def test_open_waiting_and_overdue_ones_are_counted_apart() -> None:
     assert gauges() == (3, 1, 2, 7.0)
 
 
+@pytest.mark.usefixtures("unhurried")
 async def test_only_partitions_that_are_owned_count() -> None:
     world = World()
     await open_one(world, "st", "a", late_ms=7_000)

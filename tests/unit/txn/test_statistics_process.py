@@ -92,7 +92,9 @@ async def test_a_stop_that_comes_with_a_line_ends_it(turns: int, monkeypatch: py
 async def test_a_silent_process_is_shown_and_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, seconds in {"RETRY_MIN_S": 0.01, "DEGRADED_AFTER_S": 0.1, "MAX_SILENCE_S": 0.5}.items():
         monkeypatch.setattr(supervisor, name, seconds)
-    statistics = process(tmp_path / "lives", "time.sleep(600)")
+    # No Python: it has to write its line before it is killed, also where all begins slowly.
+    silent = ("sh", "-c", 'echo begun >> "$0"; exec sleep 600', str(tmp_path / "lives"))
+    statistics = StatisticsProcess(SETTINGS, silent)
     statistics.start()
     assert statistics.problem() is None
     await eventually_async(lambda: statistics.problem() is not None, DEADLINE_S, "its silence shows")

@@ -1,5 +1,7 @@
 """The last hour by minute, from the journal, and the changes before a page was opened."""
 
+import asyncio
+
 import pytest
 from support.wait import eventually_async
 from unit.gateway.rest.test_sluice_segments import begin
@@ -28,7 +30,9 @@ class LeapingBroker(MemoryBroker):
 
 @pytest.fixture
 async def broker() -> LeapingBroker:
-    return LeapingBroker(PARTITIONS, began_ms=BEGAN_MS)
+    """A minute begins with it: none begins by itself in the middle of a test."""
+    loop_ms = round(asyncio.get_running_loop().time() * 1000)
+    return LeapingBroker(PARTITIONS, began_ms=BEGAN_MS - BEGAN_MS % MINUTE - loop_ms)
 
 
 @pytest.fixture(autouse=True)

@@ -41,6 +41,7 @@ async def until(world: World, holds: Callable[[dict[str, Any]], bool]) -> dict[s
 @pytest.fixture(autouse=True)
 def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rates, "INTERVAL_S", 0.05)
+    monkeypatch.setattr(rates, "LISTED_INTERVAL_S", 0.05)
     monkeypatch.setattr(stream_groups, "FRESH_S", 0.05)
     monkeypatch.setattr(stream_groups, "PAUSE_S", 0.01)
 
@@ -54,11 +55,10 @@ async def test_a_load_is_what_is_written_and_held_and_who_is_slowest(world: Worl
     await world.store.append(STATE, uuid4(), written.initial(CONFIG, [FIRST, SECOND]))
     await world.store.append(STATE, uuid4(), written.updates(written.add_reader("a"), written.acquire("a", FIRST)))
     await world.store.append(STATE, uuid4(), written.updates(written.last_read("a", {FIRST: 90})))
-    found = await until(
-        world, lambda found: found["complete"] and found.get("groups") == 2 and "unknownGroups" not in found
-    )
-    assert (found["bytes"], found["bytesPerS"]) == (160, 0.0)
-    assert found["slowest"] == {"name": "sc/other", "bytes": 160, "complete": True}
+    slowest = {"name": "sc/other", "bytes": 160, "complete": True}
+    known = {"bytes": 160, "bytesPerS": 0.0, "complete": True, "groups": 2, "slowest": slowest}
+    # What was measured, or read of a group, in the midst of these changes is shown until the next look.
+    await until(world, lambda found: known.items() <= found.items() and "unknownGroups" not in found)
 
 
 async def test_what_was_truncated_or_sealed_counts_as_it_is_held(world: World, stream: str) -> None:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import httpx
+from support.wait import SOON_S
 from unit.gateway.system import CONTAINERS, PARTITIONS, MemorySystem
 
 from api_gateway.app import build_app, open_app
@@ -186,7 +187,7 @@ class World:
         groups = StreamGroups(reads, readers)
         self.parts = {
             Reads: reads,
-            Requests: Requests(self.runtime, self.max_pending, 5),
+            Requests: Requests(self.runtime, self.max_pending, SOON_S),
             Clock: clock,
             SegmentStore: self.store,
             Worker: worker,

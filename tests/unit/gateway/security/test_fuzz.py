@@ -73,7 +73,7 @@ async def attacked(attack: Attack, read: Any) -> None:
     try:
         async with asyncio.timeout(DEADLINE_S):
             while attack.conversations < CONVERSATIONS:
-                await asyncio.wait_for(read(), 5)
+                await asyncio.wait_for(read(), DEADLINE_S / 2)
     finally:
         await asyncio.to_thread(attack.__exit__)
 
