@@ -33,7 +33,7 @@ from sluice_local.settings import LocalSettings
 from sluice_local.system import System as LocalSystem
 
 _FREEZES_S = 60.0
-_STARTS_S = 180.0
+_STARTS_S, _STOPS_S = 180.0, 60.0
 Fault = Callable[[], AbstractContextManager[None]]
 _SINGLE_PORTS = ("redis_port", "zookeeper_port", "bookie_port")
 
@@ -72,7 +72,8 @@ class System:
             "txn_managers": txn_managers,
             "retention_sparks": retention_sparks,
         }
-        shared = {"home": home, "jars": LocalSettings().jars_dir, "start_timeout_s": _STARTS_S}
+        times = {"start_timeout_s": _STARTS_S, "stop_timeout_s": _STOPS_S}
+        shared = {"home": home, "jars": LocalSettings().jars_dir, **times}
         self.settings = LocalSettings(**{**shared, **counts, **_free_ports(counts), **settings})
         self._keep_logs = keep_logs
         self._local = LocalSystem(self.settings)

@@ -44,6 +44,8 @@ pytestmark = pytest.mark.integration
 COUNTERS = ("a", "b", "c", "d")
 STEPS = 50
 APPENDS = 40
+PEERS_S = 120.0
+"""Within which processes that tests start have done their work."""
 WATERMARKS_S = 90.0
 """Watermarks come every ten seconds."""
 TESTS = Path(__file__).parents[1]
@@ -152,7 +154,7 @@ async def test_four_processes_count_together_while_another_compacts(
     ended = asyncio.gather(*(process.wait() for process in processes))
     compactor, compactions = counting(stream), 0
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PEERS_S):
             while not ended.done():
                 await compactor.compact()
                 compactions += 1
@@ -258,5 +260,5 @@ def java_peer(log: Path, name: str, *arguments: str) -> list[str]:
     with log.open("wb") as errors:
         command = (java.executable(), *options, "-cp", classpath, *main)
         return subprocess.run(
-            command, stdout=subprocess.PIPE, stderr=errors, text=True, timeout=60, check=True
+            command, stdout=subprocess.PIPE, stderr=errors, text=True, timeout=PEERS_S, check=True
         ).stdout.splitlines()

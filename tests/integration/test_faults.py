@@ -4,12 +4,13 @@ Take-over times are measured and printed (`pytest -s`).
 """
 
 import re
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from kazoo.client import KazooClient
@@ -23,12 +24,14 @@ from support.sights import look
 
 from harness import System, eventually
 from sluice.controller_api import controller_pb2 as pb
+from sluice.domain.model import decode_record
 from sluice.domain.stream.commands import CreateStream
 from sluice.domain.workflow import WorkflowStepFailed
 from sluice.engine.fold import Outcome
 from sluice.engine.partition import partition_of
 from sluice.kafka.topics import JOURNAL, REQUESTS_STREAMS
 from sluice.pravega.container_map import CONTAINER_MAP_NODE, decode_container_map
+from txn_manager.statistics.supervisor import STOP_S
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
@@ -38,6 +41,8 @@ SETTLED_S = 120.0
 TAKE_OVER_S = 3.0
 RECOVERY_S = 15.0
 ENDS_S = 5.0
+FREEZES = 5
+"""How often an instance is frozen until that is in the middle of its work: it may have ended all of it before."""
 VOID = "sluice_journal_void_entries_total"
 ACTIVE = "sluice_cluster_manager_active"
 
@@ -108,7 +113,7 @@ async def test_the_containers_of_a_dead_segment_store_run_on_the_other(
 ) -> None:
     """The client `pravega` knocks at the dead store's address until it answers: only new writers go on meanwhile."""
     first, second = single.segment_store_addresses
-    assert halves(single) == {first, second}
+    eventually(lambda: halves(single) == {first, second}, SETTLED_S, "each store has two containers")
     moved = moves(single)
     began = time.monotonic()
     single.kill("segment-store-1")
@@ -352,8 +357,21 @@ def complete(double: System) -> System:
     return double
 
 
-@pytest.mark.usefixtures("complete")
-def test_an_instance_that_was_frozen_and_overtaken_changes_nothing(double: System, gateways: list[Controller]) -> None:
+class AtWork(NamedTuple):
+    """Calls on a scope of their own that create the streams that are `kept` and seal those that are `gone` later.
+
+    No stream has a name that comes `late`.
+    """
+
+    scope: str
+    kept: list[str]
+    gone: list[str]
+    late: list[str]
+    calls: list[Any]
+
+
+def frozen_at_work(double: System, gateways: list[Controller]) -> AtWork:
+    """Freezes an instance as soon as the first of many calls is answered."""
     scope, _ = names_of(double, VICTIM)
     assert gateways[0].create_scope(scope) == "SUCCESS"
     partitions = owned_soon(double)[VICTIM]
@@ -361,15 +379,26 @@ def test_an_instance_that_was_frozen_and_overtaken_changes_nothing(double: Syste
     names = [n for n in (f"st{i}" for i in range(1000)) if partition_of(f"{scope}/{n}", count) in partitions][:60]
     kept, gone, late = names[:20], names[20:40], names[40:]
     assert [gateways[0].create_stream(scope, name) for name in gone] == ["SUCCESS"] * len(gone)
-    # Frozen in the middle of what it does: some calls are answered, most are not.
     calls = [gateways[i % 2].begin("createStream", config(scope, name, 4), SETTLED_S) for i, name in enumerate(kept)]
-    sealing = [gateways[0].begin("sealStream", pb.StreamInfo(scope=scope, stream=name), SETTLED_S) for name in gone]
-    eventually(lambda: any(call.done() for call in (*calls, *sealing)), SETTLED_S, "the first call is answered")
+    calls += [gateways[0].begin("sealStream", pb.StreamInfo(scope=scope, stream=name), SETTLED_S) for name in gone]
+    answered = threading.Event()
+    for call in calls:
+        call.add_done_callback(lambda _: answered.set())
+    assert answered.wait(SETTLED_S), "no call is answered"
     double.freeze(VICTIM)
-    open_ones = sum(not call.done() for call in (*calls, *sealing))
+    return AtWork(scope, kept, gone, late, calls)
+
+
+@pytest.mark.usefixtures("complete")
+def test_an_instance_that_was_frozen_and_overtaken_changes_nothing(double: System, gateways: list[Controller]) -> None:
+    for _ in range(FREEZES):
+        scope, kept, gone, late, calls = frozen_at_work(double, gateways)
+        if open_ones := sum(not call.done() for call in calls):
+            break
+        double.thaw(VICTIM)
     assert open_ones, "it was frozen when all was done"
     began = time.monotonic()
-    assert [outcome(call) for call in (*calls, *sealing)] == ["SUCCESS"] * (len(kept) + len(gone))
+    assert [outcome(call) for call in calls] == ["SUCCESS"] * (len(kept) + len(gone))
     print(f"\nfrozen with {open_ones} calls open; the last one was answered after {time.monotonic() - began:.2f} s")
     assert [gateways[1].delete(scope, name) for name in gone] == ["SUCCESS"] * len(gone)
     assert [gateways[0].create_stream(scope, name, 2) for name in late] == ["SUCCESS"] * len(late)
@@ -400,17 +429,19 @@ def test_records_out_of_date_are_void_and_counted(double: System, gateways: list
     live_a_life(gateways[0], scope, stream)
     assert gateways[0].create_stream(scope, stream, 2) == "SUCCESS"
     before = [state(gateway, scope) for gateway in gateways]
-    keys = {scope, f"{scope}/{stream}"}
-    old = [m for m in read(double.kafka_bootstrap, JOURNAL.name) if (m.key() or b"").decode() in keys]
+    ours = {f"scope:{scope}", f"stream:{scope}/{stream}"}
+    records = [(m, decode_record(m.value() or b"").entries) for m in read(double.kafka_bootstrap, JOURNAL.name)]
+    # What came together shares a record, also with what is of other keys.
+    old = [(m, entries) for m, entries in records if any(ours & entry.expect.keys() for entry in entries)]
     # The scope one, each of two creations, the seal and the deletion two.
-    assert len(old) >= 9
+    assert sum(bool(ours & entry.expect.keys()) for _, entries in old for entry in entries) >= 9
     followers = [name for name in double.names if name.startswith(("api-gateway", "stream-workflows"))]
     counted = {name: of_workflows(double, name) for name in followers}
-    for message in old:
+    for message, _ in old:
         produce(double.kafka_bootstrap, JOURNAL.name, (message.key() or b"").decode(), message.value() or b"")
     assert [state(gateway, scope) for gateway in gateways] == before
     for name in followers:
-        expected = counted[name] + len(old)
+        expected = counted[name] + sum(len(entries) for _, entries in old)
         eventually(partial(has_counted, double, name, expected), SETTLED_S, f"{name} counts {expected}")
     assert gateways[1].seal(scope, stream) == "SUCCESS"
     assert gateways[0].delete(scope, stream) == "SUCCESS"
@@ -445,7 +476,9 @@ def test_services_end_on_a_signal_and_the_others_take_over(complete: System, gat
             taken_over = time.monotonic() - began - ended
         print(f"\n{name} ended after {ended:.2f} s, and was replaced {taken_over:.2f} s later")
         assert taken_over < TAKE_OVER_S + 2 * pace.longest_s
-        assert ended < ENDS_S + 2 * pace.longest_s
+        # The Faust app beside it may take all the time that it is given.
+        ends_s = ENDS_S + STOP_S if name.startswith("txn-manager") else ENDS_S
+        assert ended < ends_s + 2 * pace.longest_s
         assert complaints(complete, name) == []
 
 

@@ -48,6 +48,8 @@ STARTS_S = 60.0
 ENDS_S = 120.0
 SHORT, LONG = ("--lease", "2s"), ("--lease", "15s")
 """The lease of who is killed, so that others need not wait for long, and of those whose locks are not to be lost."""
+MEDIUM = ("--lease", "6s")
+"""The lease of who is killed, and whose locks are not to be lost before that."""
 FULL = bool(os.environ.get("INGEST_FULL"))
 OBJECTS, WINDOWS, COPIED_S = (10_000, 200, 600.0) if FULL else (240, 48, 60.0)
 BOUND = 2 * (512 * 1024 + 4096)
@@ -245,7 +247,7 @@ async def test_a_node_that_is_killed_loses_nothing(shell: Shell) -> None:
             mine = [found.body for found in parts if f"-{victim.process.pid}-" in found.body.get("owner", "")]
             return sum(_recorded(body) for body in mine if body["expire"] != 0)
 
-        with shell.running(*arguments, *SHORT) as victim:
+        with shell.running(*arguments, *MEDIUM) as victim:
 
             async def stopped_far_on() -> bool:
                 if await recorded() < 3 * BOUND:
@@ -427,7 +429,9 @@ def test_once_waits_for_a_transaction_of_kafka_that_is_open(shell: Shell) -> Non
     admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(STARTS_S)
     shell.done("sluice scope create demo; sluice stream create demo/payments")
     produce(bootstrap, topic, "k", b"before")
-    open_one = Producer({"bootstrap.servers": bootstrap, "transactional.id": topic})
+    # It stays open for as long as three processes take to start and to end.
+    lasts = {"transactional.id": topic, "transaction.timeout.ms": 600_000}
+    open_one = Producer({"bootstrap.servers": bootstrap, **lasts})
     open_one.init_transactions(STARTS_S)
     open_one.begin_transaction()
     open_one.produce(topic, b"within")
@@ -454,8 +458,8 @@ def test_a_stream_that_is_sealed_or_deleted_ends_its_jobs(shell: Shell) -> None:
     inbox.mkdir()
     shell.done("sluice scope create demo; for name in sealed deleted; do sluice stream create demo/$name; done")
     with (
-        shell.running("folder", "/tmp/inbox", "demo/sealed", *SHORT, "--json") as sealed,
-        shell.running("folder", "/tmp/inbox", "demo/deleted", *SHORT, "--json") as deleted,
+        shell.running("folder", "/tmp/inbox", "demo/sealed", *LONG, "--json") as sealed,
+        shell.running("folder", "/tmp/inbox", "demo/deleted", *LONG, "--json") as deleted,
     ):
         (inbox / "lines").write_text("one\n")
         shell.events("sealed", {"one"})

@@ -63,8 +63,6 @@ def small(runs_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[System
         retention_sparks=1,
         segment_store_options={"autoScale.cooldown.time.seconds": "3600"},
         start_timeout_s=READY_S,
-        # Spark ends a batch before it stops.
-        stop_timeout_s=60.0,
         partitions=4,
     )
     with system:

@@ -9,7 +9,7 @@ from support.controller import Controller, info
 _ASKS_S = 5.0
 
 
-def scale_to(gateway: Controller, scope: str, stream: str, count: int, deadline_s: float = 30.0) -> None:
+def scale_to(gateway: Controller, scope: str, stream: str, count: int, deadline_s: float = 120.0) -> None:
     """Replace all segments by so many of equal ranges; return when it is done.
 
     One that is not answered, or came too late for the segments it names, is requested once more.

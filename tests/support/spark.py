@@ -30,8 +30,6 @@ def kafka_and_spark(
         redis_url=f"redis://{_NOTHING}/0",
         partitions=partitions,
         start_timeout_s=ready_s,
-        # Spark ends a batch before it stops.
-        stop_timeout_s=60.0,
     )
 
 

@@ -10,6 +10,7 @@ from harness import eventually
 from sluice.controller_api import controller_pb2 as pb
 from sluice.domain.transaction_ids import halves, text_of
 from support.controller import Controller, info
+from support.wait import SOON_S
 
 LEASE_MS = 10_000
 """The shortest lease that may be had."""
@@ -102,7 +103,7 @@ class Pinging(threading.Thread):
     def finish(self) -> None:
         """Stop to ping."""
         self._done.set()
-        self.join(self.GIVES_UP_S + self.INTERVAL_S)
+        self.join(SOON_S)
         assert not self.is_alive()
 
     def __enter__(self) -> Self:

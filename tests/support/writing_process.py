@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Self, TextIO
 
 from sluice_local import launch
+from support.wait import SOON_S
 
 
 class WritingProcess:
@@ -64,7 +65,9 @@ class WritingProcess:
             status = self._process.wait(deadline_s)
         except subprocess.TimeoutExpired:
             raise AssertionError(f"{self.name}: not ended in {deadline_s} s, {self.progress()}") from None
-        self._reader.join(5)
+        # What it printed at last may not be read yet.
+        self._reader.join(SOON_S)
+        assert not self._reader.is_alive(), f"{self.name}: its output has no end"
         assert status == 0, f"{self.name}: {status}, {self.progress()}"
 
     def __enter__(self) -> Self:

@@ -34,6 +34,8 @@ from sluice_coordination import (
 
 TOPOLOGY = "work"
 BEAT_S = 0.05
+GONE_S = 60.0
+"""Within which a process that was killed is gone."""
 _PULSE = ".pulse"
 WORKERS = (2, 2, 3, 3, 4)
 """How many each node has."""
@@ -141,7 +143,7 @@ class Cluster:
         """End a node with kill -9, and start another one in its place."""
         node = self.node(token)
         node.process.kill()
-        node.process.wait(20)
+        node.process.wait(GONE_S)
         self.nodes.remove(node)
         self.start(int(token[1 : token.index(".")]))
 
@@ -170,7 +172,7 @@ class Cluster:
             node.process.send_signal(signal.SIGCONT)
             node.process.kill()
         for node in self.nodes:
-            node.process.wait(20)
+            node.process.wait(GONE_S)
 
     def lines(self) -> list[dict[str, Any]]:
         """Everything that was logged, by time."""

@@ -14,7 +14,7 @@ import java.util.concurrent.TimeUnit;
 
 /** Scales streams by hand, through the client's own access to the controller. */
 public final class Scaling implements AutoCloseable {
-    private static final long DEADLINE_SECONDS = 30;
+    private static final long DEADLINE_SECONDS = 60;
 
     private final ScheduledExecutorService threads;
     private final ControllerImpl controller;

@@ -26,7 +26,7 @@ import java.util.stream.Collectors;
 public final class TransactionLife implements Scenario {
     private static final int EVENTS = 20;
     private static final long LEASE_MILLIS = 30_000;
-    private static final long DEADLINE_SECONDS = 30;
+    private static final long DEADLINE_SECONDS = 60;
 
     @Override
     public void run(Session session) throws Exception {
