@@ -18,13 +18,12 @@ import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
-from support.auto_scale import auto_scale_event
+from support.auto_scale import auto_scale_event, report_load
 from support.controller import Controller, controller, info
 from support.effort import by_hand
 from support.guarded_kafka import GuardedKafka, Used
 from support.kafka import produce, read
 from support.secured_kafka import shows_password
-from support.segments import append
 from support.transactions import Transactions
 from typer.testing import CliRunner
 
@@ -45,7 +44,6 @@ LONG_MS = 120_000
 """A lease that does not end while others are waited for."""
 READY_S = 300.0
 SOON_S = 120.0
-REPORTS = ("_system", "_requeststream")
 SCOPE = "guarded"
 QUICK = {
     "SLUICE_REPORT_INTERVAL_S": "0.5",
@@ -141,7 +139,7 @@ def scale(gateway: Controller) -> None:
     stream = pb.StreamConfig(streamInfo=info(SCOPE, "hot"), scalingPolicy=policy, retentionPolicy=retention)
     assert gateway.status("createStream", stream) == "SUCCESS"
     now = time.time_ns() // 1_000_000
-    append(gateway, REPORTS, 0, auto_scale_event(SCOPE, "hot", at=now))
+    report_load(gateway, auto_scale_event(SCOPE, "hot", at=now))
     eventually(lambda: len(gateway.segments(SCOPE, "hot")) == 2, SOON_S, "it is scaled")
 
 

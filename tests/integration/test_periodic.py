@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from support.auto_scale import auto_scale_event
+from support.auto_scale import REPORTS, auto_scale_event, report_load
 from support.controller import Controller, config, controller, cut, info, unique
 from support.kafka import header, read
 from support.segments import append, on_store
@@ -29,7 +29,6 @@ OFTEN = {
     "SLUICE_CHANGE_INTERVAL_S": "0.2",
     "SLUICE_REPORT_KEEP_BYTES": "1024",
 }
-REPORTS = ("_system", "_requeststream")
 SOON_S = 60.0
 
 
@@ -108,7 +107,7 @@ def test_reports_of_load_come_out_once_each_by_id_and_outlive_kill_9(
 
     def report(number: int) -> None:
         event = auto_scale_event(scope, "st", number % 3, at=1000 + number, request=number)
-        append(client, REPORTS, number % 2, event)
+        report_load(client, event, number % 2)
 
     def reported() -> dict[str, list[dict[str, Any]]]:
         by_id = defaultdict(list)

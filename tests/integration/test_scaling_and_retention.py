@@ -16,7 +16,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from support.auto_scale import auto_scale_event
+from support.auto_scale import auto_scale_event, report_load
 from support.controller import Controller, config, controller, cut, info, unique
 from support.crew import Crew
 from support.kafka import events, fold
@@ -42,7 +42,6 @@ READY_S = 300.0
 SPLIT_S = 210.0
 """A store reports no load within two minutes of a segment's creation, and then every two minutes."""
 
-REPORTS = ("_system", "_requeststream")
 UNBOUNDED = 2**63 - 1
 TICK_S = 5.0
 QUICK = {
@@ -166,7 +165,7 @@ def create_scaling(client: Controller, scope: str, stream: str, least: int, targ
 
 def say_hot(client: Controller, scope: str, stream: str) -> None:
     """Report on behalf of the store that the first segment of the stream is hot."""
-    append(client, REPORTS, 0, auto_scale_event(scope, stream, 0, at=time.time_ns() // 1_000_000))
+    report_load(client, auto_scale_event(scope, stream, 0, at=time.time_ns() // 1_000_000))
 
 
 def growth(system: System, scope: str, stream: str) -> list[int]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from support.auto_scale import auto_scale_event
+from support.auto_scale import auto_scale_event, report_load
 from support.controller import config, controller, info, unique
 from support.decisions import requests_of
 from support.effort import by_hand
@@ -39,7 +39,6 @@ READY_S = 300.0
 SOON_S = 180.0
 ALL = "api-gateway-0"
 """The process of all services of a small system."""
-REPORTS = ("_system", "_requeststream")
 QUICK = {
     "SLUICE_REPORT_INTERVAL_S": "0.5",
     "SLUICE_SAMPLE_INTERVAL_S": "1",
@@ -77,7 +76,7 @@ def create_hot(system: System, scope: str, stream: str) -> None:
     with controller(system.grpc_address) as client:
         wanted = pb.StreamConfig(streamInfo=info(scope, stream), scalingPolicy=policy)
         assert client.status("createStream", wanted) == "SUCCESS"
-        append(client, REPORTS, 0, auto_scale_event(scope, stream, 0, at=time.time_ns() // 1_000_000))
+        report_load(client, auto_scale_event(scope, stream, 0, at=time.time_ns() // 1_000_000))
     eventually(lambda: stream in reported(system), SOON_S, f"a report on {stream} is published")
 
 

@@ -1,7 +1,17 @@
-"""The bytes that a segment store appends when it reports the load of a segment (segment-store-cluster A9)."""
+"""What a segment store appends when it reports the load of a segment (segment-store-cluster A9)."""
 
 from sluice.pravega.auto_scale_reports import AUTO_SCALE
 from sluice.pravega.envelope import compact_int, int64, text, typed_envelope
+from support.controller import Controller
+from support.segments import append
+from support.wait import SOON_S, eventually
+
+REPORTS = ("_system", "_requeststream")
+
+
+def report_load(client: Controller, event: bytes, segment: int = 0) -> None:
+    """Have the event come as a segment store sends it. The stream for that is made once the system is ready."""
+    eventually(lambda: append(client, REPORTS, segment, event), SOON_S, "the report is in its stream")
 
 
 def auto_scale_event(
