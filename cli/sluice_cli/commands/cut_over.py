@@ -251,7 +251,7 @@ class _CutOver:
 
         def work(source: "Source") -> "Awaitable[Inspection]":
             judge = SegmentJudge(source.store, self.concurrency)
-            return Inspector(dump, judge, source.thing, self.judged).run(self.session.out.progress)
+            return Inspector(dump, judge, source, self.judged).run(self.session.out.progress)
 
         found = self._stopping(migrate.reading(self.zookeeper, self.cluster, self.concurrency, work))
         self.judged = dump.end

@@ -131,7 +131,7 @@ async def _inspect(session: Session, source: "Source", folder: Path, concurrency
 
     manifest = await dumps.dump(source, folder, 1, lambda: session.now_ms, session.out.progress)
     judge = SegmentJudge(source.store, concurrency)
-    inspector = Inspector(dumps.Dump(folder), judge, source.thing)
+    inspector = Inspector(dumps.Dump(folder), judge, source)
     return await inspector.run(session.out.progress, manifest.ended_ms - manifest.began_ms)
 
 

@@ -1,18 +1,21 @@
 """What an original has, what of it is in the middle of something, and which invariants hold.
 
 A live original changes while it is looked at. So what does not hold is read and judged again, and counts only if it
-still does not hold. A few things at a time are decoded, judged and forgotten.
+still does not hold; which transactions have completed since they were listed is looked up. A few things at a time are
+decoded, judged and forgotten.
 """
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Collection, Iterator
+from typing import Protocol
+from uuid import UUID
 
 import msgspec
 
 from sluice.lookback.progress import Progress
 from sluice_cli.migration import raw
 from sluice_cli.migration.dump import Dump, side_by_side
-from sluice_cli.migration.invariants import TITLES, Judge, Problem, name_of
+from sluice_cli.migration.invariants import TITLES, Judge, Problem, committing, name_of
 from sluice_cli.migration.model import Cluster, KeyValueTable, ReaderGroup, Stream, Thing, Unreadable
 from sluice_cli.migration.raw import Name, Raw
 from sluice_cli.migration.segments import NONE, SegmentJudge
@@ -22,7 +25,17 @@ from sluice_cli.migration.unfinished import Unfinished, unfinished
 ATTEMPTS = 3
 """How often a thing is judged before what does not hold of it counts."""
 
-ReadAgain = Callable[[Name], Awaitable[Raw]]
+
+class Live(Protocol):
+    """A running original."""
+
+    async def thing(self, of: Name) -> Raw:
+        """A thing, as it is now."""
+        ...
+
+    async def completed(self, of: Name, ids: Collection[UUID]) -> set[UUID]:
+        """Which of these transactions of a stream have completed by now."""
+        ...
 
 
 class Invariant(msgspec.Struct, frozen=True):
@@ -75,18 +88,18 @@ OF_SEGMENTS = frozenset({6, 7, 16})
 
 
 class Inspector:
-    """Inspects what a dump holds; with segment stores and a way to read anew it is of the live original.
+    """Inspects what a dump holds; with segment stores and `live` it is of the running original.
 
     With `since` only what was read since the dump had come so far: then nothing that concerns several things is judged.
     """
 
     def __init__(
-        self, found: Dump, segments: SegmentJudge | None = None, read_again: ReadAgain | None = None, since: int = 0
+        self, found: Dump, segments: SegmentJudge | None = None, live: Live | None = None, since: int = 0
     ) -> None:
         self._dump = found
         self._since = since
         self._segments = segments
-        self._read_again = read_again
+        self._live = live
         self._cluster: Cluster = found.cluster
         self._judge = Judge(self._cluster)
         self._counts: Counter[str] = Counter(scopes=len(self._cluster.scopes), completed=len(self._cluster.completed))
@@ -119,13 +132,15 @@ class Inspector:
             unreadable, thing, problems, answers = None, None, list[Problem](), NONE
             try:
                 thing = raw.thing(found)
+                if self._live is not None and attempt > 1:
+                    self._judge.completed |= await self._live.completed(name, committing(thing))
                 answers = await self._segments.of(thing) if self._segments is not None else NONE
                 problems = [*self._judge.of(thing), *answers.problems]
             except UnreadableEntry as error:
                 unreadable = f"{error}"
-            if self._read_again is None or attempt == ATTEMPTS or (not problems and unreadable is None):
+            if self._live is None or attempt == ATTEMPTS or (not problems and unreadable is None):
                 break
-            found = await self._read_again(name)
+            found = await self._live.thing(name)
         self._problems += problems
         self._bytes += answers.bytes
         if unreadable is not None:

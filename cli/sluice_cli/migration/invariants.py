@@ -242,12 +242,19 @@ OF_A_STREAM: tuple[tuple[int, bool, Callable[[StreamMetadata], Iterator[str]]], 
 """Number, whether it stops, and rule."""
 
 
+def committing(thing: Thing) -> tuple[UUID, ...]:
+    """The transactions that it commits now, in one batch."""
+    found = thing.metadata.committing if isinstance(thing, Stream) and thing.metadata is not None else None
+    return found.transactions if found is not None else ()
+
+
 class Judge:
     """Judges things one by one, and at last what concerns several of them."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._completed = {one.id for one in cluster.completed}
+        self.completed = {one.id for one in cluster.completed}
+        """Transactions; those that are known to have completed since may be added."""
         self._groups: list[ReaderGroup] = []
         self._subscribers: dict[str, dict[str, int]] = {}
         """By stream and by group the generation."""
@@ -297,7 +304,7 @@ class Judge:
     def _transactions(self, stream: Stream) -> Iterator[str]:
         found = stream.metadata
         assert found is not None
-        committing: dict[UUID, int] = {}
+        at_work: dict[UUID, int] = {}
         for epoch, transactions in stream.transactions.items():
             record = found.epochs.get(epoch)
             if record is None or record.reference != epoch or epoch > (found.current_epoch or 0):
@@ -308,12 +315,12 @@ class Judge:
                 if one.status is TransactionStatus.UNKNOWN:
                     yield f"transactionsInEpoch-{epoch}: the status of transaction {id} is UNKNOWN"
                 if one.status is TransactionStatus.COMMITTING:
-                    committing[id] = one.commit_order
-        orders = [order for order in committing.values() if order != NO_TIME]
+                    at_work[id] = one.commit_order
+        orders = [order for order in at_work.values() if order != NO_TIME]
         if len(set(orders)) < len(orders):
             yield "transactionsInEpoch: two transactions have the same place in the order of commits"
-        for id in found.committing.transactions if found.committing is not None else ():
-            if id not in committing and id not in self._completed:
+        for id in committing(stream):
+            if id not in at_work and id not in self.completed:
                 yield f"committingTxns: transaction {id} is neither committing nor completed"
 
     def _ids(self, stream: Stream) -> Iterator[str]:

@@ -5,7 +5,7 @@ the next one is asked for, which bounds what the stores have to do. ZooKeeper is
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from uuid import UUID
 
@@ -14,6 +14,7 @@ from sluice.pravega.container_map import CONTAINER_MAP_NODE
 from sluice.pravega.envelope import MalformedPayload
 from sluice.pravega.errors import SegmentMissing, TryLater
 from sluice.pravega.store import SegmentStore, TablePage
+from sluice.pravega.wire.fields import NOT_EXISTS, TableEntry
 from sluice_cli.errors import RefusedError, UnreachableError
 from sluice_cli.migration import raw, tables
 from sluice_cli.migration.raw import Entry, Name, Nodes, Raw, RawTable
@@ -94,6 +95,27 @@ class Source:
         open_in = [f"transactionsInEpoch-{epoch}" for epoch in epochs]
         names = {kind: tables.of_stream(kind, of.scope, of.name, of.id) for kind in open_in}
         return Raw(of, found | await self._read_all(names, before))
+
+    async def completed(self, of: Name, ids: Collection[UUID]) -> set[UUID]:
+        """Which of these transactions of a stream have completed by now."""
+        if not ids:
+            return set()
+        if await self.is_in_zookeeper():
+            return await asyncio.to_thread(self._zookeeper.completed, of, ids)
+        keys = {f"Key.#.{tables.completed_key(of.scope, of.name, f'{id}')}".encode(): id for id in ids}
+        batches = await self.table(tables.COMPLETED_BATCHES)
+        numbers = tables.decode_table(tables.Names, batches.values if batches is not None else {}).numbers
+        found = await asyncio.gather(*(self._present(tables.completed_batch(number), [*keys]) for number in numbers))
+        return {keys[entry.key.key] for entries in found for entry in entries}
+
+    async def _present(self, name: str, keys: list[bytes]) -> list[TableEntry]:
+        """The entries of a table that it has; none if there is no table of the name."""
+        async with self._turns:
+            try:
+                found = await patiently(lambda: self.store.read_table(name, keys), PATIENCE_S, (TryLater,))
+            except SegmentMissing:
+                return []
+        return [entry for entry in found if entry.key.version != NOT_EXISTS]
 
     async def is_in_zookeeper(self) -> bool:
         """Whether the controller keeps its metadata there, and not, or not any more, in tables; looked up once."""

@@ -4,7 +4,7 @@ The bytes are the same, and so the rest of the package knows only tables. There 
 tables, so they are zero, and no reader groups. Rules: controller-metadata-store 4. Blocking.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from uuid import UUID
 
 from sluice.pravega.envelope import PayloadReader
@@ -17,6 +17,8 @@ SYSTEM, REQUESTS = "_system", "_requeststream"
 """The scope and the first stream that a controller makes; where both kinds of store have it, the newer one counts."""
 NO_SCOPES = frozenset({"_streamsinscope", "_kvtablesinscope", "deletingTable"})
 TABLES = "kvt"
+BATCHES = "transactions/completedTx/batches"
+"""Of completed transactions."""
 
 _FOLDERS = {
     "epochRecords": "epochRecord-",
@@ -50,12 +52,16 @@ class ZooKeeperStore:
             tables.DELETED_STREAMS: [*self._numbers("lastActiveStreamSegment")],
             tables.DELETED_TABLES: [*self._numbers("lastActiveKVTableSegment")],
         }
-        batches = "transactions/completedTx/batches"
-        numbers = self._nodes.children(batches)
+        numbers = self._nodes.children(BATCHES)
         found[tables.COMPLETED_BATCHES] = [Entry(number, 0, b"") for number in numbers]
         for number in numbers:
-            found[tables.completed_batch(int(number))] = [*self._completed(f"{batches}/{number}")]
+            found[tables.completed_batch(int(number))] = [*self._completed(f"{BATCHES}/{number}")]
         return Raw(Name(raw.CLUSTER), _tables(found))
+
+    def completed(self, of: Name, ids: Collection[UUID]) -> set[UUID]:
+        """Which of these transactions of a stream have completed."""
+        folders = [f"{BATCHES}/{number}/{of.scope}/{of.name}" for number in self._nodes.children(BATCHES)]
+        return {id for id in ids if any(self._nodes.get(f"{folder}/{id}") is not None for folder in folders)}
 
     def scope(self, name: str, id: UUID) -> Raw:
         """What lies in a scope."""

@@ -25,13 +25,16 @@ def transaction(status: r.TransactionStatus, order: int = r.NO_TIME) -> r.Active
     return r.ActiveTransaction(T, T, T, status, "", r.NO_TIME, order)
 
 
-async def inspected(original: Original, folder: Path, *changes: Change) -> Inspection:
+async def inspected(original: Original, folder: Path, *changes: Change, meanwhile: Change | None = None) -> Inspection:
+    """`meanwhile` is between the reading and the judging."""
     await original.fill()
     for change in changes:
         await change(original)
     source = original.source()
     await dump(source, folder, 1, lambda: T, unseen)
-    return await Inspector(Dump(folder), SegmentJudge(original.store, 4), source.thing).run(unseen)
+    if meanwhile is not None:
+        await meanwhile(original)
+    return await Inspector(Dump(folder), SegmentJudge(original.store, 4), source).run(unseen)
 
 
 def replaced(**fields: object) -> Change:
@@ -205,6 +208,18 @@ async def test_a_sound_original_has_no_problem(tmp_path: Path) -> None:
     assert found.counts["streams"] == 1 and found.counts["internalStreams"] == 3
     assert found.counts["transactions.open"] == 1 and found.counts["epochs"] == 6
     assert found.bytes == 50
+
+
+async def test_a_batch_of_which_one_has_completed_while_it_was_read_is_sound(tmp_path: Path) -> None:
+    async def complete(original: Original) -> None:
+        key = t.completed_key(SCOPE, "orders", f"{TRANSACTION}")
+        ended = r.CompletedTransaction(T, r.TransactionStatus.COMMITTED)
+        await original.put(t.completed_batch(5), t.Completed(transactions={key: ended}))
+        await original.put(t.COMPLETED_BATCHES, t.Names(numbers={5: None, 6: None}))
+
+    batch = replaced(committing=r.CommittingTransactions(2, (TRANSACTION,), r.NO_EPOCH))
+    found = await inspected(Original(), tmp_path, batch, meanwhile=complete)
+    assert found.problems == ()
 
 
 @pytest.mark.parametrize(("number", "stops", "change"), [one[1:] for one in LIES], ids=[one[0] for one in LIES])

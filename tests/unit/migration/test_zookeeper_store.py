@@ -15,6 +15,7 @@ from sluice_cli.migration import tables as t
 from sluice_cli.migration.dump import Dump, dump
 from sluice_cli.migration.inspection import Inspector
 from sluice_cli.migration.model import KeyValueTable, Stream
+from sluice_cli.migration.raw import STREAM, Name
 from sluice_cli.migration.wire import encode
 
 TRANSACTION = UUID(int=2 << 96 | 77)
@@ -87,8 +88,13 @@ async def test_a_problem_stays_one_when_its_thing_is_read_by_a_source_of_its_own
     original.nodes.all["store/shop/orders/currentEpochRecord"] = t.encode_table(
         msgspec.structs.replace(orders(), current_epoch=7)
     )["currentEpochRecord"]
-    found = await Inspector(await dumped(original, tmp_path), read_again=original.source().thing).run(unseen)
+    found = await Inspector(await dumped(original, tmp_path), live=original.source()).run(unseen)
     assert ("stream shop/orders", "epochRecord-3 is missing") in {(one.of, one.what) for one in found.problems}
+
+
+async def test_what_has_completed_is_looked_up(original: Original) -> None:
+    stream, ended = Name(STREAM, SCOPE, "orders", id_of("orders")), UUID(int=5)
+    assert await original.source().completed(stream, (ended, TRANSACTION)) == {ended}
 
 
 @pytest.mark.parametrize(("in_tables_ms", "groups"), [(T, 0), (T + 2, 1)])
