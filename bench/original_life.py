@@ -350,7 +350,7 @@ def _read(system: System, folder: Path) -> dumps.Dump:
 
 async def _inspected(system: System, folder: Path) -> tuple[Problem, ...]:
     async with _source(system) as source:
-        inspector = Inspector(dumps.Dump(folder), SegmentJudge(source.store, 16), source.thing)
+        inspector = Inspector(dumps.Dump(folder), SegmentJudge(source.store, 16), source)
         return (await inspector.run(unseen)).problems
 
 

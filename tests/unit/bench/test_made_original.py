@@ -22,7 +22,7 @@ async def test_a_made_original_holds_all_invariants_and_can_be_imported(tmp_path
     source = Source(store, MemoryNodes(made.nodes()), 8)
     assert not (await dump(source, tmp_path, 2, lambda: 0, unseen)).changed
     found = Dump(tmp_path)
-    inspected = await Inspector(found, SegmentJudge(store, 8), source.thing).run(unseen)
+    inspected = await Inspector(found, SegmentJudge(store, 8), source).run(unseen)
     assert (inspected.problems, inspected.unreadable) == ((), ())
     assert [one.what for one in inspected.unfinished] == ["2 transactions are OPEN"]
     assert inspected.counts["streams"] == STREAMS and inspected.counts["epochs"] > 3 * STREAMS
