@@ -98,9 +98,9 @@ class Original:
     def verify(self, say: Say) -> None:
         """Journal and stores agree, but for transactions of the original, whose ids count from 0; ours begin anywhere.
 
-        Whoever writes to one while it is aborted may have a store keep a segment of it; that is removed. And of one
-        that was being created when the original was killed, no store has segments: no client knows of it, and it is
-        aborted when its lease has run out.
+        A client that writes to one while it is aborted may have a store keep a segment of it; that is removed. And of
+        one that was being created when the original was killed, no store has segments: no client knows of it, and it
+        is aborted when its lease has run out.
         """
         found = self._left()
         if found:

@@ -61,7 +61,7 @@ def dev(
     ] = 0.0,
     secure: Annotated[bool, typer.Option("--secure", help="With TLS, users and tokens.")] = False,
     until_input_ends: Annotated[
-        bool, typer.Option("--until-input-ends", help="It ends with its standard input, a pipe of whoever started it.")
+        bool, typer.Option("--until-input-ends", help="It ends with its standard input, a pipe of its caller.")
     ] = False,
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "warning",
 ) -> None:

@@ -66,7 +66,7 @@ class Peer:
             **more,
         }
         options = [*options, *(f"-Dsinglenode.{name}={value}" for name, value in settings.items())]
-        # The REST server of its segment store has one port, whoever else runs.
+        # The REST server of its segment store has one port, also where another original runs.
         options.append("-Dpravegaservice.rest.listener.enable=false")
         options.append(f"-Dlogback.configurationFile={folder / 'logback.xml'}")
         self._command = (java.executable(), *options, "-cp", _classpath(jars_dir), _MAIN)

@@ -1,4 +1,4 @@
-"""A process that counts in a shared state: what tests of the client library start several of.
+"""A process that counts in a shared state and compacts it: what tests of the client library start several of.
 
 Each step says what the count is to become, so that one that was decided on an older state cannot be applied.
 """
@@ -9,6 +9,8 @@ import sys
 import msgspec
 
 from sluice_client import JsonCodec, RevisionedStream, StateSynchronizer, open_client
+
+COMPACTS_EVERY = 5
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -34,11 +36,13 @@ def counting(stream: RevisionedStream) -> StateSynchronizer[Counted, Step]:
 
 
 async def count(address: str, scope: str, stream: str, who: str, steps: int) -> None:
-    """Counts so many steps."""
+    """Counts so many steps, and compacts now and then."""
     async with open_client(address) as client:
         counter = counting(await client.revisioned_stream(scope, stream))
-        for _ in range(steps):
+        for number in range(1, steps + 1):
             await counter.update(lambda counted: [Step(who, counted.total + 1)])
+            if number % COMPACTS_EVERY == 0:
+                await counter.compact()
 
 
 if __name__ == "__main__":

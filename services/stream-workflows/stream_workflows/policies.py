@@ -1,6 +1,6 @@
 """Scaling and retention decided here instead of by retention-spark: by its rules, steps and memory, without Spark.
 
-It is a member of the same group, so that one of them decides: this or a driver on Spark. Whoever begins reads what is
+It is a member of the same group, so that one of them decides: this or a driver on Spark. One that begins reads what is
 remembered, and the reports behind the position that was saved; what was sent and is not saved yet is decided again,
 under the same ids. A partition of a topic is a bucket: its reports and its memory have the same keys. Of decisions no
 table is written. Belongs to the event loop.

@@ -1,6 +1,6 @@
 """What has happened in a partition lately: how often each type of event counted, by minute, and the last changes.
 
-It is folded with the records and is part of every snapshot. So the last hour is known to whoever has loaded the
+It is folded with the records and is part of every snapshot. So the last hour is known to each process with the
 journal, however short ago that was, and to all alike; what happened while nothing was there to happen is not made up.
 Times are the log's, epoch ms. Belongs to the thread that folds.
 """

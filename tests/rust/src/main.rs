@@ -1,6 +1,6 @@
 //! Runs scenarios one after the other, as they are asked for on the standard input: a line is the name of one. Each is
 //! answered on the standard output by what there is to say about it, then by `=== passed` or `=== failed` and the
-//! milliseconds, as the scenarios in `tests/java` are. Ends with its input, so with whoever asks.
+//! milliseconds, as the scenarios in `tests/java` are. Ends with its input, so with its caller.
 //!
 //! The one argument is the controller's URI, such as `tcp://127.0.0.1:9090`.
 

@@ -10,7 +10,7 @@ import java.nio.charset.StandardCharsets;
 /**
  * Runs scenarios one after the other, as they are asked for on the standard input: a line is the name of a class in
  * {@code io.sluice.client.scenarios}. Each is answered on the standard output by what there is to say about it, then by
- * {@code === passed} or {@code === failed} and the milliseconds. Ends with its input, so with whoever asks.
+ * {@code === passed} or {@code === failed} and the milliseconds. Ends with its input, so with its caller.
  *
  * <p>The one argument is the controller's URI, such as {@code tcp://127.0.0.1:9090}.
  */
