@@ -99,13 +99,16 @@ def serve_health(process: Process) -> Starlette:
 def run_process(
     kind: Callable[[str, S], P], name: str, settings: S, work: Work[P], serve: Serve[P] = serve_health
 ) -> None:
-    """Make a process of its kind, and work until SIGTERM or SIGINT. SIGQUIT has it print what each thread is at.
+    """Make a process of its kind, and work until SIGTERM or SIGINT.
+
+    SIGQUIT has it print what each thread is at; so does a signal of a fault, such as SIGSEGV, before it ends it.
 
     `serve(process)` is the application on the health port, from the beginning on; it must have the routes of health.
     Exits with status 2 for a CannotStartError or if a port is taken, with 3 for an EndedError.
     """
     set_up_logs(name, settings.instance, settings.log_level)
     faulthandler.register(signal.SIGQUIT)
+    faulthandler.enable()
     describe_process(name, settings.instance)
     try:
         tracing.set_up(name, settings.instance, settings.otlp_endpoint)

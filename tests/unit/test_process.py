@@ -1,5 +1,6 @@
 """How a process ends, and with which status."""
 
+import signal
 import subprocess
 import sys
 
@@ -25,6 +26,7 @@ run_process(Process, "any", ServiceSettings(health_port=0), work)
         ("raise CannotStartError('other topics')", 2, "other topics"),
         ("raise EndedError('no journal')", 3, "no journal"),
         ("os.kill(os.getpid(), signal.SIGQUIT); raise EndedError('no journal')", 3, "in work"),
+        ("os.kill(os.getpid(), signal.SIGSEGV)", -signal.SIGSEGV, "in work"),
         ("os.kill(os.getpid(), signal.SIGTERM); await asyncio.sleep(3600)", 0, "stopped"),
     ],
 )

@@ -26,6 +26,12 @@ class Service:
     """The setting that holds the number of instances."""
 
 
+ALLOCATOR = {
+    "MALLOC_ARENA_MAX": "2",
+    "GLIBC_TUNABLES": "glibc.malloc.tcache_max=128:glibc.malloc.perturb=128",
+}
+"""As in deploy/images/runtime.Dockerfile, which says why."""
+
 API_GATEWAY = Service("api-gateway", "api_gateway", "api_gateways")
 RETENTION_SPARK = Service("retention-spark", "retention_spark", "retention_sparks")
 
@@ -151,7 +157,7 @@ def _part(
             "SLUICE_HOST": settings.host,
             "SLUICE_HEALTH_PORT": str(probe.port),
             "PYTHONUNBUFFERED": "1",
-            "MALLOC_ARENA_MAX": "2",
+            **ALLOCATOR,
             **security.service_environment(settings),
             **({"SLUICE_KAFKA_REPLICATION": str(settings.kafka_replicas)} if settings.kafka_bootstrap is None else {}),
             **more,
