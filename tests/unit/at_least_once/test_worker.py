@@ -142,7 +142,7 @@ def slow(data: bytes) -> Result:
 
 
 async def test_a_slow_function_does_not_keep_a_worker_from_its_share(cluster: Cluster) -> None:
-    await cluster.write(0, 2000)
+    await cluster.write(0, 20_000)
     first = Running(await cluster.worker(slow))
     await eventually_async(lambda: cluster.results(), DONE_S, "the first worker is at work")
     second = Running(await cluster.worker(slow))
@@ -151,7 +151,7 @@ async def test_a_slow_function_does_not_keep_a_worker_from_its_share(cluster: Cl
         return [len(held) for held in (await cluster.readers()).values()] == [2, 2]
 
     await eventually_async(shared, DONE_S, "the second worker has segments")
-    assert len(cluster.results()) < 2000
+    assert len(cluster.results()) < 20_000
     for worker in (first, second):
         await worker.stopped()
     assert len(cluster.numbers()) == len(set(cluster.numbers()))
