@@ -23,7 +23,7 @@ COPY --from=build /opt/sluice/lib /opt/sluice/lib
 COPY --from=build /opt/sluice/app /opt/sluice/app
 # By default glibc has 8 arenas for each core, and what is freed in one stays there (docs/security.md).
 # A fetch in which a broker names the leaders of some partitions, and none of others, has librdkafka read memory that it
-# has not written (its issue 5280): when a single broker came back, one client in thirty ended its process by SIGSEGV.
+# has not written (its issue 5280): when a single broker came back, one process in thirty ended by SIGSEGV.
 # With these, what is not written says partition 2139062143, and is passed over (tests/unit/kafka/test_unwritten.py).
 ENV MALLOC_ARENA_MAX=2 \
     GLIBC_TUNABLES=glibc.malloc.tcache_max=128:glibc.malloc.perturb=128 \

@@ -25,7 +25,7 @@ FILLED = 0x7F7F7F7F
 
 
 def test_a_broker_that_names_the_leaders_of_some_partitions_alone_ends_no_client() -> None:
-    """Without the settings the numbers are any, and a negative one is an end by SIGSEGV."""
+    """Without the settings the numbers are any, and a negative one may end the client by SIGSEGV."""
     environment = {**os.environ, **ALLOCATOR}
     done = subprocess.run([sys.executable, __file__], env=environment, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
